@@ -1,0 +1,102 @@
+"""A source file -> its units with the text and callees that the model reads.
+
+The command line and the server both come through here, so that their numbers are equal. Callees outside the file are looked up
+in the file's own package on disk; ``overlay`` gives the text of files that are open in an editor.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .callgraph import CallGraph, ModuleIndex, index_module
+from .types import CodeText, Unit
+from .units import MAX_FILE_BYTES, find_units
+
+Overlay = Callable[[Path], bytes | None]
+_INDEXED_FILES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedUnit:
+    """A unit of a file and what the predictor reads about it."""
+
+    unit: Unit
+    code: CodeText
+
+
+class Analyser:
+    """Analyses files and remembers the indices of the files that they import. Not thread-safe: one a thread."""
+
+    def __init__(self, overlay: Overlay | None = None) -> None:
+        self._overlay: Overlay = overlay or (lambda path: None)
+        self._indices: OrderedDict[Path, tuple[object, ModuleIndex]] = OrderedDict()
+
+    def analyse(self, source: bytes, language: str, path: Path | None = None) -> list[AnalysedUnit]:
+        """The units of a UTF-8 source text; ``path`` lets callees be found in the rest of its package.
+
+        Raises:
+            SourceError: the language is unknown.
+        """
+        units = find_units(source, language)
+        if language != "python":
+            return [AnalysedUnit(unit, CodeText(unit.text, language, unit.basis)) for unit in units]
+        root, dotted = _package_of(path) if path is not None else (None, "")
+        index = index_module(source, dotted, is_package=path is not None and path.name == "__init__.py")
+        graph = CallGraph(lambda wanted: index if wanted == dotted else self._load(root, dotted, wanted))
+        return [
+            AnalysedUnit(
+                unit,
+                CodeText(
+                    unit.text, language, unit.basis, graph.callees(index, unit) if unit.kind == "function" else ()
+                ),
+            )
+            for unit in units
+        ]
+
+    def _load(self, root: Path | None, dotted: str, wanted: str) -> ModuleIndex | None:
+        # Only the file's own package: what other packages cost is not looked up.
+        if root is None or wanted.partition(".")[0] != dotted.partition(".")[0]:
+            return None
+        stem = root.joinpath(*wanted.split("."))
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+            index = self._index(path, wanted)
+            if index is not None:
+                return index
+        return None
+
+    def _index(self, path: Path, dotted: str) -> ModuleIndex | None:
+        text = self._overlay(path)
+        try:
+            if text is None:
+                stat = path.stat()
+                if stat.st_size > MAX_FILE_BYTES:
+                    return None
+                version: object = (stat.st_mtime_ns, stat.st_size)
+            else:
+                version = text
+            known = self._indices.get(path)
+            if known is not None and known[0] == version:
+                self._indices.move_to_end(path)
+                return known[1]
+            index = index_module(
+                text if text is not None else path.read_bytes(), dotted, is_package=path.name == "__init__.py"
+            )
+        except (OSError, ValueError):
+            return None
+        self._indices[path] = (version, index)
+        if len(self._indices) > _INDEXED_FILES:
+            self._indices.popitem(last=False)
+        return index
+
+
+def _package_of(path: Path) -> tuple[Path, str]:
+    """The folder that holds a file's top-level package, and the file's dotted module name in it."""
+    path = path.resolve()
+    folder, parts = path.parent, [] if path.name == "__init__.py" else [path.stem]
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts)

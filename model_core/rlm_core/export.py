@@ -1,0 +1,113 @@
+"""A trained directory -> an exported one: encoder and head as ONNX, the encoder's matrices in int8.
+
+The encoder runs one text at a time, so its dynamic activation scales depend on that text alone. The number of quantised matrix
+products is asserted: a quantiser that skips some silently would ship a larger and slower file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from safetensors.torch import load_file
+
+from .card import read_card
+from .onnx_predictor import ENCODER, HEAD, TOKENIZER, WIDE
+from .student import Student, StudentConfig
+
+WEIGHTS = "student.safetensors"
+_OPSET = 18
+
+
+def export(model: Path, out: Path, *, quantise: bool = True) -> None:
+    """Export the student in ``model`` to ``out``.
+
+    Raises:
+        ModelError: ``model`` is not a directory that training wrote.
+    """
+    card = read_card(model)
+    student = Student(StudentConfig(**card.sizes))
+    student.load_state_dict(load_file(model / WEIGHTS))
+    student.eval()
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        plain = Path(scratch) / ENCODER
+        _export_encoder(student, plain)
+        if quantise:
+            _quantise(plain, out / ENCODER)
+        else:
+            shutil.copyfile(plain, out / ENCODER)
+    _export_head(student, out / HEAD)
+    for name in (TOKENIZER, WIDE):
+        shutil.copyfile(model / name, out / name)
+    replace(card, files={}).write(out, [ENCODER, HEAD, TOKENIZER, WIDE])
+
+
+def _export_encoder(student: Student, path: Path) -> None:
+    tokens = torch.export.Dim("tokens", min=1, max=student.config.context)
+    ids = torch.randint(5, 100, (1, 37))
+    torch.onnx.export(
+        student.encoder,
+        (ids,),
+        str(path),
+        input_names=["ids"],
+        output_names=["vector"],
+        dynamic_shapes={"ids": {1: tokens}},
+        opset_version=_OPSET,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+
+
+def _export_head(student: Student, path: Path) -> None:
+    rows, width = torch.export.Dim("rows", min=1, max=4096), student.config.width
+    inputs = {
+        "unit": torch.zeros(3, width),
+        "callees": torch.zeros(3, 4 * width),
+        "counts": torch.zeros(3, 2),
+        "wide": torch.zeros(3),
+        "slice": torch.zeros(3, dtype=torch.int64),
+        "date": torch.zeros(3),
+    }
+    torch.onnx.export(
+        student.head,
+        tuple(inputs.values()),
+        str(path),
+        input_names=list(inputs),
+        output_names=["logits"],
+        dynamic_shapes={name: {0: rows} for name in inputs},
+        opset_version=_OPSET,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+
+
+def _quantise(plain: Path, target: Path) -> None:
+    model = onnx.load(str(plain))
+    # The exporter keeps the shapes of weights that its optimiser has transposed since; they are inferred anew.
+    del model.graph.value_info[:]
+    quantize_dynamic(
+        model,
+        str(target),
+        op_types_to_quantize=["MatMul"],
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        extra_options={"MatMulConstBOnly": True},
+    )
+    expected = _constant_products(onnx.load(str(plain)))
+    found = sum(node.op_type in ("MatMulInteger", "DynamicQuantizeMatMul") for node in onnx.load(str(target)).graph.node)
+    if found != expected:
+        raise RuntimeError(f"{found} of {expected} matrix products were quantised; the exporter's graph has changed")
+
+
+def _constant_products(model: onnx.ModelProto) -> int:
+    constants = {tensor.name for tensor in model.graph.initializer if np.prod(tensor.dims) > 0}
+    return sum(node.op_type in ("MatMul", "Gemm") and node.input[1] in constants for node in model.graph.node)

@@ -1,0 +1,127 @@
+"""The languages we read: file suffixes, tree-sitter grammars and the syntax nodes that carry no cost (comments).
+
+One table; everything that depends on a language looks here. Grammars are imported when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePath
+
+from tree_sitter import Language as Grammar
+from tree_sitter import Parser, Query
+
+from .errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One programming language: ``grammar`` is ``module:function``, ``comments`` a tree-sitter query for costless text."""
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    grammar: str
+    comments: str = "(comment) @skip"
+    class_node: str | None = None
+    indented: bool = False
+
+
+_LINE_BLOCK = "[(line_comment) (block_comment)] @skip"
+_TABLE = (
+    Language(
+        "python",
+        "Python",
+        (".py", ".pyw"),
+        "tree_sitter_python:language",
+        # A string that stands alone as a statement is a docstring or a comment in disguise.
+        "[(comment) (expression_statement . [(string) (concatenated_string)] .)] @skip",
+        "class_definition",
+        indented=True,
+    ),
+    Language("c", "C", (".c", ".h"), "tree_sitter_c:language"),
+    Language(
+        "cpp",
+        "C++",
+        (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"),
+        "tree_sitter_cpp:language",
+        class_node="class_specifier",
+    ),
+    Language("csharp", "C#", (".cs",), "tree_sitter_c_sharp:language", class_node="class_declaration"),
+    Language("go", "Go", (".go",), "tree_sitter_go:language"),
+    Language("java", "Java", (".java",), "tree_sitter_java:language", _LINE_BLOCK, "class_declaration"),
+    Language(
+        "javascript",
+        "JavaScript",
+        (".js", ".mjs", ".cjs", ".jsx"),
+        "tree_sitter_javascript:language",
+        class_node="class_declaration",
+    ),
+    Language("kotlin", "Kotlin", (".kt", ".kts"), "tree_sitter_kotlin:language", _LINE_BLOCK, "class_declaration"),
+    Language("php", "PHP", (".php",), "tree_sitter_php:language_php", class_node="class_declaration"),
+    Language("ruby", "Ruby", (".rb",), "tree_sitter_ruby:language", class_node="class"),
+    Language("rust", "Rust", (".rs",), "tree_sitter_rust:language", _LINE_BLOCK, "impl_item"),
+    Language(
+        "scala",
+        "Scala",
+        (".scala", ".sc"),
+        "tree_sitter_scala:language",
+        "[(comment) (block_comment)] @skip",
+        "object_definition",
+    ),
+    Language(
+        "swift",
+        "Swift",
+        (".swift",),
+        "tree_sitter_swift:language",
+        "[(comment) (multiline_comment)] @skip",
+        "class_declaration",
+    ),
+    Language(
+        "typescript",
+        "TypeScript",
+        (".ts", ".mts", ".cts", ".tsx"),
+        "tree_sitter_typescript:language_typescript",
+        class_node="class_declaration",
+    ),
+)
+
+LANGUAGES: dict[str, Language] = {language.name: language for language in _TABLE}
+_BY_SUFFIX = {suffix: language for language in _TABLE for suffix in language.suffixes}
+
+
+def by_name(name: str) -> Language:
+    """The language called ``name``.
+
+    Raises:
+        SourceError: the language is not one of ours.
+    """
+    try:
+        return LANGUAGES[name]
+    except KeyError:
+        raise SourceError(f"unknown language {name!r}; known: {', '.join(sorted(LANGUAGES))}") from None
+
+
+def by_path(path: PurePath | str) -> Language | None:
+    """The language of a file, by its suffix; None when it is not one of ours."""
+    return _BY_SUFFIX.get(PurePath(path).suffix.lower())
+
+
+@cache
+def grammar(name: str) -> Grammar:
+    """The tree-sitter grammar of the language called ``name``, imported on first use."""
+    module, function = by_name(name).grammar.split(":")
+    return Grammar(getattr(importlib.import_module(module), function)())
+
+
+def parser(name: str) -> Parser:
+    """A new parser; parsers are not thread-safe, grammars are."""
+    return Parser(grammar(name))
+
+
+@cache
+def comment_query(name: str) -> Query:
+    """The compiled query whose ``skip`` captures are comments and docstrings."""
+    return Query(grammar(name), by_name(name).comments)

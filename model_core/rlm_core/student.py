@@ -1,0 +1,198 @@
+"""The student: a small encoder that reads a text once and a query head that answers many questions about it (PyTorch).
+
+Encoder: pre-norm transformer, rotary positions, SwiGLU, attention pooling. Head: the unit's vector, pooled vectors of its
+callees, the wide part's number and the query in; logits over the outcomes of :mod:`rlm_core.bins` out. Both are exported to
+ONNX. Attention is written out: under ``torch.compile`` it fuses with the softmax around it, which on a CPU makes a training step
+1.3 to 1.5 times as fast as the library's kernel at these lengths, and it exports to plain MatMul and Softmax.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .wide import CALENDAR_NODES, CALENDAR_START, CALENDAR_STEP
+
+WIDE_CENTRES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class StudentConfig:
+    """Sizes of the student; written into the model card."""
+
+    vocabulary: int = 8192
+    width: int = 256
+    layers: int = 4
+    heads: int = 4
+    hidden: int = 704
+    context: int = 512
+    head_hidden: int = 512
+    slices: int = 12
+    outcomes: int = 65
+    dropout: float = 0.2
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+
+def rotary(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of rotary positions (arXiv 2104.09864), each ``(length, size)``."""
+    frequency = 10_000.0 ** (-torch.arange(0, size, 2, device=device, dtype=torch.float32) / size)
+    angle = torch.arange(length, device=device, dtype=torch.float32)[:, None] * frequency[None, :]
+    angle = torch.cat([angle, angle], dim=-1)
+    return angle.cos(), angle.sin()
+
+
+def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Turn ``x (batch, heads, tokens, size)`` by its positions."""
+    first, second = x.chunk(2, dim=-1)
+    return x * cosine + torch.cat([-second, first], dim=-1) * sine
+
+
+class Norm(nn.Module):
+    """RMSNorm whose weight follows the input's type, so that autocast keeps the fused kernel."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Same shape in and out."""
+        return F.rms_norm(x, (x.shape[-1],), self.weight.to(x.dtype), 1e-6)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax attention over ``(batch, heads, tokens, size)``; ``mask`` is True at keys that may be read."""
+    scores = (q @ k.transpose(-1, -2)) * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e4)
+    return scores.softmax(-1).to(v.dtype) @ v
+
+
+class Layer(nn.Module):
+    """One pre-norm transformer layer: ``(batch, tokens, width)`` in and out."""
+
+    def __init__(self, config: StudentConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.norm1 = Norm(config.width)
+        self.norm2 = Norm(config.width)
+        self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.out = nn.Linear(config.width, config.width, bias=False)
+        self.up = nn.Linear(config.width, 2 * config.hidden, bias=False)
+        self.down = nn.Linear(config.hidden, config.width, bias=False)
+
+    def forward(self, x: Tensor, mask: Tensor | None, cosine: Tensor, sine: Tensor) -> Tensor:
+        """``mask (batch, 1, 1, tokens)`` is True at real tokens; None when there is no padding."""
+        batch, tokens, width = x.shape
+        qkv = self.qkv(self.norm1(x)).view(batch, tokens, 3, self.heads, width // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # each (batch, heads, tokens, size)
+        q, k = rotate(q, cosine, sine).to(v.dtype), rotate(k, cosine, sine).to(v.dtype)
+        mixed = attend(q, k, v, mask)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        gate, value = self.up(self.norm2(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * value)  # type: ignore[no-any-return]
+
+
+class Encoder(nn.Module):
+    """Token ids ``(batch, tokens)`` -> vectors ``(batch, width)``."""
+
+    def __init__(self, config: StudentConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = nn.Embedding(config.vocabulary, config.width)
+        nn.init.normal_(self.embed.weight, std=0.7)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.norm = Norm(config.width)
+        self.score = nn.Linear(config.width, 4, bias=False)
+        self.pool = nn.Linear(5 * config.width, config.width)
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``mask (batch, tokens)`` is True at real tokens; None when there is no padding."""
+        x = self.embed(ids)
+        cosine, sine = rotary(ids.shape[1], self.config.width // self.config.heads, ids.device)
+        keys = None if mask is None else mask[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, keys, cosine, sine)
+        x = self.norm(x)
+        scores = self.score(x).float()  # (batch, tokens, 4)
+        if mask is not None:
+            scores = scores.masked_fill(~mask[:, :, None], -1e9)
+            weights = mask.float() / mask.sum(1, keepdim=True)
+        else:
+            weights = torch.full_like(scores[:, :, 0], 1.0) / ids.shape[1]
+        attention = torch.cat([scores.softmax(1), weights[:, :, None]], dim=-1).to(x.dtype)  # (batch, tokens, 5)
+        pooled = attention.transpose(1, 2) @ x  # (batch, 5, width)
+        return self.pool(pooled.flatten(1)).float()
+
+
+class Head(nn.Module):
+    """Answers queries about encoded units; all inputs float32 but ``slice`` (int64), one row a query.
+
+    ``callees`` are the mean and the maximum of the callees' vectors for each of the two levels (zeros without callees) and
+    ``counts`` their numbers; ``wide`` is the wide part's prediction on the outcome axis (0..outcomes-1).
+    """
+
+    def __init__(self, config: StudentConfig) -> None:
+        super().__init__()
+        width, hidden = config.width, config.head_hidden
+        self.outcomes = config.outcomes
+        self.slice = nn.Embedding(config.slices, 64)
+        self.calendar = nn.Linear(CALENDAR_NODES, 64, bias=False)
+        nn.init.zeros_(self.calendar.weight)
+        self.own = nn.Linear(width, hidden)
+        self.called = nn.Linear(4 * width + 2, hidden, bias=False)
+        nn.init.zeros_(self.called.weight)
+        self.query = nn.Linear(64 + WIDE_CENTRES + 1, hidden)
+        self.gate = nn.Linear(64, hidden)
+        self.norm = Norm(hidden)
+        self.middle = nn.Linear(hidden, hidden)
+        self.logits = nn.Linear(hidden, config.outcomes)
+        self.drop = nn.Dropout(config.dropout)
+        # Outcome centres and widths around the wide prediction: the head starts as the wide part with a broad band.
+        self.sharpness = nn.Parameter(torch.full((config.slices,), -1.0))
+        self.register_buffer("centres", torch.arange(config.outcomes, dtype=torch.float32) - 0.5, persistent=False)
+        self.register_buffer(
+            "basis", torch.linspace(0, config.outcomes - 1, WIDE_CENTRES, dtype=torch.float32), persistent=False
+        )
+
+    def forward(
+        self, unit: Tensor, callees: Tensor, counts: Tensor, wide: Tensor, slice: Tensor, date: Tensor
+    ) -> Tensor:
+        """Logits ``(rows, outcomes)``.
+
+        Args:
+            unit: ``(rows, width)``.
+            callees: ``(rows, 4 * width)``.
+            counts: ``(rows, 2)``.
+            wide: ``(rows,)``.
+            slice: ``(rows,)``, index of basis/language/metric.
+            date: ``(rows,)``, decimal year; 0 where time has no meaning.
+        """
+        nodes = CALENDAR_START + CALENDAR_STEP * torch.arange(CALENDAR_NODES, dtype=torch.float32, device=date.device)
+        hats = (1 - (date[:, None] - nodes[None, :]).abs() / CALENDAR_STEP).clamp(min=0)
+        query = self.slice(slice) + self.calendar(hats)
+        spread = (self.outcomes - 1) / (WIDE_CENTRES - 1)
+        places = (-0.5 * ((wide[:, None] - self.basis[None, :]) / spread) ** 2).exp()
+        asked = torch.cat([query, places, wide[:, None] / self.outcomes], dim=-1)
+        called = torch.cat([callees, torch.log1p(counts)], dim=-1)
+        x = self.own(unit) + self.called(called) + self.query(asked)
+        x = F.gelu(self.norm(x * (1 + self.gate(query))))
+        x = x + F.gelu(self.middle(self.drop(x)))
+        prior = -F.softplus(self.sharpness[slice])[:, None] * 0.02 * (self.centres[None, :] - wide[:, None]) ** 2
+        return self.logits(self.drop(x)) + prior
+
+
+class Student(nn.Module):
+    """Encoder and head together, as they are trained."""
+
+    def __init__(self, config: StudentConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        self.head = Head(config)

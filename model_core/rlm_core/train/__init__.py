@@ -1,0 +1,1 @@
+"""Training the student: labels -> weights. Needs the ``[train]`` extra; nothing here is imported by the server."""

@@ -1,0 +1,1 @@
+"""The commands of ``rlm-lsp``, a module each; ``cli`` imports one only when it is called."""

@@ -1,0 +1,55 @@
+"""``rlm-lsp train``, ``export`` and ``eval``: thin wrappers that need the ``[train]`` extra."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from .extras import training_extra
+
+
+def train(data: list[Path], config: Path, out: Path, *, resume: bool) -> None:
+    """Train a model on data sets into the directory ``out``.
+
+    Raises:
+        RlmError: bad input, or the ``[train]`` extra is missing.
+    """
+    with training_extra():
+        from rlm_core.train.run import train as run
+
+        run(data, config, out, resume)
+
+
+def export(model: Path, out: Path) -> None:
+    """Export a trained model to the directory that ``--model`` takes.
+
+    Raises:
+        RlmError: bad input, or the ``[train]`` extra is missing.
+    """
+    with training_extra():
+        from rlm_core.export import export as run
+
+        run(model, out)
+
+
+def evaluate(
+    model: str,
+    data: list[Path],
+    split: str,
+    form: Literal["table", "json"],
+    *,
+    baselines: bool,
+    predictions: Path | None,
+) -> None:
+    """Print how good a model is on a split of data sets, beside plain baselines when wanted.
+
+    Raises:
+        RlmError: bad input, or the ``[train]`` extra is missing.
+    """
+    with training_extra():
+        from rlm_core.evaluate.run import evaluate as run
+
+        report = run(model, data, split, baselines, predictions)
+    print(json.dumps(asdict(report)) if form == "json" else report)

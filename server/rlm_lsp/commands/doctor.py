@@ -1,0 +1,71 @@
+"""``rlm-lsp doctor``: versions, the model and its size, the processor, and a self-test with its time."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import rlm_core
+from rlm_core import CodeText
+
+from .. import __version__, render
+from ..rows import queries_for
+
+_SELF_TEST = "def total(numbers):\n    return sum(n * n for n in numbers) + {}\n"
+_WARM_ROUNDS = 5
+_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp")
+
+
+def doctor(model: str, threads: int) -> None:
+    """Print the state of the installation.
+
+    Raises:
+        ModelError: the model cannot be loaded.
+    """
+    print(f"rlm-lsp      {__version__} ({Path(__file__).parents[1]})")
+    print(f"python       {platform.python_version()} ({sys.executable})")
+    for package in ("onnxruntime", "pygls", "tree-sitter"):
+        print(f"{package:<12} {_version(package)}")
+    print(f"processor    {_processor()}")
+    directory = Path(rlm_core.__file__).parent / "builtin" if model == "builtin" else Path(model)
+    started = time.perf_counter()
+    predictor = rlm_core.load(model, threads=threads)
+    loaded = time.perf_counter()
+    sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
+    print(f"model        {predictor.model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
+    for name, size in sizes.items():
+        print(f"             {name} {size / 2**20:.2f} MiB")
+    times = []
+    for number in range(1 + _WARM_ROUNDS):
+        # Another text each time, as after a keystroke: a known one would come from the cache.
+        code = CodeText(_SELF_TEST.format(number), "python", "call")
+        before = time.perf_counter()
+        [answers] = predictor.predict([code], [queries_for(predictor, code)])
+        times.append((time.perf_counter() - before) * 1e3)
+    print(f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms")
+    print(f"             a small function: {render.label(answers) or 'no prediction'}")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    name, flags = platform.processor() or platform.machine(), ""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+            elif key.strip() in ("flags", "Features"):
+                flags = ", ".join(flag for flag in _FLAGS if flag in value.split())
+    except OSError:
+        pass  # not Linux: the name alone must do
+    return f"{name}, {os.cpu_count()} cores" + (f", {flags}" if flags else "")

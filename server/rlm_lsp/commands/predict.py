@@ -1,0 +1,169 @@
+"""``rlm-lsp predict PATH...``: source files in, a row per unit and metric out.
+
+Files are analysed and predicted in batches, so memory stays flat over a whole repository. A file that cannot be read
+costs one line on stderr and the exit status 2; the others still get their rows.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import rlm_core
+from rlm_core import RlmError, SourceError, languages
+from rlm_core.analysis import AnalysedUnit, Analyser
+from rlm_core.predictor import Predictor
+from rlm_core.types import Prediction
+from rlm_core.units import read_source
+
+from .. import console, render
+from ..rows import queries_for, unit_row
+from ..sources import SourceFile, find_sources
+
+Format = Literal["table", "json", "jsonl"]
+_BATCH_UNITS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class FileUnit:
+    """A unit and the file in which it stands, as the user named it."""
+
+    file: str
+    analysed: AnalysedUnit
+
+
+@dataclass(slots=True)
+class _Tally:
+    files: int = 0
+    units: int = 0
+    errors: int = 0
+
+    def report(self, error: RlmError) -> None:
+        self.errors += 1
+        console.report_error(error)
+
+
+def predict_paths(paths: Sequence[Path], form: Format, model: str, threads: int) -> int:
+    """Print the predictions for all units below ``paths`` and return the exit status.
+
+    Raises:
+        ModelError: the model cannot be loaded.
+    """
+    tally = _Tally()
+    sources = find_sources(paths, tally.report)
+    predictor = rlm_core.load(model, threads=threads) if sources else None
+    started = time.perf_counter()
+    write = {"table": _write_table, "json": _write_json, "jsonl": _write_jsonl}[form]
+    with console.progress("predicting") as progress:
+        units = _analysed(sources, tally, progress)
+        write(_predicted(predictor, units) if predictor is not None else iter(()))
+    seconds = time.perf_counter() - started
+    console.note(
+        f"{_count(tally.files, 'file')}, {_count(tally.units, 'unit')} in {seconds:.1f} s"
+        f" ({tally.units / max(seconds, 1e-9):.0f} units/s)"
+        + (f", {_count(tally.errors, 'path')} failed" if tally.errors else "")
+    )
+    return 2 if tally.errors else 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Progress) -> Iterator[FileUnit]:
+    analyser = Analyser()
+    for done, source in enumerate(sources):
+        progress(done, len(sources))
+        try:
+            # An empty __init__.py is no fault of the user's; an empty file that they name may be.
+            if not source.named and source.path.stat().st_size == 0:
+                continue
+            text, language = read_source(source.path)
+            units = analyser.analyse(text, language, source.path)
+            if not units:
+                _explain_no_unit(source, text, language)
+        except RlmError as error:
+            tally.report(error)
+            continue
+        except OSError as error:
+            tally.report(SourceError(f"{source.path}: cannot be read ({error.strerror}); check its permissions"))
+            continue
+        tally.files += 1
+        tally.units += len(units)
+        yield from (FileUnit(str(source.path), unit) for unit in units)
+
+
+def _explain_no_unit(source: SourceFile, text: bytes, language: str) -> None:
+    if languages.parser(language).parse(text).root_node.has_error:
+        title = languages.by_name(language).title
+        raise SourceError(f"{source.path}: has syntax errors and no unit that parses as {title}; correct its syntax")
+    if source.named:
+        console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
+
+
+def _predicted(predictor: Predictor, units: Iterable[FileUnit]) -> Iterator[list[tuple[FileUnit, list[Prediction]]]]:
+    batch: list[FileUnit] = []
+    for unit in units:
+        batch.append(unit)
+        if len(batch) == _BATCH_UNITS:
+            yield _predict(predictor, batch)
+            batch = []
+    if batch:
+        yield _predict(predictor, batch)
+
+
+def _predict(predictor: Predictor, batch: list[FileUnit]) -> list[tuple[FileUnit, list[Prediction]]]:
+    codes = [unit.analysed.code for unit in batch]
+    answers = predictor.predict(codes, [queries_for(predictor, code) for code in codes])
+    return list(zip(batch, answers, strict=True))
+
+
+Batches = Iterator[list[tuple[FileUnit, list[Prediction]]]]
+
+
+def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for unit, predictions in batch:
+            yield from (unit_row(unit.file, unit.analysed, prediction) for prediction in predictions)
+
+
+def _write_jsonl(batches: Batches) -> None:
+    for row in _rows(batches):
+        print(json.dumps(row))
+
+
+def _write_json(batches: Batches) -> None:
+    separator = "[\n"
+    for row in _rows(batches):
+        sys.stdout.write(f"{separator}{json.dumps(row)}")
+        separator = ",\n"
+    print("[]" if separator == "[\n" else "\n]")
+
+
+def _write_table(batches: Batches) -> None:
+    """Aligned columns, batch by batch; a later batch may widen them."""
+    header = ("WHERE", "UNIT", "BASIS", "METRIC", "80 % BAND", "MEDIAN", "NOTE")
+    widths = [len(title) for title in header]
+    for number, batch in enumerate(batches):
+        lines = [_cells(unit, prediction) for unit, predictions in batch for prediction in predictions]
+        widths = [max(width, *(len(line[i]) for line in lines)) for i, width in enumerate(widths)] if lines else widths
+        for line in [header, *lines] if number == 0 else lines:
+            print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:
+    band = prediction.band
+    return (
+        f"{unit.file}:{unit.analysed.unit.name.start_line + 1}",
+        unit.analysed.unit.qualname,
+        prediction.basis,
+        prediction.metric,
+        render.band(prediction.metric, band, prediction.floor) if band else "-",
+        render.median(prediction) or "-",
+        prediction.abstained or ("text truncated" if prediction.truncated else ""),
+    )

@@ -1,0 +1,51 @@
+"""What the commands share on the terminal: one-line errors, one-line notes and a progress bar on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+PROGRAM = "rlm-lsp"
+
+
+def report_error(error: Exception | str) -> None:
+    """Print one line about something a user can mend."""
+    print(f"{PROGRAM}: error: {_one_line(error)}", file=sys.stderr)
+
+
+def note(text: str) -> None:
+    """Print one line that is not an error."""
+    print(f"{PROGRAM}: {_one_line(text)}", file=sys.stderr)
+
+
+def _one_line(text: Exception | str) -> str:
+    return " ".join(str(text).split())
+
+
+class Progress(Protocol):
+    """Tells how far a command has come."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """``done`` of ``total`` steps are behind us."""
+        ...
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """A progress bar on stderr while the block runs; silent where stderr is no terminal.
+
+    It is silent too where stdout is a terminal: the rows themselves then show the progress, and would break the bar.
+    """
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

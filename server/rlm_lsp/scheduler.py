@@ -1,0 +1,112 @@
+"""When the model runs for a document: after a pause in the typing, in small steps, for the newest version only.
+
+One job a document. A job for a newer version replaces the one before; a step that has not begun is dropped then. Steps
+of several documents, and hovers, take turns on the worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Protocol
+
+from rlm_core.types import CodeText
+
+STEP_UNITS = 16
+PUBLISH_SECONDS = 0.5
+
+
+class Predict(Protocol):
+    """Runs the model for some units; must look at ``cancelled`` before it begins."""
+
+    def __call__(self, codes: Sequence[CodeText], cancelled: Callable[[], bool]) -> Awaitable[None]:
+        """Predict ``codes``."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    version: int
+    waiting: dict[CodeText, None]
+    cancelled: Event = field(default_factory=Event)
+    task: asyncio.Task[None] | None = None
+
+
+class Scheduler:
+    """Schedules prediction jobs; lives on the event loop.
+
+    Args:
+        predict: runs the model off the loop.
+        version_of: the version of an open document now, None when it is closed.
+        publish: called with the document when new results of its current version are there.
+        on_error: called with what a job raised.
+        debounce: seconds of quiet after an edit.
+    """
+
+    def __init__(
+        self,
+        predict: Predict,
+        version_of: Callable[[str], int | None],
+        publish: Callable[[str], None],
+        on_error: Callable[[BaseException], None],
+        debounce: float,
+    ) -> None:
+        self._predict, self._version_of = predict, version_of
+        self._publish, self._on_error, self._debounce = publish, on_error, debounce
+        self._jobs: dict[str, _Job] = {}
+        self._edited_at: dict[str, float] = {}
+
+    def edited(self, uri: str) -> None:
+        """The document has changed: what was scheduled for it is out of date, and the pause begins anew."""
+        self._edited_at[uri] = asyncio.get_running_loop().time()
+        self._drop(uri)
+
+    def closed(self, uri: str) -> None:
+        """The document is no longer open."""
+        self._edited_at.pop(uri, None)
+        self._drop(uri)
+
+    def schedule(self, uri: str, version: int, codes: Sequence[CodeText]) -> asyncio.Task[None]:
+        """Predict ``codes`` of a document soon; the task ends when they are done or out of date.
+
+        Codes for the version that is scheduled already come before those that still wait.
+        """
+        job = self._jobs.get(uri)
+        if job is not None and job.version == version and job.task is not None and not job.task.done():
+            job.waiting = {**dict.fromkeys(codes), **job.waiting}
+            return job.task
+        self._drop(uri)
+        job = _Job(version, dict.fromkeys(codes))
+        self._jobs[uri] = job
+        job.task = asyncio.get_running_loop().create_task(self._work(uri, job))
+        job.task.add_done_callback(lambda task: self._finish(uri, job, task))
+        return job.task
+
+    def _drop(self, uri: str) -> None:
+        job = self._jobs.pop(uri, None)
+        if job is not None:
+            job.cancelled.set()
+
+    def _finish(self, uri: str, job: _Job, task: asyncio.Task[None]) -> None:
+        if self._jobs.get(uri) is job:
+            del self._jobs[uri]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_error(error)
+
+    async def _work(self, uri: str, job: _Job) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(0.0, self._edited_at.get(uri, float("-inf")) + self._debounce - loop.time()))
+        published = loop.time()
+        while job.waiting and not job.cancelled.is_set():
+            step = list(job.waiting)[:STEP_UNITS]
+            for code in step:
+                del job.waiting[code]
+            await self._predict(step, job.cancelled.is_set)
+            if job.waiting and loop.time() - published < PUBLISH_SECONDS:
+                continue
+            published = loop.time()
+            # The version may have moved on while the worker was busy.
+            if not job.cancelled.is_set() and self._version_of(uri) == job.version:
+                self._publish(uri)

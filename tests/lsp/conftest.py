@@ -1,0 +1,162 @@
+"""A real client over stdio: starts ``rlm-lsp serve``, waits for refreshes, compares with ``rlm-lsp predict``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from lsprotocol import types
+from pytest_lsp import LanguageClient, make_test_lsp_client
+from rlm_core import Band, Prediction
+from rlm_lsp import render
+from rlm_lsp.cli import app
+from typer.testing import CliRunner
+
+COMMAND = (sys.executable, "-m", "rlm_lsp", "serve", "--stdio")
+EVERYWHERE = types.Range(types.Position(0, 0), types.Position(100_000, 0))
+
+
+@dataclass
+class Session:
+    """An initialized client, with the refreshes that the server has sent and nobody has waited for yet."""
+
+    client: LanguageClient
+    refreshes: asyncio.Queue[None] = field(default_factory=asyncio.Queue)
+    versions: dict[str, int] = field(default_factory=dict)
+    registered: list[str] = field(default_factory=list)
+
+    def open(self, path: Path, text: str | None = None, language: str = "python") -> str:
+        """Open a file, with another text than on disk when ``text`` is given."""
+        uri = path.as_uri()
+        self.versions[uri] = 1
+        item = types.TextDocumentItem(uri, language, 1, path.read_text() if text is None else text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        return uri
+
+    def change(self, uri: str, text: str) -> None:
+        """Replace the text of an open file."""
+        self.versions[uri] += 1
+        document = types.VersionedTextDocumentIdentifier(self.versions[uri], uri)
+        change = types.TextDocumentContentChangeWholeDocument(text)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    async def hints(self, uri: str, wanted: types.Range = EVERYWHERE) -> list[types.InlayHint]:
+        """Ask for hints once."""
+        params = types.InlayHintParams(types.TextDocumentIdentifier(uri), wanted)
+        return list(await self.client.text_document_inlay_hint_async(params) or [])
+
+    async def labels(self, uri: str, count: int) -> dict[int, str]:
+        """Ask for hints, and again after each refresh, until there are ``count``: label by line."""
+        while True:
+            hints = await self.hints(uri)
+            if len(hints) >= count:
+                return {hint.position.line: str(hint.label) for hint in hints}
+            await self.refreshes.get()
+
+    def forget_refreshes(self) -> None:
+        """Wait from now on only for refreshes that are still to come."""
+        while not self.refreshes.empty():
+            self.refreshes.get_nowait()
+
+    async def hover(self, uri: str, line: int, character: int = 0) -> str | None:
+        """The text of a hover."""
+        params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, character))
+        found = await self.client.text_document_hover_async(params)
+        assert found is None or isinstance(found.contents, types.MarkupContent)
+        return found.contents.value if found is not None else None  # type: ignore[union-attr]
+
+
+Start = Callable[..., Awaitable[Session]]
+
+
+@asynccontextmanager
+async def _session(refresh: bool, encoding: str, markup: str, options: Any) -> AsyncIterator[Session]:
+    client = make_test_lsp_client()
+    session = Session(client)
+
+    def on_refresh(params: None) -> None:
+        session.refreshes.put_nowait(None)
+
+    def on_register(params: types.RegistrationParams) -> None:
+        session.registered.extend(registration.method for registration in params.registrations)
+
+    client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)(on_refresh)
+    client.feature(types.CLIENT_REGISTER_CAPABILITY)(on_register)
+
+    await client.start_io(*COMMAND)
+    capabilities = types.ClientCapabilities(
+        general=types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind(encoding)]),
+        workspace=types.WorkspaceClientCapabilities(
+            inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=refresh),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
+        ),
+        text_document=types.TextDocumentClientCapabilities(
+            hover=types.HoverClientCapabilities(content_format=[types.MarkupKind(markup)])
+        ),
+    )
+    await client.initialize_session(types.InitializeParams(capabilities, initialization_options=options))
+    try:
+        yield session
+        await client.shutdown_session()
+    finally:
+        await client.stop()  # type: ignore[no-untyped-call]
+
+
+@pytest_asyncio.fixture
+async def start() -> AsyncIterator[Start]:
+    """Starts servers with the wanted client capabilities and settings; they end with the test."""
+    async with AsyncExitStack() as stack:
+
+        async def begin(
+            *, refresh: bool = True, encoding: str = "utf-16", markup: str = "markdown", options: Any = None
+        ) -> Session:
+            return await stack.enter_async_context(_session(refresh, encoding, markup, options))
+
+        yield begin
+
+
+@pytest.fixture
+def examples() -> Path:
+    """The folder of our example files."""
+    return Path(__file__).parents[2] / "examples"
+
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def predict() -> Callable[[Path], Rows]:
+    """The rows that ``rlm-lsp predict --format json`` prints for a file."""
+
+    def run(path: Path) -> Rows:
+        result = CliRunner().invoke(app, ["predict", str(path), "--format", "json"])
+        assert result.exit_code == 0
+        rows: Rows = json.loads(result.stdout)
+        return rows
+
+    return run
+
+
+@pytest.fixture
+def labels_of() -> Callable[[Rows], dict[int, str]]:
+    """The hint labels that rows stand for, by 0-based line; units on which the model abstains have none."""
+
+    def labels(rows: Rows) -> dict[int, str]:
+        by_line: dict[int, list[Prediction]] = {}
+        for row in rows:
+            if row["abstained"] is None:
+                band = Band(row["low"], row["high"], row["coverage"], 0, 0, "")
+                by_line.setdefault(row["line"] - 1, []).append(
+                    Prediction(row["basis"], row["metric"], None, {}, "", row["median"], (band,), 0.0, False)
+                )
+        return {line: render.label(predictions) for line, predictions in by_line.items()}
+
+    return labels

@@ -1,0 +1,174 @@
+"""Inlay hints over a real connection: the numbers of the command line, at the right place, after every edit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
+
+Start = Callable[..., Awaitable[Any]]
+Predict = Callable[[Path], list[dict[str, Any]]]
+LabelsOf = Callable[[list[dict[str, Any]]], dict[int, str]]
+SLOW_MEAN = "return sum(sorted(value for value in values for _ in sorted(values))) / len(values) ** 2"
+
+
+SLOW_WORK = "def work(n):\n    return [sorted(range(n), key=lambda x: -x) for _ in range(n * n)]\n"
+
+
+def make_package(folder: Path) -> tuple[Path, Path]:
+    """A package of two modules: one calls the other."""
+    package = folder / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    caller, callee = package / "caller.py", package / "callee.py"
+    caller.write_text("from .callee import work\n\ndef run(n):\n    return work(n)\n")
+    callee.write_text("def work(n):\n    return n\n")
+    return caller, callee
+
+
+async def test_hints_are_the_bands_of_the_command_line(
+    start: Start, examples: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    session = await start()
+    for name, language in (("functions.py", "python"), ("solution.cpp", "cpp"), ("solution.js", "javascriptreact")):
+        expected = labels_of(predict(examples / name))
+        assert expected
+        assert await session.labels(session.open(examples / name, language=language), len(expected)) == expected
+
+
+async def test_hints_stand_behind_the_signature(start: Start, examples: Path) -> None:
+    session = await start(refresh=False)
+    lines = (examples / "functions.py").read_text().splitlines()
+    hints = await session.hints(session.open(examples / "functions.py"))
+    assert all(hint.position.character == len(lines[hint.position.line]) for hint in hints)
+    assert all(lines[hint.position.line].lstrip().startswith("def ") for hint in hints)
+
+
+async def test_only_units_in_the_requested_range_get_hints(start: Start, examples: Path) -> None:
+    session = await start(refresh=False)
+    uri = session.open(examples / "functions.py")
+    everywhere = [hint.position.line for hint in await session.hints(uri)]
+    inside = types.Range(types.Position(everywhere[1], 0), types.Position(everywhere[3], 0))
+    assert [hint.position.line for hint in await session.hints(uri, inside)] == everywhere[1:3]
+
+
+async def test_a_client_without_refresh_gets_all_hints_at_the_first_request(
+    start: Start, examples: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    session = await start(refresh=False)
+    hints = await session.hints(session.open(examples / "functions.py"))
+    expected = labels_of(predict(examples / "functions.py"))
+    assert {hint.position.line: hint.label for hint in hints} == expected
+
+
+async def test_an_edit_changes_the_function_and_its_callers_and_nothing_else(
+    start: Start, examples: Path, tmp_path: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    before_text = (examples / "functions.py").read_text()
+    after_text = before_text.replace("return sum(values) / len(values)", SLOW_MEAN)
+    path = tmp_path / "functions.py"
+    path.write_text(after_text)
+    after = predict(path)
+    path.write_text(before_text)
+    before = predict(path)
+    changed = {new["qualname"] for old, new in zip(before, after, strict=True) if old["median"] != new["median"]}
+    assert changed == {"mean", "variance", "standardize", "correlation"}
+
+    session = await start()
+    uri = session.open(path)
+    assert await session.labels(uri, len(labels_of(before))) == labels_of(before)
+    session.change(uri, after_text)
+    # What the edit does not touch is there at once; the rest comes with a refresh.
+    names = {row["line"] - 1: row["qualname"] for row in after}
+    at_once = {hint.position.line: hint.label for hint in await session.hints(uri)}
+    assert {names[line] for line in at_once} == set(names.values()) - changed
+    assert await session.labels(uri, len(labels_of(after))) == labels_of(after)
+
+
+async def test_results_after_an_edit_are_announced_by_a_refresh(start: Start, examples: Path) -> None:
+    session = await start()
+    uri = session.open(examples / "solution.go", language="go")
+    await session.labels(uri, 1)
+    session.change(uri, (examples / "solution.go").read_text().replace("best := prices[0], 0", "best := prices[0], 1"))
+    assert await session.hints(uri) == []
+    # Asks again only after a refresh.
+    assert len(await session.labels(uri, 1)) == 1
+
+
+async def test_only_the_newest_of_many_quick_edits_counts(
+    start: Start, tmp_path: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("def f(n):\n    return sum(range(n)) + 29\n")
+    session = await start()
+    uri = session.open(path, "def f(n):\n    return 0\n")
+    pending = []
+    for number in range(30):
+        session.change(uri, f"def f(n):\n    return sum(range(n)) + {number}\n")
+        pending.append(asyncio.ensure_future(session.hints(uri)))
+    await asyncio.gather(*pending)
+    assert await session.labels(uri, 1) == labels_of(predict(path))
+
+
+@pytest.mark.parametrize(("encoding", "units"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)])
+async def test_columns_count_in_the_units_that_were_agreed_on(
+    start: Start, tmp_path: Path, encoding: str, units: int
+) -> None:
+    session = await start(refresh=False, encoding=encoding)
+    uri = session.open(tmp_path / "a.py", "x = '\x0c'\ndef f(mark='😀'):\n    return mark\n")
+    [hint] = await session.hints(uri)
+    assert hint.position == types.Position(1, len("def f(mark=''):") + units)
+
+
+async def test_an_edit_of_a_callee_in_another_file_refreshes_its_callers(
+    start: Start, tmp_path: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    caller, callee = make_package(tmp_path)
+    session = await start()
+    uris = [session.open(path) for path in (caller, callee)]
+    before = labels_of(predict(caller))
+    assert [len(await session.labels(uri, 1)) for uri in uris] == [1, 1]
+    session.forget_refreshes()
+    session.change(uris[1], SLOW_WORK)
+    await session.refreshes.get()
+    callee.write_text(SLOW_WORK)
+    after = labels_of(predict(caller))
+    assert after != before
+    assert await session.labels(uris[0], 1) == after
+
+
+async def test_a_callee_that_changes_on_disk_refreshes_its_callers(
+    start: Start, tmp_path: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    caller, callee = make_package(tmp_path)
+    session = await start()
+    uri = session.open(caller)
+    assert await session.labels(uri, 1) == labels_of(predict(caller))
+    assert session.registered == ["workspace/didChangeWatchedFiles"]
+    session.forget_refreshes()
+    callee.write_text(SLOW_WORK)
+    event = types.FileEvent(callee.as_uri(), types.FileChangeType.Changed)
+    session.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+    await session.refreshes.get()
+    assert await session.labels(uri, 1) == labels_of(predict(caller))
+
+
+async def test_settings_choose_metrics_and_languages(start: Start, examples: Path) -> None:
+    session = await start(refresh=False, options={"metrics": ["memory"], "languages": ["python"]})
+    hints = await session.hints(session.open(examples / "functions.py"))
+    assert hints
+    assert all("B" in hint.label and "s" not in hint.label for hint in hints)
+    assert await session.hints(session.open(examples / "solution.go", language="go")) == []
+
+
+async def test_units_on_which_the_model_abstains_get_no_hint(start: Start, examples: Path, predict: Predict) -> None:
+    [row] = predict(examples / "kernel.py")
+    assert row["abstained"]
+    session = await start(refresh=False)
+    assert await session.hints(session.open(examples / "kernel.py")) == []

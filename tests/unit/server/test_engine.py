@@ -1,0 +1,75 @@
+"""The engine: one model run a content, and a plain line when the model cannot be loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from rlm_core import CodeText, ModelError, Prediction, Query
+from rlm_core.predictor import Predictor
+from rlm_core.types import Basis
+from rlm_lsp.engine import Engine
+from rlm_lsp.settings import Settings
+
+pytestmark = [pytest.mark.timeout(30), pytest.mark.asyncio]
+
+CODE = CodeText("def f(): pass", "python", "call")
+
+
+class CountingPredictor:
+    """Answers every query alike and keeps what it was asked."""
+
+    model_id = "counting-1"
+
+    def __init__(self, prediction: Prediction) -> None:
+        self.prediction = prediction
+        self.asked: list[str] = []
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        return (Query("latency"), Query("memory"))
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        self.asked += [text.text for text in texts]
+        return [[self.prediction] * len(questions) for questions in queries]
+
+
+async def test_a_content_is_predicted_once(make_prediction: Callable[..., Prediction]) -> None:
+    predictor = CountingPredictor(make_prediction())
+    engine = Engine(Settings(), lambda model, threads: predictor)
+    assert engine.cached(CODE) is None
+    assert await engine.load() is None
+    await engine.predict([CODE, CODE])
+    await engine.predict([CODE])
+    assert predictor.asked == [CODE.text]
+    assert engine.cached(CODE) == (make_prediction(), make_prediction())
+    engine.close()
+
+
+async def test_only_the_metrics_of_the_settings_are_asked(make_prediction: Callable[..., Prediction]) -> None:
+    engine = Engine(Settings(metrics=("memory",)), lambda model, threads: CountingPredictor(make_prediction()))
+    await engine.load()
+    await engine.predict([CODE])
+    assert len(engine.cached(CODE) or ()) == 1
+    engine.close()
+
+
+async def test_a_cancelled_step_does_not_reach_the_model(make_prediction: Callable[..., Prediction]) -> None:
+    predictor = CountingPredictor(make_prediction())
+    engine = Engine(Settings(), lambda model, threads: predictor)
+    await engine.load()
+    await engine.predict([CODE], lambda: True)
+    assert predictor.asked == []
+    engine.close()
+
+
+async def test_a_model_that_cannot_be_loaded_is_one_line_and_no_predictions() -> None:
+    def load(model: str, threads: int) -> Predictor:
+        raise ModelError("models/x: weights.onnx is missing; export the model again")
+
+    engine = Engine(Settings(), load)
+    assert await engine.load() == "models/x: weights.onnx is missing; export the model again"
+    await engine.wait_loaded()
+    await engine.predict([CODE])
+    assert not engine.ready
+    assert engine.cached(CODE) is None
+    engine.close()

@@ -1,0 +1,129 @@
+"""Rendering: exact texts for typical values, and laws for all values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import Band, Prediction
+from rlm_core.types import Metric
+from rlm_lsp import render
+
+pytestmark = pytest.mark.timeout(60)
+
+SCALE = {
+    "ns": 1e-9,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "B": 1.0,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+    "%": 0.01,
+}
+VALUES = st.floats(min_value=0, max_value=1e14, allow_subnormal=False)
+METRICS = st.sampled_from(["latency", "memory", "accuracy"])
+
+
+def band_of(low: float, high: float) -> Band:
+    return Band(low, high, 0.8, 100, 1000, "call/latency")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("latency", 4.23e-5, "42 µs"),
+        ("latency", 9.996e-4, "1 ms"),
+        ("latency", 5e-8, "50 ns"),
+        ("latency", 123.4, "120 s"),
+        ("memory", 64, "64 B"),
+        ("memory", 1536, "1.5 KiB"),
+        ("memory", 3.3e9, "3.1 GiB"),
+        ("accuracy", 0.714, "71 %"),
+    ],
+)
+def test_a_value_has_two_significant_digits_and_a_unit(metric: Metric, value: float, text: str) -> None:
+    assert render.quantity(metric, value) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "text"),
+    [
+        ("latency", 1e-5, 1.6e-4, "10–160 µs"),
+        ("latency", 8e-4, 2e-3, "0.8–2 ms"),
+        ("latency", 8e-6, 2e-3, "8 µs–2 ms"),
+        ("latency", 4.01e-5, 4.02e-5, "40 µs"),
+        ("latency", 0.0, 3e-6, "≤3 µs"),
+        ("latency", 1e-5, float("inf"), "≥10 µs"),
+        ("latency", 0.0, float("inf"), "no upper bound"),
+        ("memory", 0.0, 3072, "≤3 KiB"),
+        ("accuracy", 0.62, 0.71, "62–71 %"),
+    ],
+)
+def test_a_band_shares_its_unit_where_that_reads_well(metric: Metric, low: float, high: float, text: str) -> None:
+    assert render.band(metric, band_of(low, high)) == text
+
+
+def test_a_band_below_the_floor_ends_at_the_floor() -> None:
+    assert render.band("memory", band_of(0, 0), floor=64) == "≤64 B"
+
+
+def test_a_median_below_the_floor_is_at_most_the_floor(make_prediction: Callable[..., Prediction]) -> None:
+    assert render.median(make_prediction(metric="memory", median=0.0, floor=64.0)) == "≤64 B"
+    assert render.median(make_prediction(abstained="not trained")) == ""
+
+
+def test_the_label_joins_the_bands_of_all_metrics(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(0.0, 3072.0, metric="memory", floor=64.0)
+    assert render.label([make_prediction(), memory]) == "10–160 µs · ≤3 KiB"
+
+
+def test_the_label_leaves_out_metrics_on_which_the_model_abstains(make_prediction: Callable[..., Prediction]) -> None:
+    assert render.label([make_prediction(), make_prediction(metric="memory", abstained="no data")]) == "10–160 µs"
+    assert render.label([make_prediction(abstained="no data")]) == ""
+
+
+def test_a_long_label_loses_spaces_first_then_lower_ends(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(180.0, 1.2 * 2**20, metric="memory", floor=64.0)
+    assert render.label([make_prediction(8e-5, 2e-3), memory]) == "80µs–2ms · 180B–1.2MiB"
+    memory = make_prediction(1010.0, 990.0 * 2**20, metric="memory", floor=64.0)
+    assert render.label([make_prediction(9.9e-7, 9.9e-1), memory]) == "≤990 ms · ≤990 MiB"
+
+
+@given(st.lists(st.tuples(METRICS, VALUES, VALUES, VALUES), max_size=3))
+def test_a_label_never_exceeds_its_width(
+    make_prediction: Callable[..., Prediction], fields: list[tuple[Metric, float, float, float]]
+) -> None:
+    predictions = [make_prediction(min(a, b), max(a, b), metric=metric, floor=floor) for metric, a, b, floor in fields]
+    assert len(render.label(predictions)) <= render.LABEL_WIDTH
+    assert bool(render.label(predictions)) == bool(predictions)
+
+
+def parse(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * SCALE[unit]
+
+
+@given(METRICS, VALUES, VALUES)
+def test_a_larger_value_never_reads_smaller(metric: Metric, a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    assert parse(render.quantity(metric, low)) <= parse(render.quantity(metric, high)) * (1 + 1e-9)
+
+
+@given(METRICS, st.floats(min_value=1e-7, max_value=1e14))
+def test_a_text_is_within_rounding_of_its_value(metric: Metric, value: float) -> None:
+    assert parse(render.quantity(metric, value)) == pytest.approx(value, rel=0.051)
+
+
+@given(METRICS, st.floats(min_value=1e-7, max_value=1e14), st.floats(min_value=1e-7, max_value=1e14))
+def test_both_ends_of_a_band_are_within_rounding(metric: Metric, a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    match = re.fullmatch(r"([\d.e-]+)(?: (\S+?))?(?:–([\d.e-]+) (\S+))?", render.band(metric, band_of(low, high)))
+    assert match is not None
+    first, unit, second, last_unit = match[1], match[2] or match[4], match[3] or match[1], match[4] or match[2]
+    assert float(first) * SCALE[unit] == pytest.approx(low, rel=0.051)
+    assert float(second) * SCALE[last_unit] == pytest.approx(high, rel=0.051)
