@@ -1,8 +1,8 @@
-"""rlm-core: source text in, calibrated cost out.
+r"""rlm-core: source text in, calibrated cost out.
 
     import rlm_core
     predictor = rlm_core.load()
-    code = rlm_core.CodeText("def f(n):\\n    return sum(range(n))", "python", "call")
+    code = rlm_core.CodeText("def f(n):\n    return sum(range(n))", "python", "call")
     [[latency]] = predictor.predict([code], [[rlm_core.Query("latency")]])
     print(latency.median, latency.band)   # seconds
 

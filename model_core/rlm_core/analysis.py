@@ -1,7 +1,7 @@
 """A source file -> its units with the text and callees that the model reads.
 
-The command line and the server both come through here, so that their numbers are equal. Callees outside the file are looked up
-in the file's own package on disk; ``overlay`` gives the text of files that are open in an editor.
+The command line and the server both come through here, so that their numbers are equal. Callees outside the file are
+looked up in the file's own package on disk; ``overlay`` gives the text of files that are open in an editor.
 """
 
 from __future__ import annotations

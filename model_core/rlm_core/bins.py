@@ -1,8 +1,8 @@
 """Distributions over log-spaced bins: edges from training values, quantiles in SI units.
 
-Outcome 0 is "not above the floor", outcomes 1..K are bins of log10(value). Edges follow the data half way: the density they
-equalise is the mean of the observed one and a flat one over the log range, so the bulk (megabytes of a language's runtime) is
-resolved finely and the tails stay log-spaced.
+Outcome 0 is "not above the floor", outcomes 1..K are bins of log10(value). Edges follow the data half way: the
+density they equalise is the mean of the observed one and a flat one over the log range, so the bulk (megabytes of a
+language's runtime) is resolved finely and the tails stay log-spaced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BINS = 64
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The outcomes of one slice and metric: ``floor`` in SI units (0: there is none), ``edges (K + 1,)`` in log10 SI units."""
+    """The outcomes of one slice and metric: ``floor`` in SI units (0: none), ``edges (K + 1,)`` in log10 SI units."""
 
     floor: float
     edges: Array
@@ -41,7 +41,9 @@ class Scale:
             ``(rows, n)`` in SI units, monotone in the level.
         """
         wanted = np.asarray(levels, dtype=np.float64)
-        wanted = np.broadcast_to(wanted if wanted.ndim == 2 else wanted[None, :], (len(probabilities), wanted.shape[-1]))
+        wanted = np.broadcast_to(
+            wanted if wanted.ndim == 2 else wanted[None, :], (len(probabilities), wanted.shape[-1])
+        )
         cumulative = np.cumsum(probabilities, axis=1)
         cumulative /= cumulative[:, -1:]
         # Position of the outcome in which each level is reached, then linear within the bin.

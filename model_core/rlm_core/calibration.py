@@ -1,9 +1,10 @@
 """Conformal calibration of bands, on whole groups.
 
-A band of coverage c is the central interval of the predicted distribution whose probability is not c but the level t at which
-the share c of held-out values was covered. Scores live on the probability axis, ``|2 F(y) - 1|``, so the band keeps the shape of
-the distribution; a value at or below the floor is covered as soon as the band's lower end reaches the floor. Slices with
-fewer than ``MIN_GROUPS`` held-out groups use their parent's level. (Conformalised quantiles: arXiv 1905.03222.)
+A band of coverage c is the central interval of the predicted distribution whose probability is not c but the level t
+at which the share c of held-out values was covered. Scores live on the probability axis, ``|2 F(y) - 1|``, so the
+band keeps the shape of the distribution; a value at or below the floor is covered as soon as the band's lower end
+reaches the floor. Slices with fewer than ``MIN_GROUPS`` held-out groups use their parent's level. (Conformalised
+quantiles: arXiv 1905.03222.)
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def parents(basis: str, language: str, metric: str, device: str) -> list[str]:
 
 
 def scores(probabilities: Array, scale: Scale, values: Array) -> Array:
-    """Nonconformity of values under predicted distributions ``(rows, K + 1)``: the smallest level whose band covers them."""
+    """Nonconformity of values under distributions ``(rows, K + 1)``: the smallest level whose band covers them."""
     cumulative = np.cumsum(probabilities, axis=1)
     cumulative /= cumulative[:, -1:]
     place = scale.position(values)
@@ -51,7 +52,7 @@ def scores(probabilities: Array, scale: Scale, values: Array) -> Array:
 
 
 def conformal_level(scores: Array, groups: npt.NDArray[np.str_], coverage: float) -> float:
-    """The level that covers the wanted share. A group counts by the square root of its size, between equal and by rows."""
+    """The level that covers the wanted share; a group counts by the square root of its size."""
     _, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     weights = 1 / np.sqrt(sizes[inverse])
     order = np.argsort(scores)

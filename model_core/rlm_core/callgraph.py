@@ -1,9 +1,9 @@
 """Which functions a Python function calls, in the same file or package.
 
-``index_module`` reads one file; ``CallGraph`` resolves calls by name over the modules that a loader gives it, two levels
-deep at most. Names are resolved as Python would (module globals, imports, ``self`` and base classes); a method called on an
-unknown object counts only when its name is defined once in the file. A model reads the callees next to the caller, since
-what a function costs includes what it calls.
+``index_module`` reads one file; ``CallGraph`` resolves calls by name over the modules that a loader gives it, two
+levels deep at most. Names are resolved as Python would (module globals, imports, ``self`` and base classes); a method
+called on an unknown object counts only when its name is defined once in the file. A model reads the callees next to
+the caller, since what a function costs includes what it calls.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def index_module(source: bytes, dotted: str = "", *, is_package: bool = False) -
     for _, captures in QueryCursor(_query()).matches(root):
         target = captures.get("object")
         index.calls.append(
-            Call(name_text(captures["name"][0]), name_text(target[0]) if target else None, captures["call"][0].start_byte)
+            Call(
+                name_text(captures["name"][0]), name_text(target[0]) if target else None, captures["call"][0].start_byte
+            )
         )
     index.calls.sort(key=lambda call: call.at)
     return index
@@ -97,7 +99,14 @@ def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
                     index.imports[name_text(child)] = (name_text(child), None)
         elif node.type == "import_from_statement":
             _read_from_import(node, index, package)
-        elif node.type in ("decorated_definition", "if_statement", "try_statement", "block", "else_clause", "except_clause"):
+        elif node.type in (
+            "decorated_definition",
+            "if_statement",
+            "try_statement",
+            "block",
+            "else_clause",
+            "except_clause",
+        ):
             stack.extend(reversed(node.named_children))
 
 
@@ -120,7 +129,7 @@ def _read_from_import(node: Node, index: ModuleIndex, package: str) -> None:
 
 
 class CallGraph:
-    """Callees of functions over the modules that ``load`` can give (dotted name -> index, None when there is no such)."""
+    """Callees of functions over the modules that ``load`` can give (dotted name -> index or None)."""
 
     def __init__(self, load: Loader | None = None) -> None:
         self._load: Loader = load or (lambda dotted: None)
@@ -201,7 +210,9 @@ class CallGraph:
             elif base in module.imports:
                 source, original = module.imports[base]
                 home = self._load(source) if original is not None else None
-                hit = self._method(home, original, name, depth + 1) if home is not None and original is not None else None
+                hit = (
+                    self._method(home, original, name, depth + 1) if home is not None and original is not None else None
+                )
             else:
                 hit = None
             if hit is not None:

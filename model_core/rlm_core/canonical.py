@@ -1,8 +1,9 @@
 """Source text -> the canonical text that the model reads.
 
-Comments, docstrings, blank lines and alignment carry no cost: they are removed, so editing them changes no prediction and
-no token is spent on them. What comes out: one line a statement line, indentation as tabs (one a level) in languages where it
-has a meaning and none elsewhere, single spaces inside a line. ``canonical(canonical(text)) == canonical(text)``.
+Comments, docstrings, blank lines and alignment carry no cost: they are removed, so editing them changes no prediction
+and no token is spent on them. What comes out: one line a statement line, indentation as tabs (one a level) in
+languages where it has a meaning and none elsewhere, single spaces inside a line. ``canonical(canonical(text)) ==
+canonical(text)``.
 """
 
 from __future__ import annotations

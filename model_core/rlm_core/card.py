@@ -79,7 +79,7 @@ def read_card(directory: Path) -> Card:
     """Read and check ``card.json`` and the checksums of the files it names.
 
     Raises:
-        ModelError: the directory or a file is missing, a file is not the one the card describes, or the format is another.
+        ModelError: the directory or a file is missing, is not the one the card describes, or is of another format.
     """
     path = directory / CARD
     advice = "reinstall rlm-lsp or export the model again"

@@ -1,13 +1,17 @@
 """A trained directory -> an exported one: encoder and head as ONNX, the encoder's matrices in int8.
 
-The encoder runs one text at a time, so its dynamic activation scales depend on that text alone. The number of quantised matrix
-products is asserted: a quantiser that skips some silently would ship a larger and slower file.
+The encoder runs one text at a time, so its dynamic activation scales depend on that text alone. The number of
+quantised matrix products is asserted: a quantiser that skips some silently would ship a larger and slower file.
 """
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from safetensors.torch import load_file
 from .card import read_card
 from .onnx_predictor import ENCODER, HEAD, TOKENIZER, WIDE
 from .student import Student, StudentConfig
+from .wide import SIZES
 
 WEIGHTS = "student.safetensors"
 _OPSET = 18
@@ -36,20 +41,44 @@ def export(model: Path, out: Path, *, quantise: bool = True) -> None:
     student.load_state_dict(load_file(model / WEIGHTS))
     student.eval()
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        plain = Path(scratch) / ENCODER
-        _export_encoder(student, plain)
-        if quantise:
-            _quantise(plain, out / ENCODER)
-        else:
-            shutil.copyfile(plain, out / ENCODER)
-    _export_head(student, out / HEAD)
+    export_encoder(student, out / ENCODER, quantise=quantise)
+    with _quiet():
+        _export_head(student, out / HEAD)
+    _strip(out / HEAD)
     for name in (TOKENIZER, WIDE):
         shutil.copyfile(model / name, out / name)
     replace(card, files={}).write(out, [ENCODER, HEAD, TOKENIZER, WIDE])
 
 
-def _export_encoder(student: Student, path: Path) -> None:
+def export_encoder(student: Student, path: Path, *, quantise: bool = True) -> None:
+    """Write the encoder as ONNX: ids ``(1, tokens)`` int64 -> vector ``(1, width)`` float32."""
+    with tempfile.TemporaryDirectory() as scratch, _quiet():
+        plain = Path(scratch) / ENCODER
+        _write_encoder(student, plain)
+        if quantise:
+            _quantise(plain, path)
+        else:
+            shutil.copyfile(plain, path)
+    _strip(path)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter's remarks about packages that it does not need are no news to the user."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "root", "onnxscript")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _write_encoder(student: Student, path: Path) -> None:
     tokens = torch.export.Dim("tokens", min=1, max=student.config.context)
     ids = torch.randint(5, 100, (1, 37))
     torch.onnx.export(
@@ -73,6 +102,7 @@ def _export_head(student: Student, path: Path) -> None:
         "callees": torch.zeros(3, 4 * width),
         "counts": torch.zeros(3, 2),
         "wide": torch.zeros(3),
+        "sizes": torch.zeros(3, SIZES),
         "slice": torch.zeros(3, dtype=torch.int64),
         "date": torch.zeros(3),
     }
@@ -90,6 +120,16 @@ def _export_head(student: Student, path: Path) -> None:
     )
 
 
+def _strip(path: Path) -> None:
+    """Remove what the exporter notes about the source it traced: stack traces with paths of this machine."""
+    model = onnx.load(str(path))
+    graph = model.graph
+    for entry in (model, graph, *graph.node, *graph.initializer, *graph.value_info, *graph.input, *graph.output):
+        entry.doc_string = ""
+        del entry.metadata_props[:]
+    onnx.save(model, str(path))
+
+
 def _quantise(plain: Path, target: Path) -> None:
     model = onnx.load(str(plain))
     # The exporter keeps the shapes of weights that its optimiser has transposed since; they are inferred anew.
@@ -97,13 +137,15 @@ def _quantise(plain: Path, target: Path) -> None:
     quantize_dynamic(
         model,
         str(target),
-        op_types_to_quantize=["MatMul"],
+        op_types_to_quantize=["MatMul", "Gather"],
         weight_type=QuantType.QInt8,
         per_channel=True,
         extra_options={"MatMulConstBOnly": True},
     )
     expected = _constant_products(onnx.load(str(plain)))
-    found = sum(node.op_type in ("MatMulInteger", "DynamicQuantizeMatMul") for node in onnx.load(str(target)).graph.node)
+    found = sum(
+        node.op_type in ("MatMulInteger", "DynamicQuantizeMatMul") for node in onnx.load(str(target)).graph.node
+    )
     if found != expected:
         raise RuntimeError(f"{found} of {expected} matrix products were quantised; the exporter's graph has changed")
 

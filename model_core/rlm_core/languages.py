@@ -18,7 +18,7 @@ from .errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One programming language: ``grammar`` is ``module:function``, ``comments`` a tree-sitter query for costless text."""
+    """One programming language: ``grammar`` is ``module:function``, ``comments`` a query for costless text."""
 
     name: str
     title: str

@@ -1,12 +1,13 @@
 """The embedded predictor: the student in onnxruntime, on the CPU.
 
-Each distinct text is encoded once, alone and without padding (so no other text can change its number), and kept by content; a
-query costs only the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
+Each distinct text is encoded once, alone and without padding (so no other text can change its number), and kept by
+content; a query costs only the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import threading
 from collections import OrderedDict
@@ -25,14 +26,17 @@ from .calibration import COVERAGES
 from .canonical import canonical
 from .card import Card, SliceCard, read_card
 from .errors import DataError, ModelError
-from .tokenizer import Tokenizer, crop
+from .tokenizer import Ids, Tokenizer, crop
 from .types import METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
 from .workload import decimal_year, slice_name
 
 ENCODER, HEAD, TOKENIZER, WIDE = "encoder.onnx", "head.onnx", "tokenizer.model", "wide.safetensors"
 MAX_CALLEES = 12
 _CACHED_TEXTS = 20_000
-_HEAD_ROWS = 256
+_HEAD_ROWS = 240
+# Head rows come in whole blocks: matrix kernels round the last rows of a batch differently when they do not fill a
+# block (of 4, 6, 8 or 12 rows), and a number must not depend on what else is asked.
+_ROW_BLOCK = 24
 
 Key = bytes
 K = TypeVar("K")
@@ -41,10 +45,11 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What is kept of a text: the encoder's vector ``(width,)``, the wide contributions ``(roles, metrics)``, if it was cropped."""
+    """What is kept of a text: vector ``(width,)``, wide contributions ``(roles, metrics)``, whether it was cropped."""
 
     vector: npt.NDArray[np.float32]
     contributions: npt.NDArray[np.float32]
+    tokens: int
     truncated: bool
 
 
@@ -73,13 +78,13 @@ class OnnxPredictor:
         self.card: Card = read_card(directory)
         self._tokenizer = Tokenizer.load(directory / TOKENIZER)
         self._wide = wide.load(directory / WIDE)
-        self._encoder = _session(directory / ENCODER)
-        self._head = _session(directory / HEAD)
+        self._encoder = open_session(directory / ENCODER)
+        self._head = open_session(directory / HEAD)
         self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
         self._context = int(self.card.sizes["context"])
         self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="rlm-encode")
-        self._keys: _Cache[tuple[str, str], Key] = _Cache(_CACHED_TEXTS)
+        self._canonicals: _Cache[Key, str] = _Cache(_CACHED_TEXTS)
         self._encodings: _Cache[Key, Encoding] = _Cache(_CACHED_TEXTS)
 
     @property
@@ -130,12 +135,15 @@ class OnnxPredictor:
         Raises:
             DataError: a query that the model would abstain from.
         """
-        encodings = self._encode(texts)
-        rows = []
+        admitted: list[tuple[int, float]] = []
         for i, (code, query) in enumerate(zip(texts, queries, strict=True)):
             number, date, reason = self._admit(code, self._filled(code.basis, query))
             if reason is not None:
                 raise DataError(f"row {i}: {reason}")
+            admitted.append((number, date))
+        encodings = self._encode(texts)
+        rows = []
+        for i, (code, query, (number, date)) in enumerate(zip(texts, queries, admitted, strict=True)):
             encoding = encodings[code.text, code.language, code.basis]
             rows.append(_Row((i, 0), number, code, query, encoding, self._callees(code, encodings), date))
         parts = [self._probabilities(rows[i : i + _HEAD_ROWS]) for i in range(0, len(rows), _HEAD_ROWS)]
@@ -153,7 +161,11 @@ class OnnxPredictor:
             return -1, 0.0, f"the model was not trained on {query.metric} of basis {code.basis} in {code.language}"
         device = self.card.defaults[code.basis]["device"]
         if query.device != device:
-            return -1, 0.0, f"the model was not trained on device {query.device}; for basis {code.basis} it knows {device}"
+            return (
+                -1,
+                0.0,
+                f"the model was not trained on device {query.device}; for basis {code.basis} it knows {device}",
+            )
         if not code.text.strip():
             return -1, 0.0, "the text is empty"
         try:
@@ -171,9 +183,10 @@ class OnnxPredictor:
         wanted = dict.fromkeys(
             (text, code.language, code.basis)
             for code in codes
-            for text in (code.text, *(callee.text for callee in code.callees))
+            for text in (code.text, *itertools.chain(*_callee_texts(code)))
         )
-        keys = {entry: self._key(*entry) for entry in wanted}
+        plain = {entry: self._canonical(entry[0], entry[1]) for entry in wanted}
+        keys = {entry: _digest(f"{entry[2]}/{entry[1]}\0{plain[entry]}") for entry in wanted}
         found: dict[Key, Encoding] = {}
         missing: dict[Key, tuple[str, str, str]] = {}
         for entry, key in keys.items():
@@ -181,51 +194,58 @@ class OnnxPredictor:
             if known is not None:
                 found[key] = known
             else:
-                missing[key] = entry
+                missing[key] = (plain[entry], entry[1], entry[2])
         for key, encoding in zip(missing, self._pool.map(self._encode_one, missing.values()), strict=True):
             found[key] = encoding
             self._encodings.put(key, encoding)
         return {entry: found[key] for entry, key in keys.items()}
 
-    def _key(self, text: str, language: str, basis: str) -> Key:
-        raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(), f"{basis}/{language}"
-        key = self._keys.get(raw)
-        if key is None:
-            content = f"{basis}/{language}\0{canonical(text, language)}"
-            key = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            self._keys.put(raw, key)
-        return key
+    def _canonical(self, text: str, language: str) -> str:
+        """The canonical text, remembered by content: a caller's callees come again with every edit of it."""
+        key = _digest(f"{language}\0{text}")
+        plain = self._canonicals.get(key)
+        if plain is None:
+            plain = canonical(text, language)
+            self._canonicals.put(key, plain)
+        return plain
 
     def _encode_one(self, entry: tuple[str, str, str]) -> Encoding:
-        text, language, basis = entry
-        ids = self._tokenizer.encode(canonical(text, language), language)
+        plain, language, basis = entry
+        ids = self._tokenizer.encode(plain, language)
         short, truncated = crop(ids, self._context)
-        (vector,) = self._encoder.run(None, {"ids": short[None, :].astype(np.int64)})
-        return Encoding(vector[0], self._wide[f"{basis}/{language}"].contributions(ids), truncated)
+        contributions = self._wide[f"{basis}/{language}"].contributions(ids, wide.words_of(plain))
+        return Encoding(encode(self._encoder, short), contributions, len(ids), truncated)
 
     def _callees(
         self, code: CodeText, encodings: dict[tuple[str, str, str], Encoding]
     ) -> tuple[list[Encoding], list[Encoding]]:
-        levels = tuple(
-            [encodings[c.text, code.language, code.basis] for c in code.callees if c.level == level][:MAX_CALLEES]
-            for level in (1, 2)
+        first, second = _callee_texts(code)
+        return (
+            [encodings[text, code.language, code.basis] for text in first],
+            [encodings[text, code.language, code.basis] for text in second],
         )
-        return levels[0], levels[1]
 
     def _probabilities(self, rows: Sequence[_Row]) -> npt.NDArray[np.float64]:
         """Distributions over the outcomes, ``(rows, outcomes)``."""
         width = len(rows[0].encoding.vector)
-        callees = np.zeros((len(rows), 4 * width), np.float32)
-        counts = np.zeros((len(rows), 2), np.float32)
-        positions = np.zeros(len(rows), np.float32)
+        size = -(-len(rows) // _ROW_BLOCK) * _ROW_BLOCK
+        units = np.zeros((size, width), np.float32)
+        callees = np.zeros((size, 4 * width), np.float32)
+        counts = np.zeros((size, 2), np.float32)
+        positions = np.zeros(size, np.float32)
+        sizes = np.zeros((size, wide.SIZES), np.float32)
+        slices = np.zeros(size, np.int64)
+        dates = np.zeros(size, np.float32)
         hats = wide.calendar([row.date for row in rows])
         for i, row in enumerate(rows):
+            units[i], slices[i], dates[i] = row.encoding.vector, row.slice, row.date
             for level, encodings in enumerate(row.levels):
                 if encodings:
                     vectors = np.stack([encoding.vector for encoding in encodings])
                     callees[i, 2 * level * width : (2 * level + 1) * width] = vectors.mean(0)
                     callees[i, (2 * level + 1) * width : (2 * level + 2) * width] = vectors.max(0)
                     counts[i, level] = len(encodings)
+            sizes[i] = wide.sizes(row.encoding.tokens, *([e.tokens for e in level] for level in row.levels))
             part = self.card.slices[row.slice]
             contributions = [[encoding.contributions for encoding in level] for level in row.levels]
             grams = wide.combine(row.encoding.contributions, *contributions)[wide.METRICS.index(row.query.metric)]
@@ -233,15 +253,16 @@ class OnnxPredictor:
         (logits,) = self._head.run(
             None,
             {
-                "unit": np.stack([row.encoding.vector for row in rows]),
+                "unit": units,
                 "callees": callees,
                 "counts": counts,
                 "wide": positions,
-                "slice": np.array([row.slice for row in rows], np.int64),
-                "date": np.array([row.date for row in rows], np.float32),
+                "sizes": sizes,
+                "slice": slices,
+                "date": dates,
             },
         )
-        logits = logits.astype(np.float64)
+        logits = logits[: len(rows)].astype(np.float64)
         for i, row in enumerate(rows):
             if self.card.slices[row.slice].scale.floor == 0:
                 logits[i, 0] = -np.inf
@@ -283,13 +304,35 @@ class OnnxPredictor:
         )
 
 
+def encode(session: ort.InferenceSession, ids: Ids) -> npt.NDArray[np.float32]:
+    """The encoder's vector of one cropped text, ``(width,)``."""
+    (vector,) = session.run(None, {"ids": ids[None, :].astype(np.int64)})
+    result: npt.NDArray[np.float32] = vector[0]
+    return result
+
+
+def _callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
+    """The texts of the callees that the head reads: level 1 and level 2, at most ``MAX_CALLEES`` each."""
+    first, second = ([c.text for c in code.callees if c.level == level][:MAX_CALLEES] for level in (1, 2))
+    return first, second
+
+
+def _digest(content: str) -> Key:
+    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def wide_position(part: SliceCard, grams: float, hats: npt.NDArray[np.float32]) -> float:
-    """The wide prediction on the outcome axis from its n-gram sum and the calendar basis ``(nodes,)`` of the query's date."""
+    """The wide prediction on the outcome axis from its n-gram sum and the calendar basis ``(nodes,)`` of the date."""
     value = part.intercept + grams + float(hats @ np.asarray(part.calendar))
     return float(part.scale.position(10 ** min(max(value, -300.0), 300.0)))
 
 
-def _session(path: Path) -> ort.InferenceSession:
+def open_session(path: Path) -> ort.InferenceSession:
+    """An onnxruntime session on the CPU, one thread a run.
+
+    Raises:
+        ModelError: the file is not a usable model.
+    """
     options = ort.SessionOptions()
     # One thread a run: texts are spread over our own pool, and a server must not spin while it idles.
     options.intra_op_num_threads = 1
@@ -301,7 +344,9 @@ def _session(path: Path) -> ort.InferenceSession:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises types of its own for each kind of damage
         reason = str(error).splitlines()[0][:120]
-        raise ModelError(f"{path}: not a usable ONNX model ({reason}); reinstall rlm-lsp or export the model again") from None
+        raise ModelError(
+            f"{path}: not a usable ONNX model ({reason}); reinstall rlm-lsp or export the model again"
+        ) from None
 
 
 class _Cache(Generic[K, V]):

@@ -1,9 +1,10 @@
 """The student: a small encoder that reads a text once and a query head that answers many questions about it (PyTorch).
 
-Encoder: pre-norm transformer, rotary positions, SwiGLU, attention pooling. Head: the unit's vector, pooled vectors of its
-callees, the wide part's number and the query in; logits over the outcomes of :mod:`rlm_core.bins` out. Both are exported to
-ONNX. Attention is written out: under ``torch.compile`` it fuses with the softmax around it, which on a CPU makes a training step
-1.3 to 1.5 times as fast as the library's kernel at these lengths, and it exports to plain MatMul and Softmax.
+Encoder: pre-norm transformer, rotary positions, SwiGLU, attention pooling. Head: the unit's vector, pooled vectors of
+its callees, the wide part's number and the query in; logits over the outcomes of :mod:`rlm_core.bins` out. Both are
+exported to ONNX. Attention is written out: under ``torch.compile`` it fuses with the softmax around it, which on a
+CPU makes a training step 1.3 to 1.5 times as fast as the library's kernel at these lengths, and it exports to plain
+MatMul and Softmax.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .wide import CALENDAR_NODES, CALENDAR_START, CALENDAR_STEP
+from .wide import CALENDAR_NODES, CALENDAR_START, CALENDAR_STEP, SIZES
 
-WIDE_CENTRES = 16
+WIDE_CENTRES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class StudentConfig:
     hidden: int = 704
     context: int = 512
     head_hidden: int = 512
+    base_hidden: int = 192
     slices: int = 12
     outcomes: int = 65
     dropout: float = 0.2
@@ -71,7 +73,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     scores = (q @ k.transpose(-1, -2)) * q.shape[-1] ** -0.5
     if mask is not None:
         scores = scores.masked_fill(~mask, -1e4)
-    return scores.softmax(-1).to(v.dtype) @ v
+    mixed: Tensor = scores.softmax(-1).to(v.dtype) @ v
+    return mixed
 
 
 class Layer(nn.Module):
@@ -128,64 +131,126 @@ class Encoder(nn.Module):
             weights = torch.full_like(scores[:, :, 0], 1.0) / ids.shape[1]
         attention = torch.cat([scores.softmax(1), weights[:, :, None]], dim=-1).to(x.dtype)  # (batch, tokens, 5)
         pooled = attention.transpose(1, 2) @ x  # (batch, 5, width)
-        return self.pool(pooled.flatten(1)).float()
+        vectors: Tensor = self.pool(pooled.flatten(1)).float()
+        return vectors
 
 
-class Head(nn.Module):
-    """Answers queries about encoded units; all inputs float32 but ``slice`` (int64), one row a query.
+def calendar_hats(date: Tensor) -> Tensor:
+    """Piecewise-linear basis over half years, ``(rows,) -> (rows, nodes)``; as :func:`rlm_core.wide.calendar`."""
+    nodes = CALENDAR_START + CALENDAR_STEP * torch.arange(CALENDAR_NODES, dtype=torch.float32, device=date.device)
+    return (1 - (date[:, None] - nodes[None, :]).abs() / CALENDAR_STEP).clamp(min=0)
 
-    ``callees`` are the mean and the maximum of the callees' vectors for each of the two levels (zeros without callees) and
-    ``counts`` their numbers; ``wide`` is the wide part's prediction on the outcome axis (0..outcomes-1).
-    """
+
+class Deep(nn.Module):
+    """Logits from the encodings of a unit and its callees."""
 
     def __init__(self, config: StudentConfig) -> None:
         super().__init__()
         width, hidden = config.width, config.head_hidden
-        self.outcomes = config.outcomes
         self.slice = nn.Embedding(config.slices, 64)
         self.calendar = nn.Linear(CALENDAR_NODES, 64, bias=False)
         nn.init.zeros_(self.calendar.weight)
         self.own = nn.Linear(width, hidden)
         self.called = nn.Linear(4 * width + 2, hidden, bias=False)
         nn.init.zeros_(self.called.weight)
-        self.query = nn.Linear(64 + WIDE_CENTRES + 1, hidden)
+        self.query = nn.Linear(64, hidden)
         self.gate = nn.Linear(64, hidden)
         self.norm = Norm(hidden)
         self.middle = nn.Linear(hidden, hidden)
         self.logits = nn.Linear(hidden, config.outcomes)
         self.drop = nn.Dropout(config.dropout)
-        # Outcome centres and widths around the wide prediction: the head starts as the wide part with a broad band.
-        self.sharpness = nn.Parameter(torch.full((config.slices,), -1.0))
-        self.register_buffer("centres", torch.arange(config.outcomes, dtype=torch.float32) - 0.5, persistent=False)
-        self.register_buffer(
-            "basis", torch.linspace(0, config.outcomes - 1, WIDE_CENTRES, dtype=torch.float32), persistent=False
-        )
+
+    def forward(self, unit: Tensor, callees: Tensor, counts: Tensor, slice: Tensor, date: Tensor) -> Tensor:
+        """Logits ``(rows, outcomes)``; arguments as in :meth:`Head.forward`."""
+        query = self.slice(slice) + self.calendar(calendar_hats(date))
+        called = torch.cat([callees, torch.log1p(counts)], dim=-1)
+        x = self.own(unit) + self.called(called) + self.query(query)
+        x = F.gelu(self.norm(x * (1 + self.gate(query))))
+        x = x + F.gelu(self.middle(self.drop(x)))
+        logits: Tensor = self.logits(self.drop(x))
+        return logits
+
+
+class Base(nn.Module):
+    """Logits from what is known without the encoder: the query and, if ``informed``, the wide prediction and sizes."""
+
+    def __init__(self, config: StudentConfig, *, informed: bool) -> None:
+        super().__init__()
+        self.informed = informed
+        self.slice = nn.Embedding(config.slices, 64)
+        self.calendar = nn.Linear(CALENDAR_NODES, 64, bias=False)
+        self.inner = nn.Linear(64 + (WIDE_CENTRES + 1 + SIZES if informed else 0), config.base_hidden)
+        self.gate = nn.Linear(64, config.base_hidden)
+        self.middle = nn.Linear(config.base_hidden, config.base_hidden)
+        self.logits = nn.Linear(config.base_hidden, config.outcomes)
+        nn.init.zeros_(self.logits.weight)
+        nn.init.zeros_(self.logits.bias)
+        self.bias = nn.Embedding(config.slices, config.outcomes)
+        nn.init.zeros_(self.bias.weight)
+        self.drop = nn.Dropout(0.1)
+        # It starts as a broad Gaussian around the wide prediction, so that little data is enough.
+        self.precision = nn.Parameter(torch.full((config.slices,), 0.5 if informed else 0.0), requires_grad=informed)
+        self.outcomes: Tensor
+        self.centres: Tensor
+        self.register_buffer("outcomes", torch.arange(config.outcomes, dtype=torch.float32) - 0.5, persistent=False)
+        self.register_buffer("centres", torch.linspace(0, config.outcomes - 1, WIDE_CENTRES), persistent=False)
+
+    def forward(self, wide: Tensor, sizes: Tensor, slice: Tensor, date: Tensor) -> Tensor:
+        """Logits ``(rows, outcomes)``; arguments as in :meth:`Head.forward`."""
+        query = self.slice(slice) + self.calendar(calendar_hats(date))
+        asked = query
+        if self.informed:
+            spread = self.centres[1] - self.centres[0]
+            places = (-0.5 * ((wide[:, None] - self.centres[None, :]) / spread) ** 2).exp()
+            asked = torch.cat([query, places, wide[:, None] / self.centres[-1], (sizes - 3) / 2], dim=-1)
+        x = F.gelu(self.inner(asked) * (1 + self.gate(query)))
+        x = x + F.gelu(self.middle(self.drop(x)))
+        logits: Tensor = self.logits(self.drop(x)) + self.bias(slice)
+        if self.informed:
+            distance = (self.outcomes[None, :] - wide[:, None]) / 8
+            logits = logits - 0.5 * self.precision[slice][:, None] * distance**2
+        return logits
+
+
+class Head(nn.Module):
+    """Answers queries about encoded units; all inputs float32 but ``slice`` (int64), one row a query.
+
+    The base reads the wide part's prediction, which for training rows is out of fold, so it can be trusted. The deep
+    part is trained on the same rows as its encoder and knows their groups; so it only adds its evidence beyond the
+    ``prior`` (the query alone), weighted by one number a slice that is fitted on groups that the encoder has not seen.
+    """
+
+    def __init__(self, config: StudentConfig) -> None:
+        super().__init__()
+        self.deep = Deep(config)
+        self.base = Base(config, informed=True)
+        self.prior = Base(config, informed=False)
+        self.weight = nn.Parameter(torch.zeros(config.slices))
 
     def forward(
-        self, unit: Tensor, callees: Tensor, counts: Tensor, wide: Tensor, slice: Tensor, date: Tensor
+        self,
+        unit: Tensor,
+        callees: Tensor,
+        counts: Tensor,
+        wide: Tensor,
+        sizes: Tensor,
+        slice: Tensor,
+        date: Tensor,
     ) -> Tensor:
         """Logits ``(rows, outcomes)``.
 
         Args:
             unit: ``(rows, width)``.
-            callees: ``(rows, 4 * width)``.
-            counts: ``(rows, 2)``.
-            wide: ``(rows,)``.
+            callees: ``(rows, 4 * width)``, mean and maximum of the callees' vectors a level, zeros without callees.
+            counts: ``(rows, 2)``, callees a level.
+            wide: ``(rows,)``, the wide part's prediction on the outcome axis.
+            sizes: ``(rows, SIZES)``, see :func:`rlm_core.wide.sizes`.
             slice: ``(rows,)``, index of basis/language/metric.
             date: ``(rows,)``, decimal year; 0 where time has no meaning.
         """
-        nodes = CALENDAR_START + CALENDAR_STEP * torch.arange(CALENDAR_NODES, dtype=torch.float32, device=date.device)
-        hats = (1 - (date[:, None] - nodes[None, :]).abs() / CALENDAR_STEP).clamp(min=0)
-        query = self.slice(slice) + self.calendar(hats)
-        spread = (self.outcomes - 1) / (WIDE_CENTRES - 1)
-        places = (-0.5 * ((wide[:, None] - self.basis[None, :]) / spread) ** 2).exp()
-        asked = torch.cat([query, places, wide[:, None] / self.outcomes], dim=-1)
-        called = torch.cat([callees, torch.log1p(counts)], dim=-1)
-        x = self.own(unit) + self.called(called) + self.query(asked)
-        x = F.gelu(self.norm(x * (1 + self.gate(query))))
-        x = x + F.gelu(self.middle(self.drop(x)))
-        prior = -F.softplus(self.sharpness[slice])[:, None] * 0.02 * (self.centres[None, :] - wide[:, None]) ** 2
-        return self.logits(self.drop(x)) + prior
+        evidence = self.deep(unit, callees, counts, slice, date) - self.prior(wide, sizes, slice, date)
+        logits: Tensor = self.base(wide, sizes, slice, date) + self.weight[slice][:, None] * evidence
+        return logits
 
 
 class Student(nn.Module):

@@ -1,6 +1,7 @@
 """Canonical text <-> token ids (SentencePiece BPE with byte fallback, so that every text has an encoding).
 
-A line end and the indentation after it are one token, digits stand alone, and each language has a token that opens its texts.
+A line end and the indentation after it are one token, digits stand alone, and each language has a token that opens
+its texts.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ class Tokenizer:
     def __init__(self, model: bytes, where: str = "tokenizer") -> None:
         self.model = model
         try:
+            if not model:
+                # SentencePiece takes no bytes for a model without pieces.
+                raise OSError
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except (RuntimeError, OSError):
             raise ModelError(f"{where}: not a SentencePiece model; reinstall the model") from None

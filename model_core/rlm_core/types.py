@@ -1,6 +1,7 @@
 """The dataclasses that travel between the stages: unit, query, prediction, measurement.
 
-SI units everywhere: latency in seconds, memory in bytes, accuracy as a fraction. Only rendering turns them into µs or MiB.
+SI units everywhere: latency in seconds, memory in bytes, accuracy as a fraction. Only rendering turns them into µs or
+MiB.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
 """The wide part of the student: ridge regression on hashed token n-grams, summed up to a few numbers a text.
 
-A text's unigrams and bigrams of token ids are hashed to buckets and weighted by TF-IDF (sublinear, unit length). Each slice of
-the data (``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2)
-and every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to its encoding. What a
+A text's 1-2-grams of token ids and 1-3-grams of whole words are hashed to buckets and weighted by TF-IDF (sublinear,
+unit length): pieces of names carry over to new packages, whole words tell library calls apart. Each slice of the data
+(``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2) and
+every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to its encoding. What a
 deep encoder of a few million parameters cannot memorise (rare names of libraries and problems), this part can.
 """
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +22,13 @@ from .errors import ModelError
 from .tokenizer import Ids
 
 Array = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint64]
 METRICS = ("latency", "memory")
 MAX_TOKENS = 3000
+SIZES = 5
 CALENDAR_START, CALENDAR_STEP, CALENDAR_NODES = 2020.5, 0.5, 14
+_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD_SALT = 1 << 40  # keeps words apart from token ids
 _GOLDEN, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
@@ -35,7 +42,7 @@ class Bag:
 
 @dataclass(frozen=True, slots=True)
 class WideSlice:
-    """Weights of one slice: ``idf (buckets,)`` and ``weights (roles, metrics, buckets)``, log10 SI units a unit of TF-IDF."""
+    """Weights of one slice: ``idf (buckets,)`` and ``weights (roles, metrics, buckets)`` in log10 SI units."""
 
     idf: Array
     weights: Array
@@ -43,23 +50,34 @@ class WideSlice:
     @property
     def bits(self) -> int:
         """The hash width: log2 of the number of buckets."""
-        return int(len(self.idf)).bit_length() - 1
+        return len(self.idf).bit_length() - 1
 
-    def contributions(self, ids: Ids) -> Array:
+    def contributions(self, ids: Ids, words: Words) -> Array:
         """What a text adds to a prediction in each role. Shape ``(roles, metrics)``, log10 units."""
-        unit = tfidf(bag(ids, self.bits), self.idf)
-        return (self.weights[:, :, unit.buckets].astype(np.float32) @ unit.weights).astype(np.float32)
+        unit = tfidf(bag(ids, words, self.bits), self.idf)
+        result: Array = (self.weights[:, :, unit.buckets].astype(np.float32) @ unit.weights).astype(np.float32)
+        return result
 
 
-def bag(ids: Ids, bits: int) -> Bag:
-    """Unigrams and bigrams of token ids, hashed to ``2**bits`` buckets."""
-    tokens = ids[:MAX_TOKENS].astype(np.uint64) + np.uint64(1)
-    unigrams = tokens * _GOLDEN
-    bigrams = (unigrams[:-1] * np.uint64(1_000_003) + tokens[1:]) * _GOLDEN
-    hashed = np.concatenate([unigrams, bigrams])
+def words_of(text: str) -> Words:
+    """The words and signs of a canonical text, hashed. Shape ``(words,)``."""
+    return np.array([zlib.crc32(word.encode("utf-8", "replace")) for word in _WORD.findall(text)], dtype=np.uint64)
+
+
+def bag(ids: Ids, words: Words, bits: int) -> Bag:
+    """1-2-grams of token ids and 1-3-grams of words, hashed to ``2**bits`` buckets; long texts count by their start."""
+    hashed = np.concatenate([_grams(ids[:MAX_TOKENS], 2, 1), _grams(words[:MAX_TOKENS], 3, _WORD_SALT)])
     hashed = ((hashed ^ (hashed >> np.uint64(29))) * _MIX) >> np.uint64(64 - bits)
     buckets, counts = np.unique(hashed.astype(np.int64), return_counts=True)
     return Bag(buckets, (1 + np.log(counts)).astype(np.float32))
+
+
+def _grams(tokens: npt.NDArray[np.generic], longest: int, salt: int) -> npt.NDArray[np.uint64]:
+    tokens = tokens.astype(np.uint64) + np.uint64(salt)
+    grams = [tokens * _GOLDEN]
+    for size in range(2, longest + 1):
+        grams.append((grams[-1][:-1] * np.uint64(1_000_003) + tokens[size - 1 :]) * _GOLDEN)
+    return np.concatenate(grams)
 
 
 def tfidf(counts: Bag, idf: Array) -> Bag:
@@ -69,11 +87,11 @@ def tfidf(counts: Bag, idf: Array) -> Bag:
 
 
 def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Array:
-    """The wide prediction of a unit from contributions of its text and of its callees. Shape ``(metrics,)``, log10 units.
+    """The wide prediction of a unit from its text's and its callees' contributions. Shape ``(metrics,)``, log10 units.
 
     Callees count by the square root of their number: between a sum (all are called) and a mean (few are called often).
     """
-    total = own[0].copy()
+    total: Array = own[0].copy()
     for role, callees in ((1, level1), (2, level2)):
         if callees and role < len(own):
             total += np.sum([callee[role] for callee in callees], axis=0) / np.sqrt(len(callees))
@@ -111,6 +129,12 @@ def save(slices: Mapping[str, WideSlice], path: Path) -> None:
         tensors[f"{name}/idf"] = part.idf.astype(np.float16)
         tensors[f"{name}/weights"] = part.weights.astype(np.float16)
     save_file(tensors, path)
+
+
+def sizes(own: int, level1: Sequence[int], level2: Sequence[int]) -> list[float]:
+    """How much code there is, from numbers of tokens: log1p of the text's, and of each level's callees and tokens."""
+    found = [own, len(level1), sum(level1), len(level2), sum(level2)]
+    return [float(value) for value in np.log1p(found)]
 
 
 def calendar(dates: npt.ArrayLike) -> Array:

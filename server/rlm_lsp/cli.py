@@ -4,109 +4,112 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal
 
-import typer
+import click
 from rlm_core import RlmError
-from typer.core import TyperGroup
 
 from . import __version__, console
 
 
-class _Group(TyperGroup):
+@contextmanager
+def _quiet_end() -> Iterator[None]:
     """Errors that a user can mend become one line and exit status 2; an interrupt or a closed pipe ends quietly."""
-
-    def invoke(self, ctx: Any) -> Any:
+    try:
         try:
-            result = super().invoke(ctx)
-            if not sys.stdout.closed:
-                sys.stdout.flush()
-            return result
-        except RlmError as error:
-            console.report_error(error)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
-        except BrokenPipeError:
-            # Python flushes stdout once more at exit; give it something that takes the rest.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(141) from None
+            yield
+        except click.exceptions.Exit:
+            _flush()
+            raise
+        _flush()
+    except RlmError as error:
+        console.report_error(error)
+        raise click.exceptions.Exit(2) from None
+    except click.UsageError as error:
+        hint = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
+        console.report_error(error.format_message() + hint)
+        raise click.exceptions.Exit(2) from None
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(130) from None
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit; give it something that takes the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(141) from None
 
 
-app = typer.Typer(
-    cls=_Group,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Predict what code will cost: latency and memory, in editors and on the command line. Nothing is run.",
+def _flush() -> None:
+    if not sys.stdout.closed:
+        sys.stdout.flush()
+
+
+class _Group(click.Group):
+    """Lists its commands in the order of this file, shows its help when none is named, and ends quietly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _quiet_end():
+            return super().make_context(*args, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _quiet_end():
+            return super().invoke(ctx)
+
+
+class _DataCommand(click.Command):
+    """A command without arguments where ``--data A B`` means ``--data A --data B``, so that a shell may expand it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        several = False
+        rest = iter(args)
+        for word in rest:
+            if several and not word.startswith("-"):
+                spread += ["--data", word]
+                continue
+            several = word.partition("=")[0] == "--data"
+            spread += [word, *(islice(rest, 1) if word == "--data" else ())]
+        return super().parse_args(ctx, spread)
+
+
+_PATH = click.Path(path_type=Path)
+_model = click.option(
+    "--model",
+    metavar="DIR|builtin",
+    default="builtin",
+    help="An exported model, or the one that ships with rlm-lsp.",
 )
-data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Build data sets from labels.")
-app.add_typer(data_app, name="data")
-
-Model = Annotated[
-    str, typer.Option(metavar="DIR|builtin", help="An exported model, or the one that ships with rlm-lsp.")
-]
-Threads = Annotated[int, typer.Option(min=0, help="Threads of the model; 0 leaves the choice to onnxruntime.")]
-DataFiles = Annotated[list[Path], typer.Option("--data", metavar="X.parquet", help="A data set; may be repeated.")]
-
-
-class RowFormat(StrEnum):
-    """How ``predict`` prints."""
-
-    table = "table"
-    json = "json"
-    jsonl = "jsonl"
+_threads = click.option(
+    "--threads",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Threads of the model; 0 leaves the choice to onnxruntime.",
+)
+_data = click.option(
+    "--data",
+    type=_PATH,
+    multiple=True,
+    required=True,
+    metavar="X.parquet...",
+    help="One data set or several; may be repeated.",
+)
 
 
-class ReportFormat(StrEnum):
-    """How ``eval`` prints."""
-
-    table = "table"
-    json = "json"
-
-
-class Labels(StrEnum):
-    """The kinds of labels that we can build data sets from."""
-
-    functions = "functions"
-    leethub = "leethub"
-
-
-class Split(StrEnum):
-    """Where the rows of a data set go; ``auto`` decides by group."""
-
-    auto = "auto"
-    train = "train"
-    val = "val"
-    cal = "cal"
-    test = "test"
-
-
-class EvaluatedSplit(StrEnum):
-    """The rows of a data set that are evaluated."""
-
-    test = "test"
-    val = "val"
-    cal = "cal"
-    train = "train"
-    all = "all"
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"rlm-lsp {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
-    ] = False,
-) -> None:
+@click.group(cls=_Group, context_settings={"show_default": True})
+@click.version_option(__version__, message=f"{console.PROGRAM} %(version)s", help="Print the version and exit.")
+def app() -> None:
+    """Predict what code will cost: latency and memory, in editors and on the command line. Nothing is run."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show `µ` must not end the command.
         if hasattr(stream, "reconfigure"):
@@ -114,33 +117,42 @@ def _options(
 
 
 @app.command()
+@click.argument("paths", metavar="[PATH]...", type=_PATH, nargs=-1)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "jsonl"]),
+    default="table",
+    help="A table for people, or JSON in SI units.",
+)
+@click.option("--batch", metavar="IN.jsonl|-", help="Rows of text and queries instead of source files.")
+@click.option("--out", metavar="OUT.jsonl|-", default="-", help="Where the answers to --batch go.")
+@_model
+@_threads
 def predict(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH...", help="Source files or directories.")] = None,
-    form: Annotated[
-        RowFormat, typer.Option("--format", help="A table for people, or JSON in SI units.")
-    ] = RowFormat.table,
-    batch: Annotated[str | None, typer.Option(metavar="IN.jsonl|-", help="Rows of text and queries instead.")] = None,
-    out: Annotated[str, typer.Option(metavar="OUT.jsonl|-", help="Where the answers to --batch go.")] = "-",
-    model: Model = "builtin",
-    threads: Threads = 0,
+    paths: tuple[Path, ...],
+    form: Literal["table", "json", "jsonl"],
+    batch: str | None,
+    out: str,
+    model: str,
+    threads: int,
 ) -> None:
-    """Predict the cost of every unit in source files."""
+    """Predict the cost of every unit in source files or directories."""
     if (batch is None) == (not paths):
         raise RlmError("predict: name paths or give --batch, one of the two")
     if batch is not None:
         from .commands.batch import predict_batch
 
-        raise typer.Exit(predict_batch(batch, out, model, threads))
+        raise click.exceptions.Exit(predict_batch(batch, out, model, threads))
     from .commands.predict import predict_paths
 
-    raise typer.Exit(predict_paths(paths or [], form.value, model, threads))
+    raise click.exceptions.Exit(predict_paths(paths, form, model, threads))
 
 
 @app.command()
-def serve(
-    stdio: Annotated[bool, typer.Option("--stdio", help="Talk over stdin and stdout (the default).")] = False,
-    tcp: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Listen for one client instead.")] = None,
-) -> None:
+@click.option("--stdio", is_flag=True, help="Talk over stdin and stdout (the default).")
+@click.option("--tcp", metavar="HOST:PORT", help="Listen for one client instead.")
+def serve(stdio: bool, tcp: str | None) -> None:
     """Run the language server."""
     if stdio and tcp is not None:
         raise RlmError("serve: give --stdio or --tcp, one of the two")
@@ -150,67 +162,95 @@ def serve(
 
 
 @app.command()
-def doctor(model: Model = "builtin", threads: Threads = 0) -> None:
+@_model
+@_threads
+def doctor(model: str, threads: int) -> None:
     """Show versions, the model, the processor and a self-test."""
     from .commands.doctor import doctor as run
 
     run(model, threads)
 
 
-@data_app.command()
+@app.group(cls=_Group)
+def data() -> None:
+    """Build data sets from labels."""
+
+
+@data.command()
+@click.argument("kind", type=click.Choice(["functions", "leethub"]))
+@click.option("--labels", metavar="FILE", type=_PATH, required=True, help="The label file (.jsonl or .jsonl.gz).")
+@click.option("--out", metavar="X.parquet", type=_PATH, required=True, help="The data set to write.")
+@click.option("--source-cache", metavar="DIR", type=_PATH, help="Where wheels and repositories are kept.")
+@click.option(
+    "--split",
+    type=click.Choice(["auto", "train", "val", "cal", "test"]),
+    default="auto",
+    help="One split for all rows, or by group.",
+)
+@click.option("--offline", is_flag=True, help="Use what the cache holds; download nothing.")
+@click.option("--languages", metavar="a,b", default="", show_default=False, help="Only these languages.")
 def build(
-    kind: Annotated[Labels, typer.Argument(help="What the labels are of.")],
-    labels: Annotated[Path, typer.Option(help="The label file (.jsonl or .jsonl.gz).")],
-    out: Annotated[Path, typer.Option(metavar="X.parquet", help="The data set to write.")],
-    source_cache: Annotated[Path | None, typer.Option(help="Where wheels and repositories are kept.")] = None,
-    split: Annotated[Split, typer.Option(help="One split for all rows, or by group.")] = Split.auto,
-    offline: Annotated[bool, typer.Option("--offline", help="Use what the cache holds; download nothing.")] = False,
-    languages: Annotated[str, typer.Option(metavar="a,b", help="Only these languages.")] = "",
+    kind: Literal["functions", "leethub"],
+    labels: Path,
+    out: Path,
+    source_cache: Path | None,
+    split: str,
+    offline: bool,
+    languages: str,
 ) -> None:
     """Recover the source text of labels and write a data set."""
     from .commands.data import build as run
 
     wanted = [name.strip() for name in languages.split(",") if name.strip()]
-    run(kind.value, labels, out, source_cache, split.value, offline=offline, wanted=wanted)
+    run(kind, labels, out, source_cache, split, offline=offline, wanted=wanted)
 
 
-@app.command()
-def train(
-    data: DataFiles,
-    config: Annotated[Path, typer.Option(help="The training configuration.")],
-    out: Annotated[Path, typer.Option(help="Directory of checkpoints and logs.")],
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
-) -> None:
+@app.command(cls=_DataCommand)
+@_data
+@click.option("--config", metavar="FILE", type=_PATH, required=True, help="The training configuration.")
+@click.option("--out", metavar="DIR", type=_PATH, required=True, help="Directory of checkpoints and logs.")
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in --out.")
+def train(data: tuple[Path, ...], config: Path, out: Path, resume: bool) -> None:
     """Train a model (needs the [train] extra)."""
     from .commands.develop import train as run
 
-    run(data, config, out, resume=resume)
+    run(list(data), config, out, resume=resume)
 
 
 @app.command()
-def export(
-    model: Annotated[Path, typer.Option(help="Directory of a trained model.")],
-    out: Annotated[Path, typer.Option(help="Directory to write.")],
-) -> None:
+@click.option("--model", metavar="DIR", type=_PATH, required=True, help="Directory of a trained model.")
+@click.option("--out", metavar="DIR", type=_PATH, required=True, help="Directory to write.")
+def export(model: Path, out: Path) -> None:
     """Export a trained model for --model (needs the [train] extra)."""
     from .commands.develop import export as run
 
     run(model, out)
 
 
-@app.command(name="eval")
+@app.command(name="eval", cls=_DataCommand)
+@_data
+@_model
+@click.option(
+    "--split",
+    type=click.Choice(["test", "val", "cal", "train", "all"]),
+    default="test",
+    help="The rows to evaluate.",
+)
+@click.option("--baselines", is_flag=True, help="Fit plain baselines and show them beside.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="A table, or JSON.")
+@click.option("--predictions", metavar="P.parquet", type=_PATH, help="Keep every prediction.")
 def evaluate(
-    data: DataFiles,
-    model: Model = "builtin",
-    split: Annotated[EvaluatedSplit, typer.Option(help="The rows to evaluate.")] = EvaluatedSplit.test,
-    baselines: Annotated[bool, typer.Option("--baselines", help="Fit plain baselines and show them beside.")] = False,
-    form: Annotated[ReportFormat, typer.Option("--format", help="A table, or JSON.")] = ReportFormat.table,
-    predictions: Annotated[Path | None, typer.Option(metavar="P.parquet", help="Keep every prediction.")] = None,
+    data: tuple[Path, ...],
+    model: str,
+    split: str,
+    baselines: bool,
+    form: Literal["table", "json"],
+    predictions: Path | None,
 ) -> None:
     """Measure how good a model is (needs the [train] extra)."""
     from .commands.develop import evaluate as run
 
-    run(model, data, split.value, form.value, baselines=baselines, predictions=predictions)
+    run(model, list(data), split, form, baselines=baselines, predictions=predictions)
 
 
 def main() -> None:

@@ -12,12 +12,22 @@ PROGRAM = "rlm-lsp"
 
 def report_error(error: Exception | str) -> None:
     """Print one line about something a user can mend."""
-    print(f"{PROGRAM}: error: {_one_line(error)}", file=sys.stderr)
+    _print(f"{PROGRAM}: error: {_one_line(error)}")
 
 
 def note(text: str) -> None:
     """Print one line that is not an error."""
-    print(f"{PROGRAM}: {_one_line(text)}", file=sys.stderr)
+    _print(f"{PROGRAM}: {_one_line(text)}")
+
+
+def _print(line: str) -> None:
+    if "tqdm" in sys.modules:
+        # A bar that is on the screen makes room for the line.
+        from tqdm import tqdm
+
+        tqdm.write(line, file=sys.stderr)
+    else:
+        print(line, file=sys.stderr)
 
 
 def _one_line(text: Exception | str) -> str:
@@ -41,11 +51,12 @@ def progress(title: str) -> Iterator[Progress]:
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda done, total: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from tqdm import tqdm
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with tqdm(desc=title, file=sys.stderr, leave=False, dynamic_ncols=True) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show

@@ -113,6 +113,12 @@ class Server(LanguageServer):
         """Log uncaught errors; pygls would pop them up."""
         self.log(f"{source.__name__}: {error}", types.MessageType.Error)
 
+    def shutdown(self) -> None:
+        """End the session. From Python 3.12 on, a TCP server would wait for its connection to close."""
+        if isinstance(self.protocol.writer, asyncio.StreamWriter):
+            self.protocol.writer.close()
+        super().shutdown()  # type: ignore[no-untyped-call]
+
     def close(self) -> None:
         """Drop what waits for a thread: the client has gone."""
         self.engine.close()

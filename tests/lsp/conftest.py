@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from click.testing import CliRunner
 from lsprotocol import types
 from pytest_lsp import LanguageClient, make_test_lsp_client
 from rlm_core import Band, Prediction
 from rlm_lsp import render
 from rlm_lsp.cli import app
-from typer.testing import CliRunner
 
 COMMAND = (sys.executable, "-m", "rlm_lsp", "serve", "--stdio")
 EVERYWHERE = types.Range(types.Position(0, 0), types.Position(100_000, 0))

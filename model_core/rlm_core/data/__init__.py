@@ -1,1 +1,1 @@
-"""Labels + source text -> data sets in Parquet. Labels are facts; source text stays in a cache outside the repository."""
+"""Labels + source text -> data sets in Parquet. Source text stays in a cache outside the repository."""

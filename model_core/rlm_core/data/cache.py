@@ -53,7 +53,7 @@ def _normal(name: str) -> str:
 
 
 def find_repository(cache: Path, repository: str, *, download: bool) -> Path | None:
-    """The git directory of ``OWNER/NAME``: ``OWNER+NAME/repo`` or ``OWNER/NAME.git`` in the cache, else a new bare clone.
+    """The git directory of ``OWNER/NAME``: ``OWNER+NAME/repo`` or ``OWNER/NAME.git`` in the cache, else a bare clone.
 
     Raises:
         DataError: the name is not of the form OWNER/NAME (it would become a path and an address).
@@ -81,10 +81,9 @@ def find_repository(cache: Path, repository: str, *, download: bool) -> Path | N
 def read_blobs(repository: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
     """The contents of blobs by id, None for those that the repository lacks; one ``git cat-file`` for all."""
     command = ["git", "-c", "safe.directory=*", f"--git-dir={repository}", "cat-file", "--batch"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         for blob in blobs:
             process.stdin.write(blob.encode() + b"\n")
             process.stdin.flush()

@@ -1,15 +1,14 @@
 """Function labels + pinned wheels -> rows of basis ``call``.
 
-The text is the function's source as the measurement's hash confirms it; callees come from the same wheel. Ten packages are
-test only; elsewhere the module decides the split. Generators and coroutines are measured a resume at a time and stay out.
+The text is the function's source as the measurement's hash confirms it; callees come from the same wheel. Ten
+packages are test only; elsewhere the module decides the split. Generators and coroutines are measured a resume at a
+time and stay out.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import inspect
-import json
 import tokenize
 import zipfile
 from collections import Counter, defaultdict
@@ -19,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from ..callgraph import CallGraph, ModuleIndex, index_module
-from ..errors import DataError
 from ..types import Unit
 from .cache import find_wheel
+from .labels import read_labels
 from .schema import Report
 from .splits import split_of
 
 TEST_PACKAGES = frozenset(
-    "networkx click tomlkit Werkzeug docutils jedi tornado petl biopython mutagen".split()
+    {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
 )
 MIN_CALLS = 5
 LATENCY_FLOOR_SECONDS = 5e-8  # 0.05 µs: below it the profiler's own correction is larger than the call
@@ -36,32 +35,20 @@ RUNTIME = {"runtime": "cpython-3.12"}
 Progress = Callable[[int, int], None]
 
 
-def read_labels(path: Path) -> list[dict[str, Any]]:
-    """The label rows of a ``.jsonl`` or ``.jsonl.gz`` file.
-
-    Raises:
-        DataError: the file cannot be read or a line is not a JSON object.
-    """
-    opener = gzip.open if path.suffix == ".gz" else open
-    number = 0
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            rows = []
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    rows.append(json.loads(line))
-            return rows
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{number}: not JSON ({error.msg}); mend or remove the line") from None
+_FIELDS = frozenset(
+    {"package", "version", "module", "qualname", "file", "firstlineno", "source_sha1", "generator"}
+    | {"calls", "latency_ok", "latency_us", "mem_calls", "peak_bytes"}
+)
 
 
 class Builder:
     """Builds the rows of a label file; after iterating :meth:`rows`, :meth:`report` says what could not be had."""
 
-    def __init__(self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2) -> None:
-        self._labels, self._cache, self._split = read_labels(labels), cache, split
+    def __init__(
+        self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
+    ) -> None:
+        self._labels = read_labels(labels, _FIELDS, "function")
+        self._cache, self._split = cache, split
         self._download, self._workers = download, workers
         self._missing: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = defaultdict(list)
@@ -70,11 +57,8 @@ class Builder:
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
         """All rows, package by package, in the order of the label file."""
         packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        try:
-            for label in self._labels:
-                packages[label["package"], label["version"]].append(label)
-        except (KeyError, TypeError):
-            raise DataError("a label row lacks `package` or `version`; is this a file of function labels?") from None
+        for label in self._labels:
+            packages[label["package"], label["version"]].append(label)
         wheels = {key: find_wheel(self._cache, *key, download=self._download) for key in packages}
         done = 0
         with ProcessPoolExecutor(self._workers) as pool:
@@ -198,11 +182,11 @@ class _WheelSources:
         lines = self._source_lines(path)
         if unit is not None:
             text = "".join(lines[line - 1 : unit.span.end_line + 1])
-            if hashlib.sha1(text.encode()).hexdigest() == label["source_sha1"]:
+            if hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() == label["source_sha1"]:
                 return text, unit, index
         try:
             text = "".join(inspect.getblock(lines[line - 1 :]))
         except (tokenize.TokenError, SyntaxError, IndexError):
             return None, unit, index
-        agrees = hashlib.sha1(text.encode()).hexdigest() == label["source_sha1"]
+        agrees = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() == label["source_sha1"]
         return (text if agrees else None), unit, index

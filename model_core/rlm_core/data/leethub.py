@@ -1,7 +1,7 @@
 """LeetCode labels + git repositories -> rows of basis ``program``.
 
-Solutions are read by blob id. A group is a problem; problems that share a text but for comments and spacing are one group.
-Megabytes are taken as 10^6 bytes, the judge's date as that of the commit.
+Solutions are read by blob id. A group is a problem; problems that share a text but for comments and spacing are one
+group. Megabytes are taken as 10^6 bytes, the judge's date as that of the commit.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ..canonical import canonical
-from ..errors import DataError
 from ..languages import LANGUAGES
 from .cache import find_repository, read_blobs
-from .functions import Progress, read_labels
+from .functions import Progress
+from .labels import read_labels
 from .schema import Report
 from .splits import merge_groups, split_of
 
 DEVICE = "leetcode"
+_FIELDS = frozenset({"repo", "blob", "path", "slug", "language", "runtime_ms", "memory_mb", "date"})
 
 
 class Builder:
@@ -35,11 +36,8 @@ class Builder:
         download: bool = True,
         languages: frozenset[str] | None = None,
     ) -> None:
-        rows = read_labels(labels)
-        try:
-            self._labels = [row for row in rows if languages is None or row["language"] in languages]
-        except (KeyError, TypeError):
-            raise DataError(f"{labels}: a row lacks `language`; is this a file of LeetCode labels?") from None
+        rows = read_labels(labels, _FIELDS, "LeetCode")
+        self._labels = [row for row in rows if languages is None or row["language"] in languages]
         self._cache, self._split, self._download = cache, split, download
         self._missing: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = defaultdict(list)
@@ -49,7 +47,10 @@ class Builder:
         """All rows, repository by repository."""
         found = list(self._texts(progress))
         keys = (
-            (hashlib.sha1(f"{label['language']}\0{canonical(text, label['language'])}".encode()).digest(), label["slug"])
+            (
+                hashlib.sha256(f"{label['language']}\0{canonical(text, label['language'])}".encode()).digest(),
+                label["slug"],
+            )
             for label, text in found
         )
         groups = merge_groups(keys)
@@ -89,7 +90,10 @@ class Builder:
             if path is None:
                 self._count("repository not found", repository, len(labels))
             else:
-                labels_of = {label["blob"]: label for label in labels}
+                labels_of: dict[str, dict[str, Any]] = {}
+                for label in labels:
+                    if labels_of.setdefault(label["blob"], label) is not label:
+                        self._count("blob with a label already", f"{repository}@{label['blob']}")
                 for blob, content in read_blobs(path, labels_of):
                     label = labels_of[blob]
                     text = content.decode("utf-8", errors="replace") if content is not None else ""

@@ -55,7 +55,7 @@ _ROWS_A_GROUP = 4096
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a build kept and what it could not have: ``missing`` counts rows by reason, ``examples`` names some of each."""
+    """What a build kept and what it could not have: ``missing`` counts by reason, ``examples`` names some of each."""
 
     rows: int
     units: int

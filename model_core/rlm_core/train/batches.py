@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..tokenizer import PAD, Ids
+from ..wide import sizes
 from .dataset import Rows
 
 _MULTIPLE = 16  # lengths are padded to it, so that matrix products keep few distinct shapes
@@ -34,7 +35,7 @@ def token_batches(
         batches.append(order[start:end])
         start = end
     if rng is not None:
-        rng.shuffle(batches)  # type: ignore[arg-type]
+        rng.shuffle(batches)
     yield from batches
 
 
@@ -59,6 +60,7 @@ class HeadInputs:
     text: Tensor
     callees: Tensor
     wide: Tensor
+    sizes: Tensor
     slice: Tensor
     date: Tensor
     target: Tensor
@@ -68,12 +70,26 @@ class HeadInputs:
         return HeadInputs(*(getattr(self, name)[chosen] for name in self.__slots__))
 
 
-def head_inputs(rows: Rows, wide: npt.NDArray[np.float64], position: npt.NDArray[np.float64]) -> HeadInputs:
-    """The head's inputs; ``wide`` and ``position`` are places on the outcome axis, ``(rows,)``."""
+def head_inputs(
+    rows: Rows, lengths: npt.NDArray[np.int64], wide: npt.NDArray[np.float64], position: npt.NDArray[np.float64]
+) -> HeadInputs:
+    """The head's inputs.
+
+    Args:
+        rows: the rows.
+        lengths: the uncropped number of tokens of every text.
+        wide: wide predictions on the outcome axis, ``(rows,)``.
+        position: measured values on the outcome axis, ``(rows,)``.
+    """
+    amounts = [
+        sizes(int(lengths[text]), *([int(lengths[i]) for i in level if i >= 0] for level in levels))
+        for text, levels in zip(rows.text, rows.callees, strict=True)
+    ]
     return HeadInputs(
         torch.from_numpy(rows.text),
         torch.from_numpy(rows.callees.astype(np.int64)),
         torch.from_numpy(wide.astype(np.float32)),
+        torch.tensor(amounts, dtype=torch.float32),
         torch.from_numpy(rows.slice),
         torch.from_numpy(rows.date.astype(np.float32)),
         torch.from_numpy(position.astype(np.float32)),

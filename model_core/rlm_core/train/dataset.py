@@ -24,7 +24,7 @@ MAX_CALLEES = 12
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One entry a (unit, query): ``text`` and ``slice`` are indices, ``callees (rows, 2, MAX_CALLEES)`` text indices or -1."""
+    """One entry a (unit, query): ``text``, ``slice``, ``callees (rows, 2, MAX_CALLEES)`` are indices, -1 for none."""
 
     ids: list[str]
     text: npt.NDArray[np.int64]
@@ -54,9 +54,9 @@ class Corpus:
         return [tokenizer.encode(text, language) for text, language in self.texts]
 
 
-def floor_of(slice: str) -> float:
+def floor_of(name: str) -> float:
     """The smallest value that the measurement of a slice resolves, in SI units; 0 when it has none."""
-    basis, _, metric = slice.split("/")
+    basis, _, metric = name.split("/")
     return FLOORS.get(basis, {}).get(metric, 0.0)
 
 
@@ -64,7 +64,9 @@ def _canonical(key: tuple[str, str]) -> str:
     return canonical(*key)
 
 
-def load_corpus(paths: Sequence[Path], splits: Sequence[str] | None = None, slices: Sequence[str] | None = None) -> Corpus:
+def load_corpus(
+    paths: Sequence[Path], splits: Sequence[str] | None = None, slices: Sequence[str] | None = None
+) -> Corpus:
     """Read data sets. With ``slices`` (those of a trained model) rows of other slices are left out.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The last stage: the encoder is done, every text is encoded once, the head is fitted to the finished encodings and calibrated.
+"""The last stage: every text is encoded once, the head is fitted to the finished encodings and calibrated.
 
 For calibration the head is fitted again without each fold of families in turn (as the wide part was), and scored on
 calibration rows of the families it did not see: a user's package is never in the training data.
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..bins import Scale
 from ..calibration import Calibration, parents, scores
-from ..student import Head, StudentConfig
+from ..student import Base, Deep, Head, StudentConfig
 from .batches import HeadInputs, pool_callees
 from .config import LoopConfig
 from .dataset import Corpus
@@ -45,21 +47,31 @@ class Features:
             for i in range(0, len(inputs.text), 4096)
         ]
         return cls(
-            inputs, bank.vectors, torch.cat([part.half() for part, _ in parts]), torch.cat([count for _, count in parts])
+            inputs,
+            bank.vectors,
+            torch.cat([part.half() for part, _ in parts]),
+            torch.cat([count for _, count in parts]),
         )
+
+    def deep(self, deep: Deep, rows: Tensor) -> Tensor:
+        """The deep part's logits for some rows, ``(rows, outcomes)``."""
+        inputs = self.inputs.rows(rows)
+        logits: Tensor = deep(
+            self.vectors[inputs.text], self.callees[rows].float(), self.counts[rows], inputs.slice, inputs.date
+        )
+        return logits
+
+    def base(self, base: Base, rows: Tensor) -> Tensor:
+        """A base's logits for some rows, ``(rows, outcomes)``."""
+        inputs = self.inputs.rows(rows)
+        logits: Tensor = base(inputs.wide, inputs.sizes, inputs.slice, inputs.date)
+        return logits
 
     def logits(self, head: Head, rows: Tensor) -> Tensor:
         """The head's logits for some rows, ``(rows, outcomes)``."""
-        inputs = self.inputs.rows(rows)
-        result: Tensor = head(
-            self.vectors[inputs.text],
-            self.callees[rows].float(),
-            self.counts[rows],
-            inputs.wide,
-            inputs.slice,
-            inputs.date,
-        )
-        return result
+        evidence = self.deep(head.deep, rows) - self.base(head.prior, rows)
+        weight = head.weight[self.inputs.slice[rows]]
+        return self.base(head.base, rows) + weight[:, None] * evidence
 
 
 def fit_head(
@@ -68,40 +80,84 @@ def fit_head(
     val: npt.NDArray[np.int64],
     sizes: StudentConfig,
     config: LoopConfig,
-    start: Head | None = None,
+    deep: Deep | None = None,
 ) -> tuple[Head, float]:
-    """Fit a head on finished encodings, from scratch or from ``start``; the best by validation loss, and that loss."""
+    """Fit a head on finished encodings; the best parts by validation loss, and the loss of the whole.
+
+    Base, prior and, unless one is given, the deep part are fitted on ``train`` and stopped early on ``val``; then the
+    weights of the deep part's evidence are fitted on ``val``, whose groups the encoder has not seen.
+    """
     torch.manual_seed(config.seed)
-    head = copy.deepcopy(start) if start is not None else Head(sizes)
-    optimizer = torch.optim.AdamW(head.parameters(), lr=config.head_learning_rate, weight_decay=config.weight_decay)
+    head = Head(sizes)
+    for base in (head.base, head.prior):
+        _fit(base, partial(features.base, base), features, train, val, config)
+    if deep is not None:
+        head.deep.load_state_dict(deep.state_dict())
+    else:
+        _fit(head.deep, partial(features.deep, head.deep), features, train, val, config)
+    return head.eval(), _fit_weights(features, head, val, config)
+
+
+def _fit(
+    part: nn.Module,
+    logits: Callable[[Tensor], Tensor],
+    features: Features,
+    train: npt.NDArray[np.int64],
+    val: npt.NDArray[np.int64],
+    config: LoopConfig,
+) -> None:
+    optimizer = torch.optim.AdamW(part.parameters(), lr=config.head_learning_rate, weight_decay=0.02)
     steps = math.ceil(len(train) / _BATCH) * config.head_epochs
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.head_learning_rate, total_steps=steps)
-    best, state = head_loss(features, head, val, config), copy.deepcopy(head.state_dict())
-    if start is None:
-        best = math.inf
+    best, state = math.inf, copy.deepcopy(part.state_dict())
+    held_out = torch.from_numpy(val)
     for _ in range(config.head_epochs):
-        head.train()
+        part.train()
         order = torch.from_numpy(train)[torch.randperm(len(train))]
         for rows in order.split(_BATCH):
-            loss = loss_of(features.logits(head, rows), features.inputs.rows(rows), config.label_sigma)
+            loss = loss_of(logits(rows), features.inputs.rows(rows), config.label_sigma)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(part.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-        loss_now = head_loss(features, head, val, config)
-        if loss_now < best:
-            best, state = loss_now, copy.deepcopy(head.state_dict())
-    head.load_state_dict(state)
-    return head.eval(), best
+        part.eval()
+        with torch.inference_mode():
+            reached = float(loss_of(logits(held_out), features.inputs.rows(held_out), config.label_sigma))
+        if reached < best:
+            best, state = reached, copy.deepcopy(part.state_dict())
+    part.load_state_dict(state)
+    part.eval()
 
 
-def head_loss(features: Features, head: Head, rows: npt.NDArray[np.int64], config: LoopConfig) -> float:
-    """Mean cross-entropy of a head on rows, in nats."""
-    head.eval()
-    with torch.inference_mode():
-        chosen = torch.from_numpy(rows)
-        return float(loss_of(features.logits(head, chosen), features.inputs.rows(chosen), config.label_sigma))
+def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], config: LoopConfig) -> float:
+    """Fit how much the deep part's evidence counts in each slice; the loss reached, in nats.
+
+    A slice without held-out rows takes the mean of the others.
+    """
+    chosen = torch.from_numpy(val)
+    inputs = features.inputs.rows(chosen)
+    with torch.no_grad():
+        base = features.base(head.base, chosen)
+        evidence = features.deep(head.deep, chosen) - features.base(head.prior, chosen)
+        head.weight.fill_(0.3)
+    optimizer = torch.optim.LBFGS([head.weight], max_iter=100, line_search_fn="strong_wolfe")
+
+    def loss_now() -> Tensor:
+        return loss_of(base + head.weight[inputs.slice][:, None] * evidence, inputs, config.label_sigma)
+
+    def closure() -> float:
+        optimizer.zero_grad()
+        loss = loss_now()
+        loss.backward()
+        return float(loss.detach())
+
+    optimizer.step(closure)
+    with torch.no_grad():
+        present = torch.bincount(inputs.slice, minlength=len(head.weight)) > 0
+        head.weight.clamp_(min=0)
+        head.weight[~present] = head.weight[present].mean()
+        return float(loss_now())
 
 
 def probabilities(
@@ -140,8 +196,10 @@ def calibrate(
         chosen = seen & (folds[cal] == fold)
         if chosen.any():
             others = train[(folds[train] != fold) & related[train]]
-            refitted, _ = fit_head(features, others, val[related[val] & (folds[val] != fold)], sizes, config)
-            jobs.append((chosen, refitted))
+            held_out = val[(folds[val] != fold) & related[val]]
+            # Little data may have its families in one fold: then a head that knows them has to do.
+            enough = len(others) > 0 and len(held_out) > 0
+            jobs.append((chosen, fit_head(features, others, held_out, sizes, config)[0] if enough else head))
     for chosen, fitted in jobs:
         for number, scale in enumerate(scales):
             mine = chosen & (rows.slice[cal] == number)

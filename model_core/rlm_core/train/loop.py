@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from ..student import Student
 from ..tokenizer import Ids
@@ -30,12 +30,12 @@ UNKNOWN = 1  # the tokenizer's unknown id stands for dropped tokens
 
 @dataclass(slots=True)
 class Task:
-    """What the loop trains on: cropped ids of all texts, the head's inputs and which rows are in which split."""
+    """What the loop trains on: cropped ids of all texts, the head's inputs, and each row's split and group."""
 
     ids: list[Ids]
     inputs: HeadInputs
     split: npt.NDArray[np.str_]
-    slices: list[str]
+    group: npt.NDArray[np.str_]
 
     def texts_of(self, split: str) -> npt.NDArray[np.int64]:
         """The texts that rows of a split are about."""
@@ -50,7 +50,9 @@ class Bank:
     known: Tensor
 
 
-def encode_texts(student: Student, ids: list[Ids], chosen: npt.NDArray[np.int64], bank: Bank, budget: int = 32768) -> int:
+def encode_texts(
+    student: Student, ids: list[Ids], chosen: npt.NDArray[np.int64], bank: Bank, budget: int = 32768
+) -> int:
     """Fill the bank with the encodings of texts; the number of tokens read."""
     student.encoder.eval()
     lengths = np.array([len(ids[i]) for i in chosen])
@@ -67,12 +69,10 @@ def encode_texts(student: Student, ids: list[Ids], chosen: npt.NDArray[np.int64]
 
 
 def head_logits(student: Student, inputs: HeadInputs, vectors: Tensor, bank: Bank) -> Tensor:
-    """The head's logits for rows whose units have the given vectors, ``(rows, outcomes)``."""
+    """The deep part's logits for rows whose units have the given vectors, ``(rows, outcomes)``."""
     device = bank.vectors.device
     callees, counts = pool_callees(bank.vectors, bank.known, inputs.callees.to(device))
-    logits: Tensor = student.head(
-        vectors, callees, counts, inputs.wide.to(device), inputs.slice.to(device), inputs.date.to(device)
-    )
+    logits: Tensor = student.head.deep(vectors, callees, counts, inputs.slice.to(device), inputs.date.to(device))
     return logits
 
 
@@ -118,13 +118,28 @@ class Loop:
         self.rows_of = _rows_of_texts(task, self.texts)
         self.epoch = self.batch = self.step = self.tokens = 0
         self.best = math.inf
-        self.steps_an_epoch = sum(1 for _ in token_batches(self.lengths, config.tokens_a_batch))
-        self.rows_a_batch = sum(map(len, self.rows_of)) / self.steps_an_epoch
+        self.rng = np.random.default_rng()  # of the current epoch
+        self.interrupted: dict[str, Any] | None = None  # the random states of an epoch that goes on
+        self.groups = _groups_of_texts(task, self.rows_of)
+        first = self._sample(0)
+        self.steps_an_epoch = sum(1 for _ in token_batches(self.lengths[first], config.tokens_a_batch))
+        self.rows_a_batch = sum(len(self.rows_of[i]) for i in first) / self.steps_an_epoch
 
     @property
     def checkpoint(self) -> Path:
         """Where the state of an unfinished run is kept."""
         return self.out / "checkpoint.pt"
+
+    def _sample(self, epoch: int) -> npt.NDArray[np.int64]:
+        """The texts of an epoch: the square root of each group, the next ones in turn.
+
+        Sampled evenly, the encoder would learn what the large groups cost by heart; a user's group is always a new one.
+        """
+        chosen = []
+        for members in self.groups:
+            size = math.ceil(math.sqrt(len(members)))
+            chosen.append(members[(epoch * size + np.arange(size)) % len(members)])
+        return np.concatenate(chosen)
 
     def save(self) -> None:
         """Write the checkpoint, atomically."""
@@ -134,6 +149,7 @@ class Loop:
             "bank": {"vectors": self.bank.vectors.half(), "known": self.bank.known},
             "at": [self.epoch, self.batch, self.step, self.tokens],
             "best": self.best,
+            "random": _random_states(self.rng, self.device),
         }
         partial = self.checkpoint.with_suffix(".partial")
         torch.save(state, partial)
@@ -150,17 +166,18 @@ class Loop:
         self.bank = Bank(state["bank"]["vectors"].float(), state["bank"]["known"])
         self.epoch, self.batch, self.step, self.tokens = state["at"]
         self.best = state["best"]
+        self.interrupted = state.get("random")
         return True
 
     def run(self) -> None:
         """Train all epochs; the student holds the best weights by validation loss at the end."""
         total = self.steps_an_epoch * self.config.epochs
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns) as progress:
-            bar = progress.add_task("training", total=total, completed=self.step)
+        # `disable=None`: no bar where stderr is no terminal.
+        with tqdm(desc="training", total=total, initial=min(self.step, total), unit="step", disable=None) as bar:
             while self.epoch < self.config.epochs:
                 for loss in self._epoch(total):
-                    progress.update(bar, completed=self.step, description=f"epoch {self.epoch + 1} loss {loss:.3f}")
+                    bar.set_description(f"epoch {self.epoch + 1} loss {loss:.3f}", refresh=False)
+                    bar.update(min(self.step, total) - bar.n)
                 self.epoch, self.batch = self.epoch + 1, 0
                 self._validate()
                 self.save()
@@ -169,15 +186,20 @@ class Loop:
             self.student.load_state_dict(torch.load(best, map_location=self.device, weights_only=True))
 
     def _epoch(self, total: int) -> Any:
-        rng = np.random.default_rng((self.config.seed, self.epoch))
+        self.rng = rng = np.random.default_rng((self.config.seed, self.epoch))
         torch.manual_seed(self.config.seed * 1000 + self.epoch)
         saved = logged = time.monotonic()
         seen = 0
         smooth = math.nan
         self.student.train()
-        for number, batch in enumerate(token_batches(self.lengths, self.config.tokens_a_batch, rng)):
+        sample = self._sample(self.epoch)
+        for number, places in enumerate(token_batches(self.lengths[sample], self.config.tokens_a_batch, rng)):
+            batch = sample[places]
             if number < self.batch:
                 continue
+            if number and self.interrupted is not None:
+                _restore_random_states(self.interrupted, rng, self.device)
+            self.interrupted = None
             loss = self._step(self.texts[batch], [self.rows_of[i] for i in batch], total, rng)
             share = 0.05 * sum(len(self.rows_of[i]) for i in batch) / self.rows_a_batch
             smooth = loss if math.isnan(smooth) else (smooth + share * loss) / (1 + share)
@@ -252,6 +274,21 @@ class Loop:
             file.write(json.dumps({**line, **values}) + "\n")
 
 
+def _random_states(rng: np.random.Generator, device: torch.device) -> dict[str, Any]:
+    """What makes an epoch that goes on draw the numbers that it would have drawn."""
+    states: dict[str, Any] = {"numpy": json.dumps(rng.bit_generator.state), "torch": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _restore_random_states(states: dict[str, Any], rng: np.random.Generator, device: torch.device) -> None:
+    rng.bit_generator.state = json.loads(states["numpy"])
+    torch.set_rng_state(states["torch"].cpu())
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"].cpu(), device)
+
+
 def _rows_of_texts(task: Task, texts: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
     rows = np.flatnonzero(task.split == "train")
     of = task.inputs.text.numpy()[rows]
@@ -259,3 +296,13 @@ def _rows_of_texts(task: Task, texts: npt.NDArray[np.int64]) -> list[npt.NDArray
     starts = np.searchsorted(of[order], texts)
     ends = np.searchsorted(of[order], texts, side="right")
     return [rows[order[start:end]] for start, end in zip(starts, ends, strict=True)]
+
+
+def _groups_of_texts(task: Task, rows_of: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+    """The places of the training texts by group and slice (of a text's first row), in a fixed random order."""
+    slices = task.inputs.slice.numpy()
+    groups: dict[tuple[str, int], list[int]] = {}
+    for place, rows in enumerate(rows_of):
+        groups.setdefault((str(task.group[rows[0]]), int(slices[rows[0]])), []).append(place)
+    rng = np.random.default_rng(0)
+    return [rng.permutation(np.array(members)) for members in groups.values()]

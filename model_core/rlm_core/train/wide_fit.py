@@ -1,7 +1,7 @@
 """Fitting the wide part: ridge regression a slice, with out-of-fold predictions for the training rows.
 
-The head is trained on the wide part's predictions. For a training row they come from a ridge that saw neither its family
-(package, problem) nor its group, as at use; otherwise the head would trust them too much.
+The head is trained on the wide part's predictions. For a training row they come from a ridge that saw neither its
+family (package, problem) nor its group, as at use; otherwise the head would trust them too much.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from ..tokenizer import Ids
-from ..wide import METRICS, Bag, WideSlice, bag, calendar, combine, tfidf
+from ..wide import METRICS, Bag, WideSlice, bag, calendar, combine, tfidf, words_of
 from .dataset import Corpus, floor_of
 
 FOLDS = 5
@@ -25,7 +25,7 @@ _CALENDAR_SCALE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LinearTerms:
-    """What a slice's wide prediction adds to the n-grams: an intercept and a weight a calendar node (log10 SI units)."""
+    """What a slice's wide prediction adds to the n-grams: an intercept, a weight a calendar node (log10 SI units)."""
 
     intercept: float
     calendar: list[float]
@@ -40,7 +40,7 @@ class WideFit:
     predictions: npt.NDArray[np.float64]
 
 
-def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 2.0) -> WideFit:
+def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 3.0) -> WideFit:
     """Fit every slice on the training rows of the corpus."""
     parts: dict[str, WideSlice] = {}
     terms: dict[str, LinearTerms] = {}
@@ -48,16 +48,20 @@ def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float =
     prefixes = sorted({name.rpartition("/")[0] for name in corpus.slices})
     for prefix in prefixes:
         scales = _ROLE_SCALE[prefix.split("/")[0]]
-        numbers = [corpus.slices.index(f"{prefix}/{metric}") for metric in METRICS]
-        rows = np.flatnonzero(np.isin(corpus.rows.slice, numbers))
+        numbers = {
+            m: corpus.slices.index(f"{prefix}/{metric}")
+            for m, metric in enumerate(METRICS)
+            if f"{prefix}/{metric}" in corpus.slices
+        }
+        rows = np.flatnonzero(np.isin(corpus.rows.slice, list(numbers.values())))
         own = np.unique(corpus.rows.text[rows[corpus.rows.split[rows] == "train"]])
         used = np.unique(np.concatenate([corpus.rows.text[rows], corpus.rows.callees[rows].ravel()]))
-        bags = {int(i): bag(ids[i], bits) for i in used if i >= 0}
+        bags = {int(i): bag(ids[i], words_of(corpus.texts[i][0]), bits) for i in used if i >= 0}
         idf = _idf([bags[int(i)] for i in own], bits)
         units = {i: tfidf(value, idf) for i, value in bags.items()}
         features = _matrix(corpus, rows, units, scales, bits)
         weights = np.zeros((len(scales), len(METRICS), 1 << bits), np.float32)
-        for m, number in enumerate(numbers):
+        for m, number in numbers.items():
             name = corpus.slices[number]
             mine = np.flatnonzero(corpus.rows.slice[rows] == number)
             model, predicted = _cross_fit(features[mine], corpus, rows[mine], name, penalty)
@@ -71,14 +75,16 @@ def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float =
     return WideFit(parts, terms, predictions)
 
 
-def contributions(parts: dict[str, WideSlice], corpus: Corpus, ids: list[Ids], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def contributions(
+    parts: dict[str, WideSlice], corpus: Corpus, ids: list[Ids], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
     """The n-gram part of the wide prediction of rows, by the same route as at use. Shape ``(rows,)``, log10 units."""
     result = np.zeros(len(rows))
     cache: dict[tuple[str, int], npt.NDArray[np.float32]] = {}
 
     def of(prefix: str, text: int) -> npt.NDArray[np.float32]:
         if (prefix, text) not in cache:
-            cache[prefix, text] = parts[prefix].contributions(ids[text])
+            cache[prefix, text] = parts[prefix].contributions(ids[text], words_of(corpus.texts[text][0]))
         return cache[prefix, text]
 
     for i, row in enumerate(rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import tokenize
 from io import BytesIO
 from pathlib import Path
@@ -39,12 +40,18 @@ def read_source(path: Path) -> tuple[bytes, str]:
     """
     language = languages.by_path(path)
     try:
-        if path.is_dir():
-            raise SourceError(f"{path}: is a directory with no source file that we read; name a file or another directory")
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise SourceError(
+                f"{path}: is a directory with no source file that we read; name a file or another directory"
+            )
         if language is None:
             known = " ".join(suffix for entry in languages.LANGUAGES.values() for suffix in entry.suffixes)
             raise SourceError(f"{path}: unknown language (suffix {path.suffix or 'missing'!r}); we read {known}")
-        size = path.stat().st_size
+        if not stat.S_ISREG(status.st_mode):
+            # Reading a pipe or a device would block.
+            raise SourceError(f"{path}: is not a regular file; name a source file")
+        size = status.st_size
         if size > MAX_FILE_BYTES:
             raise SourceError(
                 f"{path}: {size / 2**20:.1f} MiB is over the limit of {MAX_FILE_BYTES // 2**20} MiB; split or skip it"

@@ -1,4 +1,4 @@
-"""Python's units: functions and methods (async, nested, decorated), ``@triton.jit`` kernels and ``nn.Module`` classes."""
+"""Python's units: functions and methods (async, nested, decorated), Triton kernels and ``nn.Module`` classes."""
 
 from __future__ import annotations
 
@@ -72,4 +72,6 @@ def _is_module(node: Node, modules: set[bytes]) -> bool:
     if bases is None or not modules:
         return False
     texts = [base.text or b"" for base in bases.named_children if base.type in ("identifier", "attribute")]
-    return any(text in modules or (b"." in text and _MODULE_BASE.match(text.decode(errors="replace"))) for text in texts)
+    return any(
+        text in modules or (b"." in text and _MODULE_BASE.match(text.decode(errors="replace"))) for text in texts
+    )

@@ -19,7 +19,7 @@ def train(data: list[Path], config: Path, out: Path, *, resume: bool) -> None:
     with training_extra():
         from rlm_core.train.run import train as run
 
-        run(data, config, out, resume)
+        run(data, config, out, resume=resume)
 
 
 def export(model: Path, out: Path) -> None:

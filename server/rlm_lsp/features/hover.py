@@ -58,7 +58,7 @@ def hover_text(unit: Unit, predictions: Sequence[Prediction], *, markdown: bool)
     notes += _asked(answered)
     notes.append(f"model {predictions[0].model}")
     if any(prediction.truncated for prediction in predictions):
-        notes.append("the model read only the beginning: the text was truncated")
+        notes.append("the text is long: the model read only its start and its end")
     blocks.append("\n".join(f"- {note}" for note in notes) if markdown else "\n".join(notes))
     return "\n\n".join(blocks)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import rlm_core
+from click.testing import CliRunner, Result
 from rlm_core import Callee, CodeText, Query
 from rlm_lsp.cli import app
 from rlm_lsp.rows import answer
-from typer.testing import CliRunner, Result
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from rlm_lsp import __version__
 from rlm_lsp.cli import app
-from typer.testing import CliRunner, Result
+from rlm_lsp.commands import develop
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -48,10 +48,56 @@ def test_serve_refuses_a_bad_address(address: str) -> None:
 def test_the_server_starts_without_heavy_imports() -> None:
     code = (
         "import sys, rlm_lsp.cli, rlm_lsp.commands.serve;"
-        "print([name for name in ('torch', 'pyarrow', 'scipy', 'rich', 'numpy', 'onnxruntime') if name in sys.modules])"
+        "print([name for name in ('torch', 'pyarrow', 'scipy', 'tqdm', 'numpy', 'onnxruntime') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nothing"],
+        ["--nothing"],
+        ["predict", "--nothing"],
+        ["predict", "a.py", "--format", "xml"],
+        ["predict", "a.py", "--threads", "-1"],
+        ["serve", "more"],
+        ["data", "nothing"],
+        ["data", "build", "--labels", "l.jsonl", "--out", "o.parquet"],
+        ["data", "build", "nothing", "--labels", "l.jsonl", "--out", "o.parquet"],
+        ["train", "--data", "x.parquet"],
+        ["eval", "--data"],
+        ["eval", "--data", "x.parquet", "--baselines", "more"],
+    ],
+)
+def test_a_usage_error_is_one_line(arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert re.fullmatch(r"rlm-lsp: error: .+\n", result.stderr)
+
+
+@pytest.mark.parametrize("group", [[], ["data"]])
+def test_a_group_without_a_command_shows_its_help(group: list[str]) -> None:
+    result = run(*group)
+    assert result.exit_code == 2
+    assert result.stderr == run(*group, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ["--data", "a", "--data", "b", "--data", "c"],
+        ["--data", "a", "b", "c"],
+        ["--data=a", "b", "--split", "val", "--data", "c"],
+    ],
+)
+def test_data_takes_several_files_and_may_be_repeated(data: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Path] = []
+    monkeypatch.setattr(develop, "evaluate", lambda model, data, *_, **__: given.extend(data))
+    assert run("eval", *data, "--baselines").exit_code == 0
+    assert given == [Path("a"), Path("b"), Path("c")]
 
 
 @pytest.mark.parametrize(
@@ -71,41 +117,3 @@ def test_a_missing_extra_is_one_line_with_the_way_out(command: list[str]) -> Non
     found = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert re.fullmatch(r"rlm-lsp: error: \w+ is not installed; run: pip install '\.\[train\]'\n", found.stderr)
-
-
-def test_data_build_writes_a_data_set_and_reports_what_is_missing(tmp_path: Path) -> None:
-    repository = tmp_path / "cache" / "someone+solutions" / "repo"
-    subprocess.run(["git", "init", "--quiet", "--bare", repository], check=True)
-    solution = "class Solution {\n    int f() { return 1; }\n}\n"
-    blob = subprocess.run(
-        ["git", f"--git-dir={repository}", "hash-object", "-w", "--stdin"],
-        input=solution,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    label = {
-        "repo": "someone/solutions",
-        "path": "a.java",
-        "blob": blob,
-        "slug": "a",
-        "language": "java",
-        "runtime_ms": 3,
-        "memory_mb": 40.5,
-        "date": "2024-05-01",
-    }
-    labels = tmp_path / "labels.jsonl"
-    rows = [label, {**label, "blob": "0" * 40}, {**label, "repo": "no/where"}, {**label, "language": "python"}]
-    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out = tmp_path / "out.parquet"
-    arguments = ("data", "build", "leethub", "--labels", labels, "--out", out, "--source-cache", tmp_path / "cache")
-    result = run(*arguments, "--offline", "--languages", "java")
-    assert result.exit_code == 0
-    first, *missing = result.stdout.splitlines()
-    assert first == f"{out}: 2 rows of 1 units"
-    assert sorted(line.split(";")[0] for line in missing) == [
-        "  left out 1: blob not in the repository",
-        "  left out 1: repository not found",
-    ]
-    assert out.stat().st_size > 0
-    assert run(*arguments, "--languages", "cobol").exit_code == 2

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from rlm_lsp import render
 from rlm_lsp.cli import app
-from typer.testing import CliRunner, Result
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -50,8 +50,8 @@ def test_the_reason_to_abstain_is_shown(make_prediction: Callable[..., Predictio
 
 
 def test_a_truncated_text_is_said_to_be_truncated(make_prediction: Callable[..., Prediction]) -> None:
-    assert "truncated" in hover_text(UNIT, [make_prediction(truncated=True)], markdown=True)
-    assert "truncated" not in hover_text(UNIT, [make_prediction()], markdown=True)
+    assert "the text is long" in hover_text(UNIT, [make_prediction(truncated=True)], markdown=True)
+    assert "the text is long" not in hover_text(UNIT, [make_prediction()], markdown=True)
 
 
 def test_different_devices_are_told_apart(make_prediction: Callable[..., Prediction]) -> None:

@@ -1,0 +1,60 @@
+# `make try` shows what the tool does on a fresh machine; `make test` checks everything that CI checks.
+# Each environment is installed once and again only when pyproject.toml or constraints.txt change.
+
+PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version >/dev/null 2>&1 && echo python3.11 || echo python3)
+PIP_INSTALL := -m pip install -q --disable-pip-version-check
+PYTEST ?= -q
+
+.PHONY: help try test lint bench clean
+
+help:
+	@echo "make try    install the tool into .venv-try and predict the examples"
+	@echo "make test   install everything into .venv, then formatting, lint, types and all tests"
+	@echo "make bench  measure rlm-lsp predict over Python's standard library"
+	@echo "make clean  remove the environments and caches"
+
+try: .venv-try/installed
+	@echo "==> rlm-lsp predict examples"
+	@.venv-try/bin/rlm-lsp predict examples
+	@echo "==> it works: .venv-try/bin/rlm-lsp predict FILE-OR-FOLDER; README.md shows how to set up an editor"
+
+.venv-try/installed: pyproject.toml
+	@$(MAKE) --no-print-directory check-python
+	@echo "==> making .venv-try with $$($(PYTHON) --version)"
+	@rm -rf .venv-try
+	@$(PYTHON) -m venv .venv-try
+	@echo "==> installing rlm-lsp from this checkout (about 200 MB unpacked)"
+	@.venv-try/bin/python $(PIP_INSTALL) -e .
+	@touch $@
+
+test: lint
+	@echo "==> tests"
+	@.venv/bin/python -m pytest $(PYTEST)
+	@echo "==> all checks passed"
+
+lint: .venv/installed
+	@echo "==> formatting, lint, types"
+	@.venv/bin/ruff format --check --quiet .
+	@.venv/bin/ruff check --quiet .
+	@.venv/bin/mypy --no-error-summary
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(MAKE) --no-print-directory check-python
+	@echo "==> making .venv with $$($(PYTHON) --version)"
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+	@echo "==> installing rlm-lsp with everything that development needs (torch is large: minutes)"
+	@.venv/bin/python $(PIP_INSTALL) -e '.[dev]' -c constraints.txt
+	@touch $@
+
+.PHONY: check-python
+check-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "rlm-lsp needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+
+bench: .venv-try/installed
+	@.venv-try/bin/python tests/bench/throughput.py
+
+clean:
+	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,107 @@
+"""The model card: what it says survives writing, and what does not fit it is refused with the file's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rlm_core.bins import Scale
+from rlm_core.calibration import Calibration, Level
+from rlm_core.card import CARD, Card, SliceCard, read_card
+from rlm_core.errors import ModelError
+
+FILES = ("encoder.onnx", "head.onnx")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A model directory with a card and two files."""
+    for name in FILES:
+        (tmp_path / name).write_bytes(name.encode())
+    make_card().write(tmp_path, FILES)
+    return tmp_path
+
+
+def make_card(name: str = "test") -> Card:
+    level = Level("call", (0.7, 0.85), 40, 400)
+    return Card(
+        name,
+        {"context": 512},
+        [SliceCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, (0.0, 0.1))],
+        Calibration({"call": level}),
+        {"call": {"device": "x86-64", "workload": {}}},
+        {"rows": 7},
+    )
+
+
+def test_what_is_written_is_read(directory: Path) -> None:
+    card = read_card(directory)
+    assert (card.name, card.sizes, card.trained) == ("test", {"context": 512}, {"rows": 7})
+    [entry] = card.slices
+    assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, (0.0, 0.1))
+    np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
+    assert card.calibration.to_json() == make_card().calibration.to_json()
+    assert sorted(card.files) == sorted(FILES)
+
+
+def test_the_card_is_plain_json(directory: Path) -> None:
+    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-1"
+
+
+def test_the_model_id_follows_the_weights(directory: Path) -> None:
+    before = read_card(directory).model_id
+    assert before.startswith("test-")
+    (directory / FILES[0]).write_bytes(b"other weights")
+    make_card().write(directory, FILES)
+    assert read_card(directory).model_id != before
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(directory: Path, name: str) -> None:
+    (directory / name).unlink()
+    with pytest.raises(ModelError, match=rf"{name}: missing"):
+        read_card(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_file_is_named(directory: Path, name: str) -> None:
+    (directory / name).write_bytes(b"changed")
+    with pytest.raises(ModelError, match=rf"{name}: corrupt"):
+        read_card(directory)
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere.card\.json: cannot be read"):
+        read_card(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-1"}', "\ud800"])
+def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
+    (directory / CARD).write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(ModelError, match=r"card\.json: corrupt"):
+        read_card(directory)
+
+
+def test_another_format_is_refused(directory: Path) -> None:
+    data = json.loads((directory / CARD).read_text())
+    (directory / CARD).write_text(json.dumps({**data, "format": "rlm-student-9"}))
+    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-1"):
+        read_card(directory)
+
+
+@pytest.mark.parametrize("name", ["../encoder.onnx", "/etc/hostname", "sub/encoder.onnx"])
+def test_a_file_outside_the_directory_is_refused_unread(directory: Path, name: str) -> None:
+    data = json.loads((directory / CARD).read_text())
+    (directory / CARD).write_text(json.dumps({**data, "files": {name: "0" * 64}}))
+    with pytest.raises(ModelError, match="names a file outside its directory"):
+        read_card(directory)
+
+
+def test_every_message_is_one_line_with_a_way_out(directory: Path) -> None:
+    (directory / FILES[0]).unlink()
+    with pytest.raises(ModelError) as caught:
+        read_card(directory)
+    assert "\n" not in str(caught.value)
+    assert "reinstall rlm-lsp or export the model again" in str(caught.value)

@@ -1,0 +1,185 @@
+"""The predictor with the weights that ship: what it answers, what it abstains from, and that numbers stand still."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import rlm_core
+from rlm_core import CodeText, DataError, ModelError, Query
+from rlm_core.analysis import Analyser
+from rlm_core.onnx_predictor import MAX_CALLEES, OnnxPredictor
+from rlm_core.types import METRICS_OF_BASIS, Basis, Callee
+from rlm_core.units import read_source
+
+from .conftest import REPOSITORY
+
+FUNCTION = CodeText("def f(items):\n    return sorted(items)\n", "python", "call")
+
+
+@pytest.fixture(scope="module")
+def predictor() -> OnnxPredictor:
+    """The model that ships."""
+    found = rlm_core.load()
+    assert isinstance(found, OnnxPredictor)
+    return found
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[CodeText]:
+    """What the model reads about the units of our examples."""
+    codes = []
+    for path in sorted((REPOSITORY / "examples").iterdir()):
+        if path.suffix != ".md":
+            codes += [unit.code for unit in Analyser().analyse(*read_source(path), path)]
+    return codes
+
+
+def ask(predictor: OnnxPredictor, *codes: CodeText) -> list[list[rlm_core.Prediction]]:
+    return predictor.predict(codes, [predictor.default_queries(code.basis, code.language) for code in codes])
+
+
+def test_a_prediction_is_a_median_within_ordered_bands(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
+    answered = [found for answers in ask(predictor, *examples) for found in answers if found.abstained is None]
+    assert len(answered) > 30
+    for found in answered:
+        assert found.median is not None
+        assert [band.coverage for band in found.bands] == [0.8, 0.9]
+        inner, outer = found.bands
+        assert 0 <= outer.low <= inner.low <= found.median <= inner.high <= outer.high
+        assert all(band.rows >= band.groups > 0 and band.level.startswith(found.basis) for band in found.bands)
+        assert found.model == predictor.model_id
+
+
+def test_a_text_has_one_number_alone_in_any_batch_and_in_any_order(
+    predictor: OnnxPredictor, examples: list[CodeText]
+) -> None:
+    together = dict(zip(examples, ask(predictor, *examples), strict=True))
+    shuffled = list(together)
+    random.Random(0).shuffle(shuffled)
+    for code, answers in zip(shuffled, ask(OnnxPredictor(predictor.directory, threads=1), *shuffled), strict=True):
+        assert answers == together[code]
+    alone = OnnxPredictor(predictor.directory)
+    for code in shuffled[:10]:
+        assert ask(alone, code) == [together[code]]
+
+
+def test_threads_may_ask_at_once(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
+    expected = [ask(predictor, code) for code in examples]
+    fresh = OnnxPredictor(predictor.directory, threads=2)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            assert list(pool.map(lambda code: ask(fresh, code), examples)) == expected
+
+
+def test_comments_and_layout_change_no_number(predictor: OnnxPredictor) -> None:
+    noisy = replace(FUNCTION, text="# why\ndef f(items):\n\n  '''Doc.'''\n  return sorted(items)  # all\n")
+    assert ask(predictor, FUNCTION) == ask(predictor, noisy)
+
+
+def test_what_a_function_calls_changes_its_number(predictor: OnnxPredictor) -> None:
+    slow = Callee("def sorted(items):\n    return [x for x in items for y in items for z in items]\n")
+    [[alone, _]], [[with_callee, _]] = ask(predictor, FUNCTION), ask(predictor, replace(FUNCTION, callees=(slow,)))
+    assert alone.median != with_callee.median
+
+
+def test_callees_that_the_head_does_not_read_are_not_even_encoded(predictor: OnnxPredictor) -> None:
+    near = tuple(Callee(f"def g{number}(): pass") for number in range(MAX_CALLEES))
+    unread = (*(Callee(f"def h{number}(): pass") for number in range(5)), Callee("def far(): pass", 3))
+    fresh = OnnxPredictor(predictor.directory)
+    assert ask(fresh, replace(FUNCTION, callees=near)) == ask(fresh, replace(FUNCTION, callees=near + unread))
+    assert len(fresh._encodings._entries) == 1 + len(near)
+
+
+def test_a_known_text_is_not_encoded_again(predictor: OnnxPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = OnnxPredictor(predictor.directory)
+    before = ask(fresh, FUNCTION)
+
+    def forbidden(entry: object) -> object:
+        raise AssertionError(f"{entry} is encoded again")
+
+    monkeypatch.setattr(fresh, "_encode_one", forbidden)
+    assert ask(fresh, replace(FUNCTION, text=FUNCTION.text + "# a comment\n")) == before
+
+
+def test_a_text_longer_than_the_context_is_said_to_be_truncated(predictor: OnnxPredictor) -> None:
+    long = replace(FUNCTION, text="def f(x):\n" + "".join(f"    x = g{i}(x, {i})\n" for i in range(400)))
+    assert all(found.truncated for found in ask(predictor, long)[0])
+    assert not any(found.truncated for found in ask(predictor, FUNCTION)[0])
+
+
+@pytest.mark.parametrize("text", ["def (((", "\x00\x01", "x", "é" * 5000, "def f():\n\tpass\n" * 500])
+def test_any_text_gets_an_answer(predictor: OnnxPredictor, text: str) -> None:
+    for found in ask(predictor, replace(FUNCTION, text=text))[0]:
+        assert found.median is not None
+
+
+@pytest.mark.parametrize("basis", ["kernel", "module", "network"])
+def test_a_basis_without_training_data_is_abstained_from(predictor: OnnxPredictor, basis: Basis) -> None:
+    [answers] = ask(predictor, replace(FUNCTION, basis=basis))
+    assert [found.metric for found in answers] == list(METRICS_OF_BASIS[basis])
+    for found in answers:
+        assert found.abstained is not None
+        assert f"basis {basis}" in found.abstained
+        assert (found.median, found.band, found.bands) == (None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("code", "query", "reason"),
+    [
+        (FUNCTION, Query("accuracy"), "accuracy of basis call"),
+        (FUNCTION, Query("latency", device="a100"), "not trained on device a100"),
+        (replace(FUNCTION, text=" \n"), Query("latency"), "the text is empty"),
+        (CodeText("x", "java", "program"), Query("latency", workload={"date": "soon"}), "is not YYYY-MM-DD"),
+        (replace(FUNCTION, language="java"), Query("latency"), "basis call in java"),
+    ],
+)
+def test_a_query_beyond_the_training_data_is_answered_with_the_reason(
+    predictor: OnnxPredictor, code: CodeText, query: Query, reason: str
+) -> None:
+    [[found]] = predictor.predict([code], [[query]])
+    assert found.abstained is not None
+    assert reason in found.abstained
+    with pytest.raises(DataError, match="row 0: "):
+        predictor.distributions([code], [query])
+
+
+def test_defaults_name_a_device_and_a_workload(predictor: OnnxPredictor) -> None:
+    latency, memory = predictor.default_queries("program", "java")
+    assert (latency.metric, memory.metric) == ("latency", "memory")
+    assert latency.device == memory.device == "leetcode"
+    assert latency.workload.keys() == {"judge", "date"}
+    assert predictor.predict([CodeText("class Solution {}", "java", "program")] * 2, [[latency], [Query("latency")]])
+
+
+def test_the_judges_date_counts(predictor: OnnxPredictor) -> None:
+    code = CodeText("class Solution { int f(int n) { return n; } }", "java", "program")
+    old, new = (Query("memory", workload={"date": date}) for date in ("2021-01-01", "2024-01-01"))
+    [[first, second]] = predictor.predict([code], [[old, new]])
+    assert first.median != second.median
+
+
+def test_no_question_is_no_answer(predictor: OnnxPredictor) -> None:
+    assert predictor.predict([], []) == []
+    assert predictor.predict([FUNCTION], [[]]) == [[]]
+
+
+def test_each_text_needs_its_queries(predictor: OnnxPredictor) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        predictor.predict([FUNCTION], [])
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere.card\.json: cannot be read"):
+        rlm_core.load(tmp_path / "nowhere")
+
+
+def test_loading_and_predicting_import_no_torch(predictor: OnnxPredictor) -> None:
+    code = "import rlm_core, sys; rlm_core.load(); print('torch' in sys.modules or 'pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,52 @@
+"""The training configuration: every key has a default, and a wrong one is named."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from rlm_core.errors import DataError
+from rlm_core.train.config import LoopConfig, TrainConfig, load_config
+
+SHIPPED = Path(__file__).parents[3] / "configs" / "student.toml"
+
+
+def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").touch()
+    assert load_config(tmp_path / "c.toml") == TrainConfig()
+
+
+def test_the_shipped_configuration_names_every_training_key_and_keeps_the_defaults() -> None:
+    shipped = load_config(SHIPPED)
+    assert shipped == TrainConfig(name=shipped.name)
+    raw = tomllib.loads(SHIPPED.read_text())
+    assert raw["train"].keys() == asdict(LoopConfig()).keys()
+    assert raw["wide"].keys() == {"bits", "penalty"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[train]\nepoch = 1\n", r"\[train\]: unknown key 'epoch'; known: epochs"),
+        ("[model]\nwidth = 'wide'\n", r"\[model\]: width must be an integer, not 'wide'"),
+        ("[train]\nepochs = 1.5\n", r"\[train\]: epochs must be an integer"),
+        ("[train]\nlearning_rate = true\n", r"\[train\]: learning_rate must be a number"),
+        ("[train]\ncompile = 1\n", r"\[train\]: compile must be true or false"),
+        ("[wide]\npenalty = '2'\n", r"\[wide\]: penalty must be a number"),
+        ("[other]\nx = 1\n", "unknown key 'other'"),
+        ("[wide]\nbit = 1\n", r"unknown key 'wide\.bit'"),
+        ("epochs = \n", "not TOML"),
+        ("model = 3\n", r"\[model\] must be a table"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(DataError, match=message):
+        load_config(tmp_path / "c.toml")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.toml: cannot be read"):
+        load_config(tmp_path / "gone.toml")

@@ -1,0 +1,160 @@
+"""Export: the shipped graphs give the numbers of the trained model, for each text alone and in any company."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import rlm_core
+import torch
+from rlm_core import CodeText, ModelError, Query, wide
+from rlm_core.card import read_card
+from rlm_core.data.schema import read_rows
+from rlm_core.export import export
+from rlm_core.onnx_predictor import OnnxPredictor, wide_position
+from rlm_core.predictor import Predictor
+from rlm_core.student import Student, StudentConfig
+from rlm_core.tokenizer import Tokenizer, crop
+from rlm_core.train.batches import head_inputs
+from rlm_core.train.dataset import Corpus, load_corpus
+from rlm_core.train.head_fit import Features, probabilities
+from rlm_core.train.loop import Bank
+from rlm_core.train.wide_fit import contributions
+from rlm_core.types import Callee
+from rlm_core.wide import calendar
+from safetensors.torch import load_file
+
+from .conftest import Trained
+
+Array = npt.NDArray[np.float64]
+FILES = ("card.json", "encoder.onnx", "head.onnx", "tokenizer.model", "wide.safetensors")
+
+
+def questions(data: Path) -> tuple[list[CodeText], list[Query]]:
+    rows = list(read_rows([data]))
+    codes = [
+        CodeText(
+            row["text"],
+            row["language"],
+            row["basis"],
+            tuple(Callee(callee["text"], callee["level"]) for callee in row["callees"]),
+        )
+        for row in rows
+    ]
+    return codes, [Query(row["metric"], row["device"], row["workload"]) for row in rows]
+
+
+def torch_distributions(directory: Path, corpus: Corpus) -> Array:
+    """Distributions of all rows by the training code, in float32 and without padding, ``(rows, outcomes)``."""
+    card = read_card(directory)
+    student = Student(StudentConfig(**card.sizes))
+    student.load_state_dict(load_file(directory / "student.safetensors"))
+    student.eval()
+    ids = corpus.encode(Tokenizer.load(directory / "tokenizer.model"))
+    rows = corpus.rows
+    grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, np.arange(len(rows)))
+    hats = calendar(rows.date)
+    position = [wide_position(card.slices[rows.slice[i]], grams[i], hats[i]) for i in range(len(rows))]
+    lengths = np.array([len(text) for text in ids])
+    inputs = head_inputs(rows, lengths, np.array(position), np.zeros(len(rows)))
+    short = [crop(text, student.config.context)[0] for text in ids]
+    with torch.inference_mode():
+        vectors = torch.cat([student.encoder(torch.from_numpy(text[None, :].astype(np.int64))) for text in short])
+    features = Features.build(inputs, Bank(vectors, torch.ones(len(vectors), dtype=torch.bool)))
+    return probabilities(features, student.head, np.arange(len(rows)), [entry.scale for entry in card.slices])
+
+
+@pytest.mark.parametrize(("quantise", "tolerance"), [(False, 2e-3), (True, 0.1)])
+def test_exported_numbers_are_those_of_training(
+    trained: Trained, corpus: Corpus, tmp_path: Path, quantise: bool, tolerance: float
+) -> None:
+    export(trained.directory, tmp_path / "out", quantise=quantise)
+    found, slices = OnnxPredictor(tmp_path / "out").distributions(*questions(trained.data))
+    assert slices.tolist() == corpus.rows.slice.tolist()
+    distance = 0.5 * np.abs(found - torch_distributions(trained.directory, corpus)).sum(1)
+    assert distance.max() < tolerance
+
+
+def test_an_exported_directory_holds_what_its_card_names(trained: Trained) -> None:
+    assert sorted(path.name for path in trained.exported.iterdir()) == sorted(FILES)
+    assert sorted(read_card(trained.exported).files) == sorted(set(FILES) - {"card.json"})
+
+
+def test_no_exported_file_is_a_pickle(trained: Trained) -> None:
+    json.loads((trained.exported / "card.json").read_text())
+    for path in trained.exported.iterdir():
+        start = path.read_bytes()[:2]
+        assert start != b"PK"
+        assert start[:1] != b"\x80"
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "head.onnx"])
+def test_no_exported_graph_tells_paths_of_the_machine(trained: Trained, name: str) -> None:
+    assert str(Path(rlm_core.__file__).parent).encode() not in (trained.exported / name).read_bytes()
+
+
+def test_the_encoders_matrices_are_in_8_bits(trained: Trained, tmp_path: Path) -> None:
+    export(trained.directory, tmp_path / "plain", quantise=False)
+    assert (trained.exported / "encoder.onnx").stat().st_size < (tmp_path / "plain" / "encoder.onnx").stat().st_size
+
+
+def test_a_text_has_one_number_alone_in_any_batch_and_in_any_order(trained: Trained) -> None:
+    codes, queries = questions(trained.data)
+    together = OnnxPredictor(trained.exported).predict(codes, [[query] for query in queries])
+    order = list(range(len(codes)))
+    random.Random(0).shuffle(order)
+    shuffled = OnnxPredictor(trained.exported, threads=3).predict(
+        [codes[i] for i in order], [[queries[i]] for i in order]
+    )
+    for place, i in enumerate(order):
+        assert shuffled[place] == together[i]
+    fresh = OnnxPredictor(trained.exported)
+    for i in order[:12]:
+        assert fresh.predict([codes[i]], [[queries[i]]]) == [together[i]]
+
+
+def test_many_queries_about_a_text_are_answered_as_one_would_be(predictor: Predictor, trained: Trained) -> None:
+    codes, _ = questions(trained.data)
+    [both] = predictor.predict([codes[0]], [[Query("latency"), Query("memory"), Query("latency")]])
+    assert predictor.predict([codes[0]] * 2, [[Query("latency")], [Query("memory")]]) == [[both[0]], [both[1]]]
+    assert both[2] == both[0]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_model_is_refused_by_the_files_name(trained: Trained, tmp_path: Path, name: str, damage: str) -> None:
+    shutil.copytree(trained.exported, tmp_path / "model")
+    path = tmp_path / "model" / name
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ModelError, match=name.replace(".", r"\.")):
+        rlm_core.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_damaged_file_with_a_right_checksum_is_refused_too(trained: Trained, tmp_path: Path, name: str) -> None:
+    shutil.copytree(trained.exported, tmp_path / "model")
+    path = tmp_path / "model" / name
+    path.write_bytes(b"\x80\x04" + path.read_bytes()[: path.stat().st_size // 2])
+    card = read_card(trained.exported)
+    card.write(tmp_path / "model", [other for other in FILES if other != "card.json"])
+    with pytest.raises(ModelError, match=name.replace(".", r"\.")):
+        rlm_core.load(tmp_path / "model")
+
+
+def test_a_directory_that_was_not_trained_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"card\.json"):
+        export(tmp_path, tmp_path / "out")
+
+
+def test_rows_of_the_data_set_are_read_as_they_were_trained_on(trained: Trained) -> None:
+    card = read_card(trained.exported)
+    again = load_corpus([trained.data], slices=[entry.name for entry in card.slices])
+    assert again.slices == [entry.name for entry in card.slices]
