@@ -23,6 +23,7 @@ import onnxruntime as ort
 
 from . import wide
 from .calibration import COVERAGES
+from .callgraph import MAX_CALLEES
 from .canonical import canonical
 from .card import Card, SliceCard, read_card
 from .errors import DataError, ModelError
@@ -31,7 +32,6 @@ from .types import METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
 from .workload import decimal_year, slice_name
 
 ENCODER, HEAD, TOKENIZER, WIDE = "encoder.onnx", "head.onnx", "tokenizer.model", "wide.safetensors"
-MAX_CALLEES = 12
 _CACHED_TEXTS = 20_000
 _HEAD_ROWS = 240
 # Head rows come in whole blocks: matrix kernels round the last rows of a batch differently when they do not fill a
@@ -45,7 +45,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What is kept of a text: vector ``(width,)``, wide contributions ``(roles, metrics)``, whether it was cropped."""
+    """What is kept of a text: vector ``(width,)``, wide contributions ``(roles, metrics)``, tokens, whether cropped."""
 
     vector: npt.NDArray[np.float32]
     contributions: npt.NDArray[np.float32]
@@ -130,7 +130,9 @@ class OnnxPredictor:
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """The raw distributions of one query a text, ``(rows, outcomes)``, and their slice numbers; for evaluation.
+        """The raw distributions of one query a text, ``(rows, outcomes)``, and their slice numbers.
+
+        An exported model is compared with the trained one by them.
 
         Raises:
             DataError: a query that the model would abstain from.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..callgraph import MAX_CALLEES
 from ..canonical import canonical
 from ..data.schema import read_rows
 from ..errors import DataError
@@ -19,7 +20,6 @@ from ..tokenizer import Ids, Tokenizer
 from ..workload import decimal_year, slice_name
 
 FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
-MAX_CALLEES = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ import pytest
 import rlm_core
 from rlm_core import CodeText, DataError, ModelError, Query
 from rlm_core.analysis import Analyser
-from rlm_core.onnx_predictor import MAX_CALLEES, OnnxPredictor
+from rlm_core.callgraph import MAX_CALLEES
+from rlm_core.onnx_predictor import OnnxPredictor
 from rlm_core.types import METRICS_OF_BASIS, Basis, Callee
 from rlm_core.units import read_source
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rlm_core.callgraph import MAX_CALLEES
 from rlm_core.data.schema import write_rows
 from rlm_core.errors import DataError
-from rlm_core.train.dataset import MAX_CALLEES, Corpus, floor_of, load_corpus
+from rlm_core.train.dataset import Corpus, floor_of, load_corpus
 
 from .conftest import function_rows, program_rows
 
