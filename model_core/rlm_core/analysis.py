@@ -42,7 +42,7 @@ class Analyser:
         """
         units = find_units(source, language)
         if language != "python":
-            return [AnalysedUnit(unit, CodeText(unit.text, language, unit.basis)) for unit in units]
+            return [AnalysedUnit(unit, CodeText(unit.text, unit.language, unit.basis)) for unit in units]
         root, dotted = _package_of(path) if path is not None else (None, "")
         index = index_module(source, dotted, is_package=path is not None and path.name == "__init__.py")
         graph = CallGraph(lambda wanted: index if wanted == dotted else self._load(root, dotted, wanted))
@@ -50,7 +50,7 @@ class Analyser:
             AnalysedUnit(
                 unit,
                 CodeText(
-                    unit.text, language, unit.basis, graph.callees(index, unit) if unit.kind == "function" else ()
+                    unit.text, unit.language, unit.basis, graph.callees(index, unit) if unit.kind == "function" else ()
                 ),
             )
             for unit in units

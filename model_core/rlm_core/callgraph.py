@@ -8,10 +8,13 @@ the caller, since what a function costs includes what it calls.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from io import TextIOWrapper
 
 from tree_sitter import Node, Query, QueryCursor
 
@@ -128,6 +131,15 @@ def _read_from_import(node: Node, index: ModuleIndex, package: str) -> None:
             index.imports[name_text(child)] = (module, name_text(child))
 
 
+# On an unknown object these are more likely a built-in container's than the file's own.
+_CONTAINER_METHODS = frozenset(
+    name
+    for kind in (list, dict, set, str, bytes, deque, Counter, re.Pattern, re.Match, TextIOWrapper)
+    for name in dir(kind)
+    if not name.startswith("_")
+)
+
+
 class CallGraph:
     """Callees of functions over the modules that ``load`` can give (dotted name -> index or None)."""
 
@@ -179,6 +191,8 @@ class CallGraph:
                 return self._global(home, call.name)
             if name is not None and (home := self._load(source)) is not None:
                 return self._method(home, name, call.name)
+            return None
+        if call.name in _CONTAINER_METHODS:
             return None
         candidates = [name for name in module.by_name.get(call.name, []) if "." in name]
         return (module, module.units[candidates[0]]) if len(candidates) == 1 else None

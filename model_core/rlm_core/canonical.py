@@ -15,6 +15,9 @@ from tree_sitter import Node, QueryCursor
 
 from . import languages
 
+# In Python a semicolon at an end of a line says nothing: it is left where a docstring stood before it.
+_ENDS = {"tree_sitter_python:language": " ;"}
+_LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)| loc\(\"[^\n]*\)$", re.MULTILINE)  # where MLIR came from
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
 
 
@@ -25,11 +28,13 @@ def canonical(text: str, language: str) -> str:
         SourceError: the language is unknown.
     """
     entry = languages.by_name(language)
+    if entry.grammar is None:
+        return "\n".join(_lines(_LOCATION.sub("", text), indented=True, ends=" "))
     # A method's text is indented to its class: the grammar needs it at the margin.
     source = dedent(text).encode("utf-8", errors="replace")
     tree = languages.parser(language).parse(source)
     kept = _without_comments(source, tree.root_node, language).decode("utf-8", errors="replace")
-    return "\n".join(_lines(kept, entry.indented))
+    return "\n".join(_lines(kept, entry.indented, _ENDS.get(entry.grammar, " ")))
 
 
 def dedent(text: str) -> str:
@@ -53,17 +58,20 @@ def _without_comments(source: bytes, root: Node, language: str) -> bytes:
             continue
         pieces.append(source[at : node.start_byte])
         # A block comment between two words must not glue them; a line comment must not eat its line end.
-        pieces.append(b"\n" if source[node.start_byte : node.end_byte].endswith(b"\n") else b" ")
+        if source[node.start_byte : node.end_byte].endswith(b"\n"):
+            pieces.append(b"\n")
+        elif source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip():
+            pieces.append(b" ")
         at = node.end_byte
     pieces.append(source[at:])
     return b"".join(pieces)
 
 
-def _lines(text: str, indented: bool) -> list[str]:
+def _lines(text: str, indented: bool, ends: str) -> list[str]:
     lines: list[str] = []
     levels: list[int] = [0]
     for raw in re.split(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", text):
-        line = _SPACES.sub(" ", raw).strip()
+        line = _SPACES.sub(" ", raw).strip(ends)
         if not line:
             continue
         if indented:

@@ -1,7 +1,7 @@
 """The model card that the program reads: ``card.json`` beside the weights.
 
-It names the slices and their outcome scales, the wide part's linear terms, the calibration, the default queries and the
-checksums of the files. Plain JSON: opening a model from a stranger runs nothing.
+It names the slices and their outcome scales, the wide part's linear terms, the calibration, the known devices, the
+default queries and the checksums of the files. Plain JSON: opening a model from a stranger runs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .bins import Scale
 from .calibration import Calibration
 from .errors import ModelError
 
-FORMAT = "rlm-student-1"
+FORMAT = "rlm-student-2"
 CARD = "card.json"
 
 
@@ -35,13 +35,18 @@ class SliceCard:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Everything about a model that is not a tensor. ``sizes`` are the fields of ``StudentConfig``."""
+    """Everything about a model that is not a tensor.
+
+    ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
+    ``devices`` are those with training rows, by basis.
+    """
 
     name: str
     sizes: Mapping[str, Any]
     slices: Sequence[SliceCard]
     calibration: Calibration
     defaults: Mapping[str, Mapping[str, Any]]
+    devices: Mapping[str, Sequence[str]]
     trained: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -69,6 +74,7 @@ class Card:
             ],
             "calibration": self.calibration.to_json(),
             "defaults": {basis: dict(query) for basis, query in self.defaults.items()},
+            "devices": {basis: list(known) for basis, known in self.devices.items()},
             "trained": dict(self.trained),
             "files": {name: checksum(directory / name) for name in names},
         }
@@ -102,6 +108,7 @@ def read_card(directory: Path) -> Card:
             slices,
             Calibration.from_json(data["calibration"]),
             data["defaults"],
+            data["devices"],
             data["trained"],
             data["files"],
         )

@@ -22,9 +22,11 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.torch import load_file
 
 from .card import read_card
-from .onnx_predictor import ENCODER, HEAD, TOKENIZER, WIDE
+from .distance import DISTANCE
+from .onnx_predictor import ENCODER, HEAD, TOKENIZER, TREES, WIDE
+from .structure import FACTS
 from .student import Student, StudentConfig
-from .wide import SIZES
+from .workload import QUERY
 
 WEIGHTS = "student.safetensors"
 _OPSET = 18
@@ -45,9 +47,10 @@ def export(model: Path, out: Path, *, quantise: bool = True) -> None:
     with _quiet():
         _export_head(student, out / HEAD)
     _strip(out / HEAD)
-    for name in (TOKENIZER, WIDE):
+    copied = (TOKENIZER, WIDE, TREES, DISTANCE)
+    for name in copied:
         shutil.copyfile(model / name, out / name)
-    replace(card, files={}).write(out, [ENCODER, HEAD, TOKENIZER, WIDE])
+    replace(card, files={}).write(out, [ENCODER, HEAD, *copied])
 
 
 def export_encoder(student: Student, path: Path, *, quantise: bool = True) -> None:
@@ -80,7 +83,7 @@ def _quiet() -> Iterator[None]:
 
 def _write_encoder(student: Student, path: Path) -> None:
     tokens = torch.export.Dim("tokens", min=1, max=student.config.context)
-    ids = torch.randint(5, 100, (1, 37))
+    ids = torch.randint(5, 100, (1, min(37, student.config.context)))
     torch.onnx.export(
         student.encoder,
         (ids,),
@@ -102,9 +105,10 @@ def _export_head(student: Student, path: Path) -> None:
         "callees": torch.zeros(3, 4 * width),
         "counts": torch.zeros(3, 2),
         "wide": torch.zeros(3),
-        "sizes": torch.zeros(3, SIZES),
+        "facts": torch.zeros(3, FACTS),
         "slice": torch.zeros(3, dtype=torch.int64),
         "date": torch.zeros(3),
+        "query": torch.zeros(3, QUERY),
     }
     torch.onnx.export(
         student.head,

@@ -6,7 +6,7 @@ One table; everything that depends on a language looks here. Grammars are import
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
 
@@ -18,29 +18,37 @@ from .errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One programming language: ``grammar`` is ``module:function``, ``comments`` a query for costless text."""
+    """One language: ``grammar`` is ``module:function`` (None: read as it is), ``comments`` a query for costless text.
+
+    A dialect has no suffixes: its units are found in files of the language that it is written in.
+    """
 
     name: str
     title: str
     suffixes: tuple[str, ...]
-    grammar: str
+    grammar: str | None
     comments: str = "(comment) @skip"
     class_node: str | None = None
     indented: bool = False
 
 
 _LINE_BLOCK = "[(line_comment) (block_comment)] @skip"
+_PYTHON = Language(
+    "python",
+    "Python",
+    (".py", ".pyw"),
+    "tree_sitter_python:language",
+    # A string that stands alone as a statement is a docstring or a comment in disguise.
+    "[(comment) (expression_statement . [(string) (concatenated_string)] .)] @skip",
+    "class_definition",
+    indented=True,
+)
 _TABLE = (
-    Language(
-        "python",
-        "Python",
-        (".py", ".pyw"),
-        "tree_sitter_python:language",
-        # A string that stands alone as a statement is a docstring or a comment in disguise.
-        "[(comment) (expression_statement . [(string) (concatenated_string)] .)] @skip",
-        "class_definition",
-        indented=True,
-    ),
+    _PYTHON,
+    replace(_PYTHON, name="triton", title="Triton", suffixes=()),
+    replace(_PYTHON, name="pytorch", title="PyTorch", suffixes=()),
+    Language("ttir", "Triton IR", (".ttir",), None),
+    Language("onnx", "ONNX", (".onnx",), None),
     Language("c", "C", (".c", ".h"), "tree_sitter_c:language"),
     Language(
         "cpp",
@@ -112,7 +120,10 @@ def by_path(path: PurePath | str) -> Language | None:
 @cache
 def grammar(name: str) -> Grammar:
     """The tree-sitter grammar of the language called ``name``, imported on first use."""
-    module, function = by_name(name).grammar.split(":")
+    entry = by_name(name)
+    if entry.grammar is None:
+        raise SourceError(f"{entry.title} is read without a grammar")
+    module, function = entry.grammar.split(":")
     return Grammar(getattr(importlib.import_module(module), function)())
 
 

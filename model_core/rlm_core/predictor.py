@@ -23,6 +23,10 @@ class Predictor(Protocol):
         """The queries asked about a unit when nobody says otherwise (device and workload filled in)."""
         ...
 
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        """The devices that it knows for a basis, by canonical id."""
+        ...
+
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; the same shape comes back.
 

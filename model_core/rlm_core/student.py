@@ -16,7 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .wide import CALENDAR_NODES, CALENDAR_START, CALENDAR_STEP, SIZES
+from .structure import FACTS
+from .wide import CALENDAR_NODES, CALENDAR_START, CALENDAR_STEP
+from .workload import QUERY
 
 WIDE_CENTRES = 24
 
@@ -117,18 +119,26 @@ class Encoder(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """``mask (batch, tokens)`` is True at real tokens; None when there is no padding."""
+        return self.pooled(self.states(ids, mask), mask)
+
+    def states(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """A vector for each token, ``(batch, tokens, width)``."""
         x = self.embed(ids)
         cosine, sine = rotary(ids.shape[1], self.config.width // self.config.heads, ids.device)
         keys = None if mask is None else mask[:, None, None, :]
         for layer in self.layers:
             x = layer(x, keys, cosine, sine)
-        x = self.norm(x)
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def pooled(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Token vectors -> one vector a text, ``(batch, width)``."""
         scores = self.score(x).float()  # (batch, tokens, 4)
         if mask is not None:
             scores = scores.masked_fill(~mask[:, :, None], -1e9)
             weights = mask.float() / mask.sum(1, keepdim=True)
         else:
-            weights = torch.full_like(scores[:, :, 0], 1.0) / ids.shape[1]
+            weights = torch.full_like(scores[:, :, 0], 1.0) / x.shape[1]
         attention = torch.cat([scores.softmax(1), weights[:, :, None]], dim=-1).to(x.dtype)  # (batch, tokens, 5)
         pooled = attention.transpose(1, 2) @ x  # (batch, 5, width)
         vectors: Tensor = self.pool(pooled.flatten(1)).float()
@@ -141,15 +151,30 @@ def calendar_hats(date: Tensor) -> Tensor:
     return (1 - (date[:, None] - nodes[None, :]).abs() / CALENDAR_STEP).clamp(min=0)
 
 
+class Asked(nn.Module):
+    """The query as one vector ``(rows, 64)``: its slice, the judge's date, device and workload."""
+
+    def __init__(self, config: StudentConfig) -> None:
+        super().__init__()
+        self.slice = nn.Embedding(config.slices, 64)
+        self.calendar = nn.Linear(CALENDAR_NODES, 64, bias=False)
+        self.query = nn.Linear(QUERY, 64, bias=False)
+        nn.init.zeros_(self.calendar.weight)
+        nn.init.zeros_(self.query.weight)
+
+    def forward(self, slice: Tensor, date: Tensor, query: Tensor) -> Tensor:
+        """Arguments as in :meth:`Head.forward`."""
+        asked: Tensor = self.slice(slice) + self.calendar(calendar_hats(date)) + self.query(query)
+        return asked
+
+
 class Deep(nn.Module):
     """Logits from the encodings of a unit and its callees."""
 
     def __init__(self, config: StudentConfig) -> None:
         super().__init__()
         width, hidden = config.width, config.head_hidden
-        self.slice = nn.Embedding(config.slices, 64)
-        self.calendar = nn.Linear(CALENDAR_NODES, 64, bias=False)
-        nn.init.zeros_(self.calendar.weight)
+        self.asked = Asked(config)
         self.own = nn.Linear(width, hidden)
         self.called = nn.Linear(4 * width + 2, hidden, bias=False)
         nn.init.zeros_(self.called.weight)
@@ -160,26 +185,27 @@ class Deep(nn.Module):
         self.logits = nn.Linear(hidden, config.outcomes)
         self.drop = nn.Dropout(config.dropout)
 
-    def forward(self, unit: Tensor, callees: Tensor, counts: Tensor, slice: Tensor, date: Tensor) -> Tensor:
+    def forward(
+        self, unit: Tensor, callees: Tensor, counts: Tensor, slice: Tensor, date: Tensor, query: Tensor
+    ) -> Tensor:
         """Logits ``(rows, outcomes)``; arguments as in :meth:`Head.forward`."""
-        query = self.slice(slice) + self.calendar(calendar_hats(date))
+        asked = self.asked(slice, date, query)
         called = torch.cat([callees, torch.log1p(counts)], dim=-1)
-        x = self.own(unit) + self.called(called) + self.query(query)
-        x = F.gelu(self.norm(x * (1 + self.gate(query))))
+        x = self.own(unit) + self.called(called) + self.query(asked)
+        x = F.gelu(self.norm(x * (1 + self.gate(asked))))
         x = x + F.gelu(self.middle(self.drop(x)))
         logits: Tensor = self.logits(self.drop(x))
         return logits
 
 
 class Base(nn.Module):
-    """Logits from what is known without the encoder: the query and, if ``informed``, the wide prediction and sizes."""
+    """Logits from what is known without the encoder: the query and, if ``informed``, the wide prediction and facts."""
 
     def __init__(self, config: StudentConfig, *, informed: bool) -> None:
         super().__init__()
         self.informed = informed
-        self.slice = nn.Embedding(config.slices, 64)
-        self.calendar = nn.Linear(CALENDAR_NODES, 64, bias=False)
-        self.inner = nn.Linear(64 + (WIDE_CENTRES + 1 + SIZES if informed else 0), config.base_hidden)
+        self.asked = Asked(config)
+        self.inner = nn.Linear(64 + (WIDE_CENTRES + 1 + FACTS if informed else 0), config.base_hidden)
         self.gate = nn.Linear(64, config.base_hidden)
         self.middle = nn.Linear(config.base_hidden, config.base_hidden)
         self.logits = nn.Linear(config.base_hidden, config.outcomes)
@@ -195,15 +221,15 @@ class Base(nn.Module):
         self.register_buffer("outcomes", torch.arange(config.outcomes, dtype=torch.float32) - 0.5, persistent=False)
         self.register_buffer("centres", torch.linspace(0, config.outcomes - 1, WIDE_CENTRES), persistent=False)
 
-    def forward(self, wide: Tensor, sizes: Tensor, slice: Tensor, date: Tensor) -> Tensor:
+    def forward(self, wide: Tensor, facts: Tensor, slice: Tensor, date: Tensor, query: Tensor) -> Tensor:
         """Logits ``(rows, outcomes)``; arguments as in :meth:`Head.forward`."""
-        query = self.slice(slice) + self.calendar(calendar_hats(date))
-        asked = query
+        asked = self.asked(slice, date, query)
+        known = asked
         if self.informed:
             spread = self.centres[1] - self.centres[0]
             places = (-0.5 * ((wide[:, None] - self.centres[None, :]) / spread) ** 2).exp()
-            asked = torch.cat([query, places, wide[:, None] / self.centres[-1], (sizes - 3) / 2], dim=-1)
-        x = F.gelu(self.inner(asked) * (1 + self.gate(query)))
+            known = torch.cat([asked, places, wide[:, None] / self.centres[-1], (facts - 2) / 2], dim=-1)
+        x = F.gelu(self.inner(known) * (1 + self.gate(asked)))
         x = x + F.gelu(self.middle(self.drop(x)))
         logits: Tensor = self.logits(self.drop(x)) + self.bias(slice)
         if self.informed:
@@ -233,9 +259,10 @@ class Head(nn.Module):
         callees: Tensor,
         counts: Tensor,
         wide: Tensor,
-        sizes: Tensor,
+        facts: Tensor,
         slice: Tensor,
         date: Tensor,
+        query: Tensor,
     ) -> Tensor:
         """Logits ``(rows, outcomes)``.
 
@@ -244,12 +271,14 @@ class Head(nn.Module):
             callees: ``(rows, 4 * width)``, mean and maximum of the callees' vectors a level, zeros without callees.
             counts: ``(rows, 2)``, callees a level.
             wide: ``(rows,)``, the wide part's prediction on the outcome axis.
-            sizes: ``(rows, SIZES)``, see :func:`rlm_core.wide.sizes`.
+            facts: ``(rows, FACTS)``, see :func:`rlm_core.structure.facts`.
             slice: ``(rows,)``, index of basis/language/metric.
             date: ``(rows,)``, decimal year; 0 where time has no meaning.
+            query: ``(rows, QUERY)``, see :func:`rlm_core.workload.query_vector`.
         """
-        evidence = self.deep(unit, callees, counts, slice, date) - self.prior(wide, sizes, slice, date)
-        logits: Tensor = self.base(wide, sizes, slice, date) + self.weight[slice][:, None] * evidence
+        evidence = self.deep(unit, callees, counts, slice, date, query)
+        evidence = evidence - self.prior(wide, facts, slice, date, query)
+        logits: Tensor = self.base(wide, facts, slice, date, query) + self.weight[slice][:, None] * evidence
         return logits
 
 

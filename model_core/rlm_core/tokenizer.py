@@ -1,7 +1,7 @@
 """Canonical text <-> token ids (SentencePiece BPE with byte fallback, so that every text has an encoding).
 
-A line end and the indentation after it are one token, digits stand alone, and each language has a token that opens
-its texts.
+A line end and the indentation after it are one token, digits stand alone, each ONNX operator is one token, and each
+language has a token that opens its texts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sentencepiece
 
 from . import languages
 from .errors import ModelError
+from .graphs.operators import SYMBOLS
 
 PAD = 0
 _LINE_END, _TAB = "\u21b5", "\u21e5"
@@ -74,7 +75,7 @@ def train(texts: Iterable[str], vocabulary: int, *, sample: int = 40_000, seed: 
     """Train a tokenizer on canonical texts."""
     sentencepiece.set_random_generator_seed(seed)
     output = io.BytesIO()
-    symbols = [f"<{name}>" for name in languages.LANGUAGES]
+    symbols = [*(f"<{name}>" for name in languages.LANGUAGES), *SYMBOLS]
     symbols += [_LINE_END + _TAB * level for level in range(_MAX_INDENT_TOKEN + 1)] + [_TAB]
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=(_visible(text)[:6000] for text in texts),

@@ -12,10 +12,16 @@ from typing import Literal
 
 Basis = Literal["call", "program", "kernel", "module", "network"]
 Metric = Literal["latency", "memory", "accuracy"]
-UnitKind = Literal["function", "program", "kernel", "module"]
+UnitKind = Literal["function", "program", "kernel", "module", "network"]
 
 SI_UNIT: dict[str, str] = {"latency": "s", "memory": "B", "accuracy": "1"}
-BASIS_OF_KIND: dict[str, Basis] = {"function": "call", "program": "program", "kernel": "kernel", "module": "module"}
+BASIS_OF_KIND: dict[str, Basis] = {
+    "function": "call",
+    "program": "program",
+    "kernel": "kernel",
+    "module": "module",
+    "network": "network",
+}
 METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
     "call": ("latency", "memory"),
     "program": ("latency", "memory"),

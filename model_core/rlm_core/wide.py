@@ -25,7 +25,6 @@ Array = npt.NDArray[np.float32]
 Words = npt.NDArray[np.uint64]
 METRICS = ("latency", "memory")
 MAX_TOKENS = 3000
-SIZES = 5
 CALENDAR_START, CALENDAR_STEP, CALENDAR_NODES = 2020.5, 0.5, 14
 _WORD = re.compile(r"\w+|[^\w\s]")
 _WORD_SALT = 1 << 40  # keeps words apart from token ids
@@ -42,10 +41,15 @@ class Bag:
 
 @dataclass(frozen=True, slots=True)
 class WideSlice:
-    """Weights of one slice: ``idf (buckets,)`` and ``weights (roles, metrics, buckets)`` in log10 SI units."""
+    """Weights of one slice: ``idf (buckets,)``, ``codes (roles, metrics, buckets)`` and the largest weight of each.
+
+    A weight in log10 SI units is ``sign(code) * (code / 127) ** 2 * largest``: eight bits are enough, since most
+    weights are small and the square keeps those finely apart.
+    """
 
     idf: Array
-    weights: Array
+    codes: npt.NDArray[np.int8]
+    largest: Array
 
     @property
     def bits(self) -> int:
@@ -55,8 +59,15 @@ class WideSlice:
     def contributions(self, ids: Ids, words: Words) -> Array:
         """What a text adds to a prediction in each role. Shape ``(roles, metrics)``, log10 units."""
         unit = tfidf(bag(ids, words, self.bits), self.idf)
-        result: Array = (self.weights[:, :, unit.buckets].astype(np.float32) @ unit.weights).astype(np.float32)
-        return result
+        chosen = self.codes[:, :, unit.buckets].astype(np.float32) / 127
+        return ((chosen * np.abs(chosen)) @ unit.weights * self.largest).astype(np.float32)
+
+
+def code_weights(idf: Array, weights: Array) -> WideSlice:
+    """A slice from its fitted weights ``(roles, metrics, buckets)``."""
+    largest = np.maximum(np.abs(weights).max(axis=2), 1e-12).astype(np.float32)
+    share = weights / largest[:, :, None]
+    return WideSlice(idf, np.round(127 * np.sign(share) * np.sqrt(np.abs(share))).astype(np.int8), largest)
 
 
 def words_of(text: str) -> Words:
@@ -110,31 +121,28 @@ def load(path: Path) -> dict[str, WideSlice]:
     try:
         tensors = load_file(path)
         names = sorted({name.rpartition("/")[0] for name in tensors})
-        slices = {name: WideSlice(tensors[f"{name}/idf"], tensors[f"{name}/weights"]) for name in names}
+        # idf is kept as float16 on disk; it is used on every token, so it is widened once.
+        slices = {
+            name: WideSlice(
+                tensors[f"{name}/idf"].astype(np.float32), tensors[f"{name}/codes"], tensors[f"{name}/largest"]
+            )
+            for name in names
+        }
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
-    return {
-        # Kept as float16 on disk; idf is used on every token, so it is widened once.
-        name: WideSlice(part.idf.astype(np.float32), part.weights)
-        for name, part in slices.items()
-    }
+    return slices
 
 
 def save(slices: Mapping[str, WideSlice], path: Path) -> None:
-    """Write slices as float16."""
+    """Write slices, ``idf`` as float16."""
     from safetensors.numpy import save_file
 
-    tensors: dict[str, npt.NDArray[np.float16]] = {}
+    tensors: dict[str, npt.NDArray[np.generic]] = {}
     for name, part in slices.items():
         tensors[f"{name}/idf"] = part.idf.astype(np.float16)
-        tensors[f"{name}/weights"] = part.weights.astype(np.float16)
+        tensors[f"{name}/codes"] = part.codes
+        tensors[f"{name}/largest"] = part.largest
     save_file(tensors, path)
-
-
-def sizes(own: int, level1: Sequence[int], level2: Sequence[int]) -> list[float]:
-    """How much code there is, from numbers of tokens: log1p of the text's, and of each level's callees and tokens."""
-    found = [own, len(level1), sum(level1), len(level2), sum(level2)]
-    return [float(value) for value in np.log1p(found)]
 
 
 def calendar(dates: npt.ArrayLike) -> Array:

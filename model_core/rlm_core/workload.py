@@ -1,11 +1,26 @@
-"""What a query's workload says to the model: slice names and dates."""
+"""What a query says to the model: the slice's name, the judge's date, and a vector of device and workload."""
 
 from __future__ import annotations
 
+import math
+import re
+import zlib
 from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from .devices import DEVICES
 from .errors import DataError
+
+Array = npt.NDArray[np.float32]
+_HASHED, _SPECS, _SIZES = 24, 5, 6
+QUERY = _HASHED + _SPECS + _SIZES
+_NUMBERS = re.compile(r"\d{1,18}(?:x\d{1,18}){0,15}\Z")
+# What a typical GPU has: specifications are told as log2 of their ratio to it.
+_TYPICAL = (1e12, 2e13, 1e14, 4e10, 100.0)
 
 
 def slice_name(basis: str, language: str, metric: str) -> str:
@@ -27,3 +42,38 @@ def decimal_year(workload: Mapping[str, str]) -> float:
     except (ValueError, TypeError):
         raise DataError(f"workload date {text!r} is not YYYY-MM-DD; write it like 2026-01-31") from None
     return day.year + (day.timetuple().tm_yday - 1) / 365.25
+
+
+def query_vector(device: str | None, workload: Mapping[str, str]) -> Array:
+    """Device and workload as numbers: hashed names, the device's specifications, the sizes. Shape ``(QUERY,)``.
+
+    The judge's date has a basis of its own (:func:`rlm_core.wide.calendar`) and is left out.
+    """
+    words = [f"device={device}"] if device else []
+    elements: list[float] = []
+    for name, value in workload.items():
+        if _NUMBERS.match(value):
+            elements.append(math.prod(int(number) for number in value.split("x")))
+        elif name != "date":
+            words.append(f"{name}={value}")
+    hashed = np.sum([_signs(word) for word in words], axis=0) / math.sqrt(_HASHED) if words else np.zeros(_HASHED)
+    found = DEVICES.get(device or "")
+    specs = [0.0] * _SPECS
+    if found is not None:
+        known = (found.memory_bandwidth, found.fp32_flops, found.fp16_flops, found.memory, found.multiprocessors)
+        specs = [math.log2(value / usual) if value else 0.0 for value, usual in zip(known, _TYPICAL, strict=True)]
+    largest = sorted((math.log2(max(value, 1)) / 10 for value in elements), reverse=True)[: _SIZES - 1]
+    sizes = [*largest, *[0.0] * (_SIZES - 1 - len(largest)), math.log1p(len(elements))]
+    return np.concatenate([hashed, specs, sizes]).astype(np.float32)
+
+
+def has_sizes(workload: Mapping[str, str]) -> bool:
+    """Whether a workload names any number."""
+    return any(_NUMBERS.match(value) for value in workload.values())
+
+
+@lru_cache(maxsize=4096)
+def _signs(word: str) -> npt.NDArray[np.float64]:
+    """A fixed random direction for a word (feature hashing)."""
+    random = np.random.default_rng(zlib.crc32(word.encode("utf-8", "replace")))
+    return random.choice([-1.0, 1.0], _HASHED)

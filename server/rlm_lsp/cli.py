@@ -96,6 +96,13 @@ _threads = click.option(
     default=0,
     help="Threads of the model; 0 leaves the choice to onnxruntime.",
 )
+_cpu_scale = click.option(
+    "--no-cpu-scale",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, option, off: os.environ.update(RLM_LSP_CPU_SCALE="0") if off else None,
+    help="Leave latencies as on the machine of the labels, as RLM_LSP_CPU_SCALE=0 does.",
+)
 _data = click.option(
     "--data",
     type=_PATH,
@@ -103,6 +110,14 @@ _data = click.option(
     required=True,
     metavar="X.parquet...",
     help="One data set or several; may be repeated.",
+)
+
+_most = click.option(
+    "--most",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=8000,
+    help="Rows a slice and device, a seeded sample; 0 for all.",
 )
 
 
@@ -127,13 +142,22 @@ def app() -> None:
 )
 @click.option("--batch", metavar="IN.jsonl|-", help="Rows of text and queries instead of source files.")
 @click.option("--out", metavar="OUT.jsonl|-", default="-", help="Where the answers to --batch go.")
+@click.option(
+    "--device", "devices", metavar="NAME", multiple=True, help="For kernels, modules and networks; may be repeated."
+)
+@click.option(
+    "--workload", metavar="NAME=VALUE", multiple=True, help="Sizes and types, like M=4096, arg0=64x128 or dtype=fp16."
+)
 @_model
 @_threads
+@_cpu_scale
 def predict(
     paths: tuple[Path, ...],
     form: Literal["table", "json", "jsonl"],
     batch: str | None,
     out: str,
+    devices: tuple[str, ...],
+    workload: tuple[str, ...],
     model: str,
     threads: int,
 ) -> None:
@@ -144,14 +168,15 @@ def predict(
         from .commands.batch import predict_batch
 
         raise click.exceptions.Exit(predict_batch(batch, out, model, threads))
-    from .commands.predict import predict_paths
+    from .commands.predict import asked_for, predict_paths
 
-    raise click.exceptions.Exit(predict_paths(paths, form, model, threads))
+    raise click.exceptions.Exit(predict_paths(paths, form, model, threads, asked_for(devices, workload)))
 
 
 @app.command()
 @click.option("--stdio", is_flag=True, help="Talk over stdin and stdout (the default).")
 @click.option("--tcp", metavar="HOST:PORT", help="Listen for one client instead.")
+@_cpu_scale
 def serve(stdio: bool, tcp: str | None) -> None:
     """Run the language server."""
     if stdio and tcp is not None:
@@ -164,11 +189,35 @@ def serve(stdio: bool, tcp: str | None) -> None:
 @app.command()
 @_model
 @_threads
-def doctor(model: str, threads: int) -> None:
-    """Show versions, the model, the processor and a self-test."""
+@click.option("--rescore", is_flag=True, help="Measure the CPU's score again.")
+def doctor(model: str, threads: int, rescore: bool) -> None:
+    """Show versions, the model, a self-test and the processor; score it once, to scale latencies of calls to it."""
     from .commands.doctor import doctor as run
 
-    run(model, threads)
+    run(model, threads, rescore=rescore)
+
+
+@app.command()
+@click.option("--device", metavar="NAME", required=True, help="What the new device is called in queries.")
+@click.option("--measurements", metavar="FILE", type=_PATH, required=True, help="Rows of measurements (.jsonl).")
+@_model
+@click.option("--out", metavar="FILE", type=_PATH, help="Where the adapter goes instead of the user's folder.")
+@click.option(
+    "--choose", metavar="N", type=click.IntRange(min=1), help="Print the N rows most worth measuring instead."
+)
+@_threads
+def adapt(device: str, measurements: Path, model: str, out: Path | None, choose: int | None, threads: int) -> None:
+    """Teach the model a new device (GPU, phone, CPU) from 10 to 100 measurements.
+
+    A row is {"path": "kernels.py", "qualname": "..."} or {"text", "language", "basis"}, with "workload" as in queries,
+    "metric" (default latency) and the measured "value" (seconds, bytes), "latency_ms" or "latency_us".
+    """
+    from .commands import adapt as command
+
+    if choose is not None:
+        command.choose(measurements, choose, model, threads)
+    else:
+        command.adapt(device, measurements, model, out, threads)
 
 
 @app.group(cls=_Group)
@@ -177,8 +226,10 @@ def data() -> None:
 
 
 @data.command()
-@click.argument("kind", type=click.Choice(["functions", "leethub"]))
-@click.option("--labels", metavar="FILE", type=_PATH, required=True, help="The label file (.jsonl or .jsonl.gz).")
+@click.argument("kind", type=click.Choice(["functions", "leethub", "triton", "nas", "counterfactual", "texts"]))
+@click.option(
+    "--labels", metavar="PATH", type=_PATH, help="The label file (.jsonl or .jsonl.gz); for triton and nas a folder."
+)
 @click.option("--out", metavar="X.parquet", type=_PATH, required=True, help="The data set to write.")
 @click.option("--source-cache", metavar="DIR", type=_PATH, help="Where wheels and repositories are kept.")
 @click.option(
@@ -190,8 +241,8 @@ def data() -> None:
 @click.option("--offline", is_flag=True, help="Use what the cache holds; download nothing.")
 @click.option("--languages", metavar="a,b", default="", show_default=False, help="Only these languages.")
 def build(
-    kind: Literal["functions", "leethub"],
-    labels: Path,
+    kind: Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts"],
+    labels: Path | None,
     out: Path,
     source_cache: Path | None,
     split: str,
@@ -207,14 +258,15 @@ def build(
 
 @app.command(cls=_DataCommand)
 @_data
+@click.option("--texts", metavar="X.parquet", type=_PATH, multiple=True, help="Unlabelled texts to pretrain on.")
 @click.option("--config", metavar="FILE", type=_PATH, required=True, help="The training configuration.")
 @click.option("--out", metavar="DIR", type=_PATH, required=True, help="Directory of checkpoints and logs.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in --out.")
-def train(data: tuple[Path, ...], config: Path, out: Path, resume: bool) -> None:
+def train(data: tuple[Path, ...], texts: tuple[Path, ...], config: Path, out: Path, resume: bool) -> None:
     """Train a model (needs the [train] extra)."""
     from .commands.develop import train as run
 
-    run(list(data), config, out, resume=resume)
+    run(list(data), list(texts), config, out, resume=resume)
 
 
 @app.command()
@@ -239,6 +291,7 @@ def export(model: Path, out: Path) -> None:
 @click.option("--baselines", is_flag=True, help="Fit plain baselines and show them beside.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="A table, or JSON.")
 @click.option("--predictions", metavar="P.parquet", type=_PATH, help="Keep every prediction.")
+@_most
 def evaluate(
     data: tuple[Path, ...],
     model: str,
@@ -246,11 +299,26 @@ def evaluate(
     baselines: bool,
     form: Literal["table", "json"],
     predictions: Path | None,
+    most: int,
 ) -> None:
     """Measure how good a model is (needs the [train] extra)."""
     from .commands.develop import evaluate as run
 
-    run(model, list(data), split, form, baselines=baselines, predictions=predictions)
+    run(model, list(data), split, form, baselines=baselines, predictions=predictions, most=most)
+
+
+@app.command(cls=_DataCommand)
+@_data
+@_model
+@click.option("--out", metavar="FILE", type=_PATH, default="MODEL_CARD.md", help="The card; plots go beside it.")
+@click.option("--goals", metavar="FILE", type=_PATH, help="Goals and what was measured (.json).")
+@click.option("--ablations", metavar="FILE", type=_PATH, help="What each part brings (.json).")
+@_most
+def card(data: tuple[Path, ...], model: str, out: Path, goals: Path | None, ablations: Path | None, most: int) -> None:
+    """Write the model card from an evaluation on the test split (needs the [train] extra)."""
+    from .commands.card import card as run
+
+    run(model, list(data), out, goals, ablations, most)
 
 
 def main() -> None:

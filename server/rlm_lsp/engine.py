@@ -9,21 +9,28 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import rlm_core
 from rlm_core import RlmError
 from rlm_core.predictor import Predictor
 from rlm_core.types import CodeText, Prediction
 
 from .cache import PredictionCache, content_key
-from .rows import queries_for
+from .rows import Asked, queries_for
 from .settings import Settings
+
+
+def _load(model: str, *, threads: int) -> Predictor:
+    # Imported on the worker: the server answers its first requests before the model's libraries are there.
+    from rlm_core.adapt import load_personal
+
+    return load_personal(model, threads=threads)
 
 
 class Engine:
     """Predictions for units: from the cache at once, from the model on the worker."""
 
-    def __init__(self, settings: Settings, load: Callable[..., Predictor] = rlm_core.load) -> None:
-        self._settings, self._load = settings, load
+    def __init__(self, settings: Settings, load: Callable[..., Predictor] | None = None) -> None:
+        self._settings, self._load = settings, load or _load
+        self._asked = Asked(settings.metrics, settings.devices)
         self._cache = PredictionCache()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-model")
         self._predictor: Predictor | None = None
@@ -68,12 +75,12 @@ class Engine:
         if not missing:
             return
         texts = list(missing.values())
-        answers = predictor.predict(texts, [queries_for(predictor, code, self._settings.metrics) for code in texts])
+        answers = predictor.predict(texts, [queries_for(predictor, code, self._asked) for code in texts])
         for key, predictions in zip(missing, answers, strict=True):
             self._cache.put(key, predictions)
 
     def _key(self, predictor: Predictor, code: CodeText) -> bytes:
-        return content_key(code, queries_for(predictor, code, self._settings.metrics), predictor.model_id)
+        return content_key(code, queries_for(predictor, code, self._asked), predictor.model_id)
 
     def close(self) -> None:
         """Drop what waits for the worker; what it is doing now comes to its end."""

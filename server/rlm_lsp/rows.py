@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlm_core.analysis import AnalysedUnit
+from rlm_core.devices import canonical_device
 from rlm_core.predictor import Predictor
 from rlm_core.types import SI_UNIT, CodeText, Metric, Prediction, Query
 
+# What a function or a program costs is told for the machine of its labels; sizes say nothing about it.
+_FIXED = frozenset({"call", "program"})
 
-def queries_for(predictor: Predictor, code: CodeText, metrics: Sequence[Metric] | None = None) -> tuple[Query, ...]:
-    """The model's default queries about a unit, of the wanted ``metrics`` only (None: all)."""
-    queries = predictor.default_queries(code.basis, code.language)
-    return tuple(query for query in queries if metrics is None or query.metric in metrics)
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked about units: metrics (None: all), devices and workload (empty: the model's defaults)."""
+
+    metrics: Sequence[Metric] | None = None
+    devices: Sequence[str] = ()
+    workload: Mapping[str, str] = field(default_factory=dict)
+
+
+DEFAULTS = Asked()
+
+
+def queries_for(predictor: Predictor, code: CodeText, asked: Asked = DEFAULTS) -> tuple[Query, ...]:
+    """The queries about a unit: the model's defaults for its basis, with what is asked in their place.
+
+    Chosen devices are for kernels, modules and networks; a function keeps the device that its labels were measured on,
+    unless the chosen one is known for functions too.
+    """
+    found: list[Query] = []
+    known = predictor.devices(code.basis)
+    own = [name for name in asked.devices if code.basis not in _FIXED or (canonical_device(name) or name) in known]
+    for query in predictor.default_queries(code.basis, code.language):
+        if asked.metrics is not None and query.metric not in asked.metrics:
+            continue
+        workload = query.workload if code.basis in _FIXED else {**query.workload, **asked.workload}
+        devices: Sequence[str | None] = own if own and query.metric != "accuracy" else [query.device]
+        for device in devices:
+            one = Query(query.metric, device, workload)
+            if one not in found:
+                found.append(one)
+    return tuple(found)
 
 
 def answer(prediction: Prediction) -> dict[str, Any]:

@@ -32,6 +32,12 @@ def _names(known: tuple[str, ...]) -> Callable[[Any], tuple[str, ...]]:
     return read
 
 
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ValueError("must be a list of names")
+    return tuple(dict.fromkeys(value))
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("must be a non-empty string")
@@ -52,6 +58,7 @@ class Settings:
 
     metrics: tuple[Metric, ...] = _setting(_METRICS, _names(_METRICS), "The metrics that hints and hovers show.")
     languages: tuple[str, ...] = _setting(_LANGUAGES, _names(_LANGUAGES), "The languages that get hints and hovers.")
+    devices: tuple[str, ...] = _setting((), _texts, "The devices that kernels, modules and networks are asked for.")
     model: str = _setting("builtin", _text, "Directory of an exported model, or `builtin` for the one that ships.")
     threads: int = _setting(0, _number(0, 256), "Threads of the model; 0 leaves the choice to onnxruntime.")
     debounce_ms: int = _setting(150, _number(0, 10_000), "Pause after the last edit before the model runs, in ms.")

@@ -87,6 +87,16 @@ def read_rows(paths: Sequence[Path], splits: Sequence[str] | None = None) -> Ite
     Raises:
         DataError: a file is missing or is not one of our data sets.
     """
+    for table in read_tables(paths, splits):
+        yield from table.to_pylist(maps_as_pydicts="strict")
+
+
+def read_tables(paths: Sequence[Path], splits: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of data sets, some thousands at a time; ``splits`` keeps only those.
+
+    Raises:
+        DataError: a file is missing or is not one of our data sets.
+    """
     for path in paths:
         try:
             file = pq.ParquetFile(path)
@@ -98,4 +108,4 @@ def read_rows(paths: Sequence[Path], splits: Sequence[str] | None = None) -> Ite
             table = pa.Table.from_batches([batch])
             if splits is not None:
                 table = table.filter(pc.is_in(table["split"], pa.array(list(splits))))
-            yield from table.to_pylist(maps_as_pydicts="strict")
+            yield table

@@ -1,48 +1,37 @@
-"""The figures of one slice of predictions, with 95 % intervals from a bootstrap over whole groups."""
+"""Figures of predictions and their 95 % intervals from a bootstrap over whole groups: arrays in, ``Figure`` out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import kendalltau, rankdata
 
 Array = npt.NDArray[np.float64]
-Names = npt.NDArray[np.str_]
+Names = npt.NDArray[Any]  # names, or codes that stand for them
+Indices = npt.NDArray[np.int64]
+Interval = tuple[float, float]
+Correlation = Callable[[Array, Array], float | None]
 RESAMPLES = 200
 MIN_CELL = 20
-Interval = tuple[float, float]
+MIN_UNIT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class BandFigures:
-    """A band: the share it covers with its interval, and its median width as a ratio high / low."""
+class Figure:
+    """A number with the ends of its 95 % interval, None where there are too few groups for one."""
 
-    coverage: float
-    interval: Interval
-    width: float
+    value: float
+    low: float | None = None
+    high: float | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Figures of one slice and one predictor; None where a figure has no meaning.
-
-    ``spearman_by_family`` is the mean over families (packages) of 20 rows or more, ``spearman_within`` the mean over
-    language x quarter cells of 20 rows or more, weighted by rows. ``error`` is the median of |log10 ratio| over rows
-    above the floor, ``floor_auc`` how well the prediction separates rows at the floor from those above.
-    """
-
-    spearman: float | None
-    spearman_interval: Interval | None
-    kendall: float | None
-    spearman_by_family: float | None
-    spearman_within: float | None
-    error: float | None
-    floor_auc: float | None
-    band80: BandFigures | None = None
-    band90: BandFigures | None = None
+    @property
+    def interval(self) -> Interval | None:
+        """Both ends, None without an interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 def spearman(predicted: Array, actual: Array) -> float | None:
@@ -55,16 +44,61 @@ def spearman(predicted: Array, actual: Array) -> float | None:
     return float((first * second).sum() / norm) if norm > 0 else None
 
 
-def mean_within(predicted: Array, actual: Array, cells: Names, *, weighted: bool) -> float | None:
-    """The mean of Spearman within cells of at least ``MIN_CELL`` rows."""
+def kendall(predicted: Array, actual: Array) -> float | None:
+    """Kendall's tau-b; None when either is constant."""
+    if len(actual) < 2:
+        return None
+    tau = float(kendalltau(predicted, actual).statistic)
+    return None if np.isnan(tau) else tau
+
+
+def mean_within(
+    predicted: Array, actual: Array, cells: Names, *, weighted: bool, correlation: Correlation = spearman
+) -> float | None:
+    """The mean of a correlation within cells of at least ``MIN_CELL`` rows, weighted by rows or not."""
     values, weights = [], []
-    for cell in np.unique(cells):
-        mine = cells == cell
-        value = spearman(predicted[mine], actual[mine]) if mine.sum() >= MIN_CELL else None
+    for mine in members(cells):
+        value = correlation(predicted[mine], actual[mine]) if len(mine) >= MIN_CELL else None
         if value is not None:
             values.append(value)
-            weights.append(mine.sum() if weighted else 1)
+            weights.append(len(mine) if weighted else 1)
     return float(np.average(values, weights=weights)) if values else None
+
+
+def members(names: Names) -> list[Indices]:
+    """The rows of each name, names in order."""
+    if not len(names):
+        return []
+    order = np.argsort(names, kind="stable")
+    _, starts = np.unique(names[order], return_index=True)
+    return np.split(order, starts[1:])
+
+
+def codes(names: Iterable[str]) -> Indices:
+    """A number a name: sorting them over and over is much quicker than sorting names."""
+    seen: dict[str, int] = {}
+    return np.array([seen.setdefault(name, len(seen)) for name in names], np.int64)
+
+
+def between(predicted: Array, actual: Array, units: Names, groups: Names) -> Figure | None:
+    """Spearman between the medians of units, each of which belongs to one group; at least three units."""
+    parts = members(units)
+    if len(parts) < 3:
+        return None
+    first = np.array([np.median(predicted[mine]) for mine in parts])
+    second = np.array([np.median(actual[mine]) for mine in parts])
+    whose = np.array([groups[mine[0]] for mine in parts])
+    return with_interval(whose, lambda drawn: spearman(first[drawn], second[drawn]))
+
+
+def within(predicted: Array, actual: Array, units: Names, groups: Names) -> Figure | None:
+    """The mean of Spearman within units of ``MIN_UNIT`` rows and varied values; None for a constant prediction."""
+    parts = [mine for mine in members(units) if len(mine) >= MIN_UNIT and np.ptp(actual[mine]) > 0]
+    if not parts or np.ptp(predicted) == 0:
+        return None
+    values = np.array([spearman(predicted[mine], actual[mine]) or 0.0 for mine in parts])
+    whose = np.array([groups[mine[0]] for mine in parts])
+    return with_interval(whose, lambda drawn: float(values[drawn].mean()))
 
 
 def floor_auc(predicted: Array, at_floor: npt.NDArray[np.bool_]) -> float | None:
@@ -76,16 +110,16 @@ def floor_auc(predicted: Array, at_floor: npt.NDArray[np.bool_]) -> float | None
     return float((ranks[at_floor].sum() - low * (low + 1) / 2) / (low * high))
 
 
-def bootstrap(groups: Names, figure: Callable[[npt.NDArray[np.int64]], float | None]) -> Interval | None:
-    """The 95 % interval of a figure of row indices, resampling whole groups."""
+def bootstrap(groups: Names, figure: Callable[[Indices], float | None]) -> Interval | None:
+    """The 95 % interval of a figure of row indices, resampling whole groups; None with one group."""
     rng = np.random.default_rng(0)
-    order = np.argsort(groups, kind="stable")
-    _, starts = np.unique(groups[order], return_index=True)
-    members = np.split(order, starts[1:])
+    parts = members(groups)
+    if len(parts) < 2:
+        return None
     values = []
     for _ in range(RESAMPLES):
-        drawn = rng.integers(0, len(members), len(members))
-        value = figure(np.concatenate([members[i] for i in drawn]))
+        drawn = rng.integers(0, len(parts), len(parts))
+        value = figure(np.concatenate([parts[i] for i in drawn]))
         if value is not None:
             values.append(value)
     if not values:
@@ -94,28 +128,9 @@ def bootstrap(groups: Names, figure: Callable[[npt.NDArray[np.int64]], float | N
     return float(low), float(high)
 
 
-def point_figures(
-    predicted: Array, actual: Array, floor: float, groups: Names, families: Names, cells: Names | None
-) -> Figures:
-    """Figures of point predictions (any monotone score will do for the ranks; the error needs SI units)."""
-    above = actual > floor
-    safe = np.maximum(predicted, floor if floor > 0 else 1e-30)
-    tau = kendalltau(predicted, actual).statistic if len(actual) > 1 else np.nan
-    return Figures(
-        spearman=spearman(predicted, actual),
-        spearman_interval=bootstrap(groups, lambda rows: spearman(predicted[rows], actual[rows])),
-        kendall=None if np.isnan(tau) else float(tau),
-        spearman_by_family=mean_within(predicted, actual, families, weighted=False) if cells is None else None,
-        spearman_within=mean_within(predicted, actual, cells, weighted=True) if cells is not None else None,
-        error=float(np.median(np.abs(np.log10(safe[above] / actual[above])))) if above.any() else None,
-        floor_auc=floor_auc(predicted, ~above) if floor > 0 else None,
-    )
-
-
-def band_figures(low: Array, high: Array, actual: Array, floor: float, groups: Names) -> BandFigures:
-    """Coverage of bands in SI units; a low end of 0 covers everything at or below the high end."""
-    covered = (actual >= low) & (np.maximum(actual, floor) <= high)
-    interval = bootstrap(groups, lambda rows: float(covered[rows].mean())) or (0.0, 1.0)
-    smallest = floor if floor > 0 else 1e-30
-    width = float(np.median(np.maximum(high, smallest) / np.maximum(low, smallest)))
-    return BandFigures(float(covered.mean()), interval, width)
+def with_interval(groups: Names, figure: Callable[[Indices], float | None]) -> Figure | None:
+    """A figure of row indices for all rows, with its interval; None when it has no meaning."""
+    value = figure(np.arange(len(groups)))
+    if value is None:
+        return None
+    return Figure(value, *(bootstrap(groups, figure) or (None, None)))

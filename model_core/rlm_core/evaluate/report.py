@@ -2,109 +2,196 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .metrics import BandFigures, Figures, Interval
+from .baselines import MAIN
+from .figures import BANDS, RANKS
+from .markdown import dropped, factor, figure, percent, plain, table
+from .metrics import Figure
+from .pairs import PairReport
+
+MODEL = "model"
+STATED = 0.8
+MIN_ROWS, MIN_GROUPS = 30, 10
 
 
 @dataclass(frozen=True, slots=True)
 class SliceReport:
-    """One basis x language x metric x what was held out: figures by predictor, ``model`` first."""
+    """One basis x language x metric x what was held out: figures by predictor, ``model`` first.
+
+    ``setting`` is empty for the whole slice, else the device (networks: space with device or data set) it is about.
+    ``n`` rows were scored of ``available`` in the data; the model abstained from ``abstained`` others.
+    """
 
     basis: str
     language: str
     metric: str
     held_out: str
+    setting: str
     n: int
+    available: int
+    abstained: int
     groups: int
-    figures: Mapping[str, Figures]
+    figures: Mapping[str, Mapping[str, Figure]]
+
+    @property
+    def name(self) -> str:
+        """Basis/language/metric."""
+        return f"{self.basis}/{self.language}/{self.metric}"
+
+
+def large_enough(rows: int, groups: int) -> bool:
+    """Whether a device or language says anything by itself."""
+    return rows >= MIN_ROWS and groups >= MIN_GROUPS
+
+
+@dataclass(frozen=True, slots=True)
+class MeanReport:
+    """The mean over languages of one figure of programs, by predictor."""
+
+    metric: str
+    figure: str
+    languages: Sequence[str]
+    figures: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
+    """How well 80 % bands keep their word in a basis.
+
+    Of ``reported`` slices and settings of ``MIN_ROWS`` and ``MIN_GROUPS`` or more, the bootstrap interval of
+    ``holding`` holds 80 %; ``outside`` names the others. ``pooled`` is the coverage of all rows. Of ``compared`` slices
+    the model's median band is narrower than the main baseline's in ``narrower``.
+    """
+
+    basis: str
+    reported: int
+    holding: int
+    pooled: Figure
+    compared: int
+    narrower: int
+    outside: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All slices of one evaluation, and how many rows the model abstained from, by reason."""
+    """One evaluation; ``abstained`` counts rows by basis and reason, ``most`` is the limit a slice and device."""
 
     model: str
     split: str
+    most: int
     slices: Sequence[SliceReport]
-    abstained: Mapping[str, int]
+    means: Sequence[MeanReport]
+    coverage: Sequence[CoverageReport]
+    pairs: Sequence[PairReport]
+    abstained: Mapping[str, Mapping[str, int]]
 
     def __str__(self) -> str:
-        parts = [f"model {self.model}, split {self.split}", _ranks(self.slices), _bands(self.slices)]
-        within = _mean_within(self.slices)
-        if within:
-            parts.append(within)
-        parts += [f"abstained from {count} rows: {reason}" for reason, count in self.abstained.items()]
-        return "\n\n".join(parts)
+        parts = [f"model {self.model}, split {self.split}", *self.sampled()]
+        for basis in self.bases():
+            parts += [f"{basis}:", self.ranks(basis), self.bands(basis), self.settings(basis)]
+        parts += [self.mean_table(), self.coverage_table(), self.pair_table(), *self.abstentions()]
+        return "\n\n".join(part for part in parts if part)
+
+    def bases(self) -> list[str]:
+        """The bases that there are slices of, in the order of their pages."""
+        return [basis for basis in MAIN if any(entry.basis == basis for entry in self.slices)]
+
+    def whole(self, basis: str) -> list[SliceReport]:
+        """The slices of a basis, without their settings."""
+        return [entry for entry in self.slices if entry.basis == basis and not entry.setting]
+
+    def sampled(self) -> list[str]:
+        """A line where not all rows were scored."""
+        names = [
+            f"{entry.name} of unseen {entry.held_out} ({entry.n + entry.abstained:,} of {entry.available:,} rows)"
+            for entry in self.slices
+            if not entry.setting and entry.n + entry.abstained < entry.available
+        ]
+        return (
+            [f"a seeded sample of at most {self.most:,} rows a slice and device: {', '.join(names)}"] if names else []
+        )
+
+    def ranks(self, basis: str) -> str:
+        """Rank correlations and errors of all predictors, one table a basis."""
+        lines = [["slice", "unseen", "predictor", "rows", "groups", *RANKS.values()]]
+        for entry in self.whole(basis):
+            for name, found in entry.figures.items():
+                lines.append(
+                    [
+                        f"{entry.language} {entry.metric}",
+                        entry.held_out,
+                        name,
+                        f"{entry.n:,}",
+                        f"{entry.groups:,}",
+                        *(figure(found.get(key)) for key in RANKS),
+                    ]
+                )
+        return table(dropped(lines))
+
+    def bands(self, basis: str) -> str:
+        """Coverage and width of the bands of the model and the main baseline."""
+        lines = [["slice", "unseen", "predictor", *BANDS.values()]]
+        for entry in self.whole(basis):
+            lines += [
+                [f"{entry.language} {entry.metric}", entry.held_out, name, *_band_cells(entry.figures[name])]
+                for name in (MODEL, MAIN[basis])
+                if "cover80" in entry.figures.get(name, {})
+            ]
+        return table(dropped(lines)) if len(lines) > 1 else ""
+
+    def settings(self, basis: str) -> str:
+        """The model device by device (networks: setting by setting), beside the main baseline; empty without."""
+        lines = [["metric", "device or setting", "rows", "groups", "Spearman", MAIN[basis], "Kendall", MAIN[basis]]]
+        lines[0] += ["median log10 error", *list(BANDS.values())[:2]]
+        for entry in self.slices:
+            if entry.basis != basis or not entry.setting:
+                continue
+            mine, other = entry.figures[MODEL], entry.figures.get(MAIN[basis], {})
+            cells = [f"{entry.language} {entry.metric}", entry.setting, f"{entry.n:,}", f"{entry.groups:,}"]
+            for key in ("spearman", "kendall"):
+                cells += [figure(mine.get(key)), plain(other[key].value) if key in other else ""]
+            lines.append([*cells, figure(mine.get("error")), *_band_cells(mine)[:2]])
+        return table(dropped(lines)) if len(lines) > 1 else ""
+
+    def mean_table(self) -> str:
+        """The means over languages of programs; empty without."""
+        lines = [["programs", "figure", "languages", "predictor", "mean"]]
+        for entry in self.means:
+            languages = f"{len(entry.languages)}: {', '.join(entry.languages)}"
+            for number, (name, found) in enumerate(entry.figures.items()):
+                lines.append([entry.metric, RANKS[entry.figure], "" if number else languages, name, figure(found)])
+        return table(lines) if len(lines) > 1 else ""
+
+    def coverage_table(self) -> str:
+        """The summary of 80 % bands."""
+        lines = [["basis", "interval holds 80 %", "pooled coverage, %", "narrower than the baseline's", "outside"]]
+        for entry in self.coverage:
+            share = "no slice is large enough"
+            if entry.reported:
+                share = f"{entry.holding} of {entry.reported} ({percent(entry.holding / entry.reported)} %)"
+            narrower = f"{entry.narrower} of {entry.compared}" if entry.compared else ""
+            lines.append([entry.basis, share, figure(entry.pooled, percent), narrower, "; ".join(entry.outside)])
+        return table(dropped(lines)) if len(lines) > 1 else ""
+
+    def pair_table(self) -> str:
+        """The share of right directions, in per cent; empty without pairs."""
+        names = list(dict.fromkeys(name for entry in self.pairs for name in entry.figures))
+        lines = [["pairs", "metric", "language", "pairs", "groups", *names]]
+        for entry in self.pairs:
+            cells = [entry.suite, entry.metric, entry.language, f"{entry.n:,}", f"{entry.groups:,}"]
+            lines.append([*cells, *(figure(entry.figures.get(name), percent) for name in names)])
+        return table(lines) if len(lines) > 1 else ""
+
+    def abstentions(self) -> Iterable[str]:
+        """A line a basis and reason."""
+        return [
+            f"{basis}: abstained from {count:,} rows: {reason}"
+            for basis, reasons in self.abstained.items()
+            for reason, count in reasons.items()
+        ]
 
 
-def _ranks(slices: Iterable[SliceReport]) -> str:
-    head = ["slice", "unseen", "predictor", "n", "groups", "Spearman", "95 %", "by family", "in quarter", "Kendall"]
-    lines = [[*head, "median log10 error", "floor AUC"]]
-    for entry in slices:
-        for name, figures in entry.figures.items():
-            lines.append(
-                [
-                    f"{entry.basis}/{entry.language}/{entry.metric}",
-                    entry.held_out,
-                    name,
-                    str(entry.n),
-                    str(entry.groups),
-                    _number(figures.spearman),
-                    _interval(figures.spearman_interval),
-                    _number(figures.spearman_by_family),
-                    _number(figures.spearman_within),
-                    _number(figures.kendall),
-                    _number(figures.error),
-                    _number(figures.floor_auc),
-                ]
-            )
-    return _table(lines)
-
-
-def _bands(slices: Iterable[SliceReport]) -> str:
-    lines = [["slice", "unseen", "80 % covers", "95 %", "width", "90 % covers", "95 %", "width"]]
-    for entry in slices:
-        figures = entry.figures["model"]
-        bands: list[BandFigures | None] = [figures.band80, figures.band90]
-        cells = [f"{entry.basis}/{entry.language}/{entry.metric}", entry.held_out]
-        for band in bands:
-            if band is not None:
-                cells += [f"{100 * band.coverage:.1f} %", _interval(band.interval, 100), f"{band.width:.2g}x"]
-        lines.append(cells)
-    return _table(lines)
-
-
-def _mean_within(slices: Iterable[SliceReport]) -> str:
-    """Programs: the mean over languages of Spearman within language x quarter, one line a metric and predictor."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for entry in slices:
-        for name, figures in entry.figures.items():
-            if figures.spearman_within is not None:
-                values.setdefault((entry.metric, name), []).append(figures.spearman_within)
-    if not values:
-        return ""
-    lines = [["program metric", "predictor", "languages", "mean Spearman in quarter"]]
-    lines += [
-        [metric, name, str(len(found)), _number(sum(found) / len(found))] for (metric, name), found in values.items()
-    ]
-    return _table(lines)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _interval(interval: Interval | None, scale: float = 1) -> str:
-    form: Callable[[float], str] = (lambda v: f"{v:.1f}") if scale > 1 else (lambda v: f"{v:.3f}")
-    return "" if interval is None else f"{form(scale * interval[0])}–{form(scale * interval[1])}"
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    rows = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
-    ]
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([rows[0], rule, *rows[1:]])
+def _band_cells(found: Mapping[str, Figure]) -> list[str]:
+    return [figure(found.get(key), percent if key.startswith("cover") else factor) for key in BANDS]

@@ -1,37 +1,48 @@
-"""``rlm-lsp eval``: an exported model against the labels of a data set, through the predictor that ships."""
+"""``rlm-lsp eval``: an exported model against the labels of data sets, through the predictor that ships.
+
+Rows are sampled, answered once, scored by slice and by device, and put beside plain baselines of the same rows.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from .. import load
-from ..data.schema import SPLITS, read_rows
+from ..data.counterfactual import builder as counterfactual
+from ..data.schema import SPLITS
 from ..errors import DataError
-from ..types import Callee, CodeText, Query
-from .baselines import Sample, predict_baselines, quarter_of
-from .metrics import Figures, band_figures, point_figures
-from .report import Report, SliceReport
+from ..predictor import Predictor
+from .answers import Answers, ask
+from .baselines import DESCRIPTIONS, MAIN, fit_baselines
+from .figures import Columns, Figures, band_figures, gain, point_figures
+from .pairs import PairReport, report_pairs
+from .report import MODEL, Report, SliceReport, large_enough
+from .rows import SLICE, Row, Selection, select
+from .summaries import coverage_reports, mean_reports
 
-_BATCH = 256
+Key = TypeVar("Key", bound=tuple[str, ...])
+MOST_ROWS = 8_000
+_MOST_TRAINING, _MOST_CALIBRATION = 40_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    median: float
-    low80: float
-    high80: float
-    low90: float
-    high90: float
-    floor: float
+class Evaluation:
+    """A report with the rows it rests on: their answers by predictor (NaN where it has none) and their floors."""
+
+    report: Report
+    rows: list[Row]
+    floors: npt.NDArray[np.float64]
+    answers: Mapping[str, Answers]
 
 
 def evaluate(
@@ -40,6 +51,7 @@ def evaluate(
     split: str = "test",
     baselines: bool = False,
     predictions: Path | None = None,
+    most: int = MOST_ROWS,
 ) -> Report:
     """Evaluate a model on one split (or ``all``) of data sets.
 
@@ -47,105 +59,172 @@ def evaluate(
         model: an exported directory or ``builtin``.
         data: Parquet files of ``rlm-lsp data build``.
         split: ``test``, ``val``, ``cal``, ``train`` or ``all``.
-        baselines: also fit and score the plain baselines on the ``train`` rows of ``data``.
-        predictions: where to write a Parquet file of every row's prediction.
+        baselines: also fit and score the plain baselines on the ``train`` and ``cal`` rows of ``data``.
+        predictions: where to write a Parquet file of every scored row's prediction.
+        most: rows a slice and device, 0 for all.
 
     Raises:
         DataError: unusable data, or no training rows for the baselines.
         ModelError: an unusable model.
     """
+    found = examine(load(model), data, split, baselines=baselines, most=most)
+    if predictions is not None:
+        _write_predictions(found, predictions)
+    return found.report
+
+
+def examine(
+    predictor: Predictor, data: Sequence[Path], split: str = "test", *, baselines: bool = True, most: int = MOST_ROWS
+) -> Evaluation:
+    """What :func:`evaluate` does, with the rows and their answers.
+
+    Raises:
+        DataError: unusable data, or no training rows for the baselines.
+    """
     if split not in (*SPLITS, "all"):
         raise DataError(f"split {split!r} is not one of {', '.join(SPLITS)}, all")
-    predictor = load(model)
-    rows = list(read_rows(data, None if split == "all" else (split,)))
+    selection = select(data, None if split == "all" else (split,), most)
+    rows = selection.rows
     if not rows:
         raise DataError(
             f"{', '.join(map(str, data))}: no rows of split {split!r}; build the data set with --split {split}"
         )
-    answers: list[_Answer | None] = []
-    abstained: dict[str, int] = defaultdict(int)
-    starts = range(0, len(rows), _BATCH)
-    # `disable=None`: no bar where stderr is no terminal.
-    for start in tqdm(starts, desc="predicting", unit="batch", disable=True if len(rows) < 1000 else None):
-        batch = rows[start : start + _BATCH]
-        queries = [[Query(row["metric"], row["device"], row["workload"])] for row in batch]
-        for [prediction] in predictor.predict([_code(row) for row in batch], queries):
-            if prediction.median is None:
-                abstained[prediction.abstained or ""] += 1
-                answers.append(None)
-            else:
-                b80, b90 = prediction.bands
-                answers.append(_Answer(prediction.median, b80.low, b80.high, b90.low, b90.high, prediction.floor))
-    kept = [(row, answer) for row, answer in zip(rows, answers, strict=True) if answer is not None]
-    if predictions is not None:
-        _write_predictions(kept, predictions)
-    slices: dict[tuple[str, str, str, str], list[tuple[dict[str, Any], _Answer]]] = defaultdict(list)
-    for row, answer in kept:
-        slices[row["basis"], row["language"], row["metric"], row["held_out"]].append((row, answer))
-    train = _training_rows(data) if baselines else {}
-    reports = [_slice(key, slices[key], train.get(key[:3]), baselines) for key in sorted(slices)]
-    return Report(predictor.model_id, split, reports, dict(abstained))
+    asked = ask(predictor, rows)
+    answers = {MODEL: asked.answers}
+    if baselines:
+        answers |= _baselines(data, rows, asked.floors)
+    abstained: dict[str, Counter[str]] = defaultdict(Counter)
+    for row, reason in zip(rows, asked.reasons, strict=True):
+        if reason:
+            abstained[row.code.basis][reason] += 1
+    slices = _slices(selection, answers, asked.floors)
+    report = Report(
+        predictor.model_id,
+        split,
+        most,
+        slices,
+        mean_reports(rows, answers),
+        coverage_reports(rows, answers[MODEL], asked.floors, slices),
+        _pairs(rows, answers),
+        {basis: dict(reasons.most_common()) for basis, reasons in abstained.items()},
+    )
+    return Evaluation(report, rows, asked.floors, answers)
 
 
-def _code(row: dict[str, Any]) -> CodeText:
-    callees = tuple(Callee(callee["text"], callee["level"]) for callee in row["callees"])
-    return CodeText(row["text"], row["language"], row["basis"], callees)
-
-
-def _training_rows(data: Sequence[Path]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
-    train: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in read_rows(data, ("train",)):
-        train[row["basis"], row["language"], row["metric"]].append(row)
+def _baselines(data: Sequence[Path], rows: Sequence[Row], floors: npt.NDArray[np.float64]) -> dict[str, Answers]:
+    """Answers of all baselines to all rows, each slice fitted on its own training rows."""
+    parts: list[dict[tuple[str, str, str], list[Row]]] = []
+    for split, most in (("train", _MOST_TRAINING), ("cal", _MOST_CALIBRATION)):
+        parts.append(defaultdict(list))
+        for row in select(data, (split,), most, by=SLICE).rows:
+            parts[-1][row.slice].append(row)
+    train, calibration = parts
     if not train:
         raise DataError(
             f"{', '.join(map(str, data))}: no training rows; baselines need a data set built with --split auto"
         )
-    return train
+    columns: dict[str, npt.NDArray[np.float64]] = {}
+    cells = _places(row.slice for row in rows)
+    for key, places in tqdm(cells.items(), desc="fitting baselines", unit="slice", disable=None):
+        if not train.get(key):
+            continue
+        test = [rows[place] for place in places]
+        floor = float(floors[places].max())
+        for name, found in fit_baselines(train[key], calibration[key], test, floor).items():
+            mine = columns.setdefault(name, np.full((5, len(rows)), np.nan))
+            mine[:, places] = [getattr(found, field) for field in Answers.__slots__]
+    return {name: Answers(*columns[name]) for name in DESCRIPTIONS if name in columns}
+
+
+def _places(keys: Iterable[Key]) -> dict[Key, npt.NDArray[np.int64]]:
+    """The places of each key, keys in order."""
+    found: dict[Key, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        found[key].append(place)
+    return {key: np.array(places) for key, places in sorted(found.items())}
+
+
+def _slices(selection: Selection, answers: Mapping[str, Answers], floors: npt.NDArray[np.float64]) -> list[SliceReport]:
+    """Reports of every slice, each followed by those of its settings where it has several."""
+    rows = selection.rows
+    reports = []
+    for key, places in _places((*row.slice, row.held_out) for row in rows).items():
+        available = sum(count for cell, count in selection.available.items() if cell[:4] == key)
+        whole = _slice(rows, places, "", available, answers, floors)
+        if whole is None:
+            continue
+        reports.append(whole)
+        settings = _places((rows[place].setting,) for place in places)
+        for (setting,), mine in settings.items() if len(settings) > 1 else ():
+            part = _slice(rows, places[mine], setting, len(mine), answers, floors)
+            if part is not None and large_enough(part.n, part.groups):
+                reports.append(part)
+    return reports
 
 
 def _slice(
-    key: tuple[str, str, str, str],
-    kept: list[tuple[dict[str, Any], _Answer]],
-    train: list[dict[str, Any]] | None,
-    baselines: bool,
-) -> SliceReport:
-    basis, language, metric, held_out = key
-    rows, answers = [row for row, _ in kept], [answer for _, answer in kept]
-    actual = np.array([row["value"] for row in rows])
-    groups = np.array([row["family" if held_out == "package" else "group"] for row in rows])
-    families = np.array([row["family"] for row in rows])
-    cells = np.array([quarter_of(row["workload"]) for row in rows]) if basis == "program" else None
-    floor = answers[0].floor
-
-    def column(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return np.array([getattr(answer, name) for answer in answers])
-
-    figures: dict[str, Figures] = {
-        "model": replace(
-            point_figures(column("median"), actual, floor, groups, families, cells),
-            band80=band_figures(column("low80"), column("high80"), actual, floor, groups),
-            band90=band_figures(column("low90"), column("high90"), actual, floor, groups),
-        )
-    }
-    if baselines and train:
-        for name, predicted in predict_baselines(_sample(train), _sample(rows), floor).items():
-            figures[name] = point_figures(predicted, actual, floor, groups, families, cells)
-    return SliceReport(basis, language, metric, held_out, len(rows), len(np.unique(groups)), figures)
-
-
-def _sample(rows: list[dict[str, Any]]) -> Sample:
-    return Sample(
-        [row["text"] for row in rows],
-        [[callee["text"] for callee in row["callees"]] for row in rows],
-        np.array([quarter_of(row["workload"]) for row in rows]),
-        np.array([row["value"] for row in rows]),
+    rows: Sequence[Row],
+    places: npt.NDArray[np.int64],
+    setting: str,
+    available: int,
+    answers: Mapping[str, Answers],
+    floors: npt.NDArray[np.float64],
+) -> SliceReport | None:
+    """The report of the rows at some places that the model answered; None if it answered none."""
+    kept = places[np.isfinite(answers[MODEL].median[places])]
+    if not len(kept):
+        return None
+    mine = [rows[place] for place in kept]
+    columns = Columns.of(mine, float(floors[kept].max()))
+    main = MAIN[columns.basis]
+    figures: dict[str, Figures] = {}
+    for name, all_answers in answers.items():
+        found = all_answers.chosen(kept)
+        if np.isnan(found.median).any() or (setting and name not in (MODEL, main)):
+            continue
+        figures[name] = point_figures(found.median, columns) | band_figures(found, columns)
+    if main in figures:
+        better = gain(answers[MODEL].median[kept], answers[main].median[kept], columns)
+        figures[MODEL] |= {"gain": better} if better is not None else {}
+    basis, language, metric = mine[0].slice
+    return SliceReport(
+        basis,
+        language,
+        metric,
+        mine[0].held_out,
+        setting,
+        len(kept),
+        available,
+        len(places) - len(kept),
+        len(np.unique(columns.groups)),
+        figures,
     )
 
 
-def _write_predictions(kept: list[tuple[dict[str, Any], _Answer]], path: Path) -> None:
-    names = ("id", "basis", "language", "metric", "group", "family", "held_out", "split", "value")
-    columns: dict[str, list[Any]] = {name: [row[name] for row, _ in kept] for name in names}
-    for name in _Answer.__slots__:
-        columns[name] = [getattr(answer, name) for _, answer in kept]
+def _pairs(rows: Sequence[Row], answers: Mapping[str, Answers]) -> list[PairReport]:
+    concerned = np.array([place for place, row in enumerate(rows) if row.code.basis in ("call", "program")], np.int64)
+    chosen = [rows[place] for place in concerned]
+    edits = counterfactual.pairs() if any(row.held_out == "edit" for row in chosen) else ()
+    names = [name for name in (MODEL, MAIN["call"]) if name in answers]
+    return report_pairs(chosen, {name: answers[name].median[concerned] for name in names}, edits)
+
+
+def _write_predictions(found: Evaluation, path: Path) -> None:
+    """Every scored row with its value and the model's answer, and the medians of the baselines."""
+    rows = found.rows
+    columns: dict[str, pa.Array] = {
+        "id": pa.array([row.id for row in rows]),
+        "basis": pa.array([row.code.basis for row in rows]),
+        "language": pa.array([row.code.language for row in rows]),
+        "metric": pa.array([row.query.metric for row in rows]),
+        "device": pa.array([row.query.device for row in rows], pa.string()),
+        **{name: pa.array([getattr(row, name) for row in rows]) for name in ("group", "family", "held_out", "split")},
+        "value": pa.array([row.value for row in rows]),
+        **{name: pa.array(getattr(found.answers[MODEL], name), from_pandas=True) for name in Answers.__slots__},
+        "floor": pa.array(found.floors),
+    }
+    for name, answers in found.answers.items():
+        if name != MODEL:
+            columns[f"median_{name}"] = pa.array(answers.median, from_pandas=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), path, compression="zstd")

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ..structure import facts
 from ..tokenizer import PAD, Ids
-from ..wide import sizes
-from .dataset import Rows
+from ..workload import query_vector
+from .dataset import Corpus
 
 _MULTIPLE = 16  # lengths are padded to it, so that matrix products keep few distinct shapes
 
@@ -60,9 +61,10 @@ class HeadInputs:
     text: Tensor
     callees: Tensor
     wide: Tensor
-    sizes: Tensor
+    facts: Tensor
     slice: Tensor
     date: Tensor
+    query: Tensor
     target: Tensor
 
     def rows(self, chosen: Tensor) -> HeadInputs:
@@ -71,27 +73,35 @@ class HeadInputs:
 
 
 def head_inputs(
-    rows: Rows, lengths: npt.NDArray[np.int64], wide: npt.NDArray[np.float64], position: npt.NDArray[np.float64]
+    corpus: Corpus,
+    counts: npt.NDArray[np.float32],
+    lengths: npt.NDArray[np.int64],
+    wide: npt.NDArray[np.float64],
+    position: npt.NDArray[np.float64],
 ) -> HeadInputs:
     """The head's inputs.
 
     Args:
-        rows: the rows.
+        corpus: texts, queries and rows.
+        counts: the structure of every text, ``(texts, len(structure.NAMES))``.
         lengths: the uncropped number of tokens of every text.
         wide: wide predictions on the outcome axis, ``(rows,)``.
         position: measured values on the outcome axis, ``(rows,)``.
     """
-    amounts = [
-        sizes(int(lengths[text]), *([int(lengths[i]) for i in level if i >= 0] for level in levels))
+    rows = corpus.rows
+    told = [
+        facts(counts[text], int(lengths[text]), *([int(lengths[i]) for i in level if i >= 0] for level in levels))
         for text, levels in zip(rows.text, rows.callees, strict=True)
     ]
+    queries = np.stack([query_vector(device, workload) for device, workload in corpus.queries])
     return HeadInputs(
         torch.from_numpy(rows.text),
         torch.from_numpy(rows.callees.astype(np.int64)),
         torch.from_numpy(wide.astype(np.float32)),
-        torch.tensor(amounts, dtype=torch.float32),
+        torch.from_numpy(np.stack(told)),
         torch.from_numpy(rows.slice),
         torch.from_numpy(rows.date.astype(np.float32)),
+        torch.from_numpy(queries)[torch.from_numpy(rows.query)],
         torch.from_numpy(position.astype(np.float32)),
     )
 

@@ -1,8 +1,10 @@
 """The training configuration: one TOML file, every key with a default.
 
 [model]      sizes of the student (see StudentConfig)
-[train]      epochs, learning rate, tokens a batch ...
-[tokenizer]  vocabulary is that of [model]; the sample it is trained on
+[pretrain]   the encoder without labels: tokens to read, learning rates ...
+[train]      the encoder with labels: epochs, learning rates, tokens a batch ...
+[wide]       ridge regression on n-grams
+[trees.B]    boosted trees on features, of the bases B: kernel, module, network
 """
 
 from __future__ import annotations
@@ -16,6 +18,37 @@ from ..errors import DataError
 from ..student import StudentConfig
 
 T = TypeVar("T")
+TREE_BASES = ("kernel", "module", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainConfig:
+    """How the encoder is pretrained without labels; ``tokens = 0`` leaves it out."""
+
+    tokens: int = 30_000_000
+    tokens_a_batch: int = 8192
+    learning_rate: float = 2e-3
+    matrix_learning_rate: float = 4e-3
+    warmup_steps: int = 100
+    hidden_share: float = 0.2
+    count_weight: float = 1.0
+    checkpoint_minutes: float = 4.0
+    seed: int = 0
+    compile: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TreesConfig:
+    """The boosted trees of a basis; ``estimate_share`` of the prediction is the basis' own estimate of a latency."""
+
+    trees: int = 400
+    seeds: int = 2
+    learning_rate: float = 0.05
+    leaves: int = 31
+    leaf_rows: int = 8
+    l2: float = 1.0
+    features_a_split: float = 0.4
+    estimate_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +64,8 @@ class LoopConfig:
     token_dropout: float = 0.2
     label_sigma: float = 0.75
     rows_a_text: int = 8
+    rows_a_slice: int = 60_000
+    texts_a_basis: int = 30_000
     checkpoint_minutes: float = 4.0
     head_epochs: int = 8
     head_learning_rate: float = 2e-3
@@ -45,7 +80,9 @@ class TrainConfig:
 
     name: str = "student"
     model: StudentConfig = field(default_factory=StudentConfig)
+    pretrain: PretrainConfig = field(default_factory=PretrainConfig)
     train: LoopConfig = field(default_factory=LoopConfig)
+    trees: dict[str, TreesConfig] = field(default_factory=lambda: dict.fromkeys(TREE_BASES, TreesConfig()))
     wide_bits: int = 18
     wide_penalty: float = 3.0
 
@@ -62,13 +99,15 @@ def load_config(path: Path) -> TrainConfig:
         raise DataError(f"{path}: cannot be read ({error.strerror}); name a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not TOML ({error})") from None
-    for table in ("model", "train", "wide"):
+    for table in ("model", "pretrain", "train", "trees", "wide"):
         if not isinstance(raw.get(table, {}), dict):
             raise DataError(f"{path}: [{table}] must be a table")
     wide = raw.pop("wide", {})
     parts: dict[str, Any] = {
         "model": _typed(StudentConfig, raw.pop("model", {}), f"{path}: [model]"),
+        "pretrain": _typed(PretrainConfig, raw.pop("pretrain", {}), f"{path}: [pretrain]"),
         "train": _typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
+        "trees": _trees(raw.pop("trees", {}), f"{path}: [trees"),
     }
     for key, target in (("bits", "wide_bits"), ("penalty", "wide_penalty")):
         if key in wide:
@@ -78,6 +117,14 @@ def load_config(path: Path) -> TrainConfig:
     if unknown := [*raw, *(f"wide.{key}" for key in wide)]:
         raise DataError(f"{path}: unknown key {unknown[0]!r}; see docs of rlm_core.train.config")
     return TrainConfig(**parts)
+
+
+def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
+    """One table for each basis."""
+    for name, table in tables.items():
+        if name not in TREE_BASES or not isinstance(table, dict):
+            raise DataError(f"{where}.{name}]: unknown; give tables for {', '.join(TREE_BASES)}")
+    return {name: _typed(TreesConfig, tables.get(name, {}), f"{where}.{name}]") for name in TREE_BASES}
 
 
 def _typed(kind: type[T], values: dict[str, Any], where: str) -> T:

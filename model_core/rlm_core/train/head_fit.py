@@ -27,6 +27,8 @@ from .loop import Bank, loss_of
 from .wide_fit import FOLDS, fold_of
 
 _BATCH = 1024
+_FEW_FAMILIES = 100
+_WEIGHT_SPREAD = 0.1
 
 
 @dataclass(slots=True)
@@ -57,14 +59,19 @@ class Features:
         """The deep part's logits for some rows, ``(rows, outcomes)``."""
         inputs = self.inputs.rows(rows)
         logits: Tensor = deep(
-            self.vectors[inputs.text], self.callees[rows].float(), self.counts[rows], inputs.slice, inputs.date
+            self.vectors[inputs.text],
+            self.callees[rows].float(),
+            self.counts[rows],
+            inputs.slice,
+            inputs.date,
+            inputs.query,
         )
         return logits
 
     def base(self, base: Base, rows: Tensor) -> Tensor:
         """A base's logits for some rows, ``(rows, outcomes)``."""
         inputs = self.inputs.rows(rows)
-        logits: Tensor = base(inputs.wide, inputs.sizes, inputs.slice, inputs.date)
+        logits: Tensor = base(inputs.wide, inputs.facts, inputs.slice, inputs.date, inputs.query)
         return logits
 
     def logits(self, head: Head, rows: Tensor) -> Tensor:
@@ -133,7 +140,7 @@ def _fit(
 def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], config: LoopConfig) -> float:
     """Fit how much the deep part's evidence counts in each slice; the loss reached, in nats.
 
-    A slice without held-out rows takes the mean of the others.
+    A slice's weight is drawn to the mean of all by a Gaussian prior, so that few held-out rows do not make a large one.
     """
     chosen = torch.from_numpy(val)
     inputs = features.inputs.rows(chosen)
@@ -148,15 +155,14 @@ def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], con
 
     def closure() -> float:
         optimizer.zero_grad()
+        drawn = ((head.weight - head.weight.mean()) ** 2).sum() / (2 * _WEIGHT_SPREAD**2 * len(val))
         loss = loss_now()
-        loss.backward()
-        return float(loss.detach())
+        (loss + drawn).backward()
+        return float((loss + drawn).detach())
 
     optimizer.step(closure)
     with torch.no_grad():
-        present = torch.bincount(inputs.slice, minlength=len(head.weight)) > 0
         head.weight.clamp_(min=0)
-        head.weight[~present] = head.weight[present].mean()
         return float(loss_now())
 
 
@@ -179,13 +185,15 @@ def calibrate(
     corpus: Corpus,
     head: Head,
     scales: list[Scale],
-    devices: dict[str, str],
     sizes: StudentConfig,
     config: LoopConfig,
 ) -> Calibration:
-    """Calibrate on the ``cal`` split, whole families left out where their other rows were trained on."""
+    """Calibrate on the ``cal`` split, whole families left out where their other rows were trained on.
+
+    A language with few families to calibrate on is calibrated on its training rows too, each by a head without them.
+    """
     rows = corpus.rows
-    cal = np.flatnonzero(rows.split == "cal")
+    cal = _calibration_rows(corpus)
     train, val = np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val")
     result = np.full(len(cal), np.nan)
     seen = np.isin(rows.family[cal], np.unique(rows.family[train]))
@@ -209,5 +217,16 @@ def calibrate(
     names = []
     for row in cal:
         basis, language, metric = corpus.slices[rows.slice[row]].split("/")
-        names.append(parents(basis, language, metric, devices[basis]))
+        names.append(parents(basis, language, metric, corpus.queries[rows.query[row]][0]))
     return Calibration.fit(names, result, rows.family[cal])
+
+
+def _calibration_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
+    rows = corpus.rows
+    chosen = rows.split == "cal"
+    for prefix in corpus.prefixes():
+        mine = np.zeros(len(rows), bool)
+        mine[corpus.rows_of(prefix)] = True
+        if len(np.unique(rows.family[mine & chosen])) < _FEW_FAMILIES:
+            chosen |= mine & (rows.split == "train")
+    return np.flatnonzero(chosen)

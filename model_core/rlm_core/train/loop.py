@@ -20,22 +20,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..student import Student
+from ..student import Encoder, Student
 from ..tokenizer import Ids
 from .batches import HeadInputs, pad, pool_callees, soft_targets, token_batches
 from .config import LoopConfig
 
+_REPEATS = 4
 UNKNOWN = 1  # the tokenizer's unknown id stands for dropped tokens
 
 
 @dataclass(slots=True)
 class Task:
-    """What the loop trains on: cropped ids of all texts, the head's inputs, and each row's split and group."""
+    """What the loop trains on: cropped ids of all texts, the head's inputs, and each row's split, group and basis."""
 
     ids: list[Ids]
     inputs: HeadInputs
     split: npt.NDArray[np.str_]
     group: npt.NDArray[np.str_]
+    basis: npt.NDArray[np.str_]
 
     def texts_of(self, split: str) -> npt.NDArray[np.int64]:
         """The texts that rows of a split are about."""
@@ -56,7 +58,7 @@ def encode_texts(
     """Fill the bank with the encodings of texts; the number of tokens read."""
     student.encoder.eval()
     lengths = np.array([len(ids[i]) for i in chosen])
-    with torch.inference_mode(), _autocast(bank.vectors.device):
+    with torch.inference_mode(), autocast(bank.vectors.device):
         for batch in token_batches(lengths, budget) if len(chosen) else ():
             texts = chosen[batch]
             tokens, mask = pad([ids[i] for i in texts])
@@ -72,7 +74,9 @@ def head_logits(student: Student, inputs: HeadInputs, vectors: Tensor, bank: Ban
     """The deep part's logits for rows whose units have the given vectors, ``(rows, outcomes)``."""
     device = bank.vectors.device
     callees, counts = pool_callees(bank.vectors, bank.known, inputs.callees.to(device))
-    logits: Tensor = student.head.deep(vectors, callees, counts, inputs.slice.to(device), inputs.date.to(device))
+    logits: Tensor = student.head.deep(
+        vectors, callees, counts, inputs.slice.to(device), inputs.date.to(device), inputs.query.to(device)
+    )
     return logits
 
 
@@ -82,20 +86,21 @@ def loss_of(logits: Tensor, inputs: HeadInputs, sigma: float) -> Tensor:
     return -(target * F.log_softmax(logits.float(), dim=1)).sum(1).mean()
 
 
-def _autocast(device: torch.device) -> torch.autocast:
+def autocast(device: torch.device) -> torch.autocast:
+    """Mixed precision for a training step."""
     return torch.autocast(device.type, dtype=torch.bfloat16)
 
 
-def _optimizers(student: Student, config: LoopConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the encoder's matrices, AdamW for everything else."""
-    matrices = [p for p in student.encoder.layers.parameters() if p.ndim == 2]
+def optimizers(
+    model: nn.Module, encoder: Encoder, matrix_rate: float, rate: float, weight_decay: float
+) -> list[torch.optim.Optimizer]:
+    """Muon for the encoder's matrices, AdamW for everything else of ``model``."""
+    matrices = [p for p in encoder.layers.parameters() if p.ndim == 2]
     ids = {id(p) for p in matrices}
-    others = [p for p in student.parameters() if id(p) not in ids]
+    others = [p for p in model.parameters() if id(p) not in ids]
     return [
-        torch.optim.Muon(
-            matrices, lr=config.matrix_learning_rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
-        ),
-        torch.optim.AdamW(others, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay),
+        torch.optim.Muon(matrices, lr=matrix_rate, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=weight_decay),
     ]
 
 
@@ -110,7 +115,9 @@ class Loop:
             torch.zeros(len(task.ids), width, device=self.device),
             torch.zeros(len(task.ids), dtype=torch.bool, device=self.device),
         )
-        self.optimizers = _optimizers(student, config)
+        self.optimizers = optimizers(
+            student, student.encoder, config.matrix_learning_rate, config.learning_rate, config.weight_decay
+        )
         # The compiled encoder shares the student's weights; lengths vary, so shapes are dynamic.
         self.encode = torch.compile(student.encoder, dynamic=True) if config.compile else student.encoder
         self.texts = task.texts_of("train")
@@ -131,15 +138,25 @@ class Loop:
         return self.out / "checkpoint.pt"
 
     def _sample(self, epoch: int) -> npt.NDArray[np.int64]:
-        """The texts of an epoch: the square root of each group, the next ones in turn.
+        """The texts of an epoch: the square root of each group, the next ones in turn, no basis above its share.
 
         Sampled evenly, the encoder would learn what the large groups cost by heart; a user's group is always a new one.
         """
-        chosen = []
+        chosen: dict[str, list[npt.NDArray[np.int64]]] = {}
         for members in self.groups:
             size = math.ceil(math.sqrt(len(members)))
-            chosen.append(members[(epoch * size + np.arange(size)) % len(members)])
-        return np.concatenate(chosen)
+            basis = str(self.task.basis[self.rows_of[members[0]][0]])
+            chosen.setdefault(basis, []).append(members[(epoch * size + np.arange(size)) % len(members)])
+        rng = np.random.default_rng((self.config.seed, epoch, 1))
+        most = self.config.texts_a_basis
+        parts = []
+        for found in chosen.values():
+            texts = np.concatenate(found)
+            if len(texts) > most:
+                texts = rng.choice(texts, most, replace=False)
+            # A small basis comes several times, with other rows of its texts each time.
+            parts += [texts] * min(_REPEATS, max(1, most // (8 * len(texts))))
+        return np.concatenate(parts)
 
     def save(self) -> None:
         """Write the checkpoint, atomically."""
@@ -172,6 +189,7 @@ class Loop:
     def run(self) -> None:
         """Train all epochs; the student holds the best weights by validation loss at the end."""
         total = self.steps_an_epoch * self.config.epochs
+        self._log(steps_an_epoch=self.steps_an_epoch, rows_a_batch=round(self.rows_a_batch, 1))
         # `disable=None`: no bar where stderr is no terminal.
         with tqdm(desc="training", total=total, initial=min(self.step, total), unit="step", disable=None) as bar:
             while self.epoch < self.config.epochs:
@@ -231,7 +249,7 @@ class Loop:
         chosen = [rng.choice(r, config.rows_a_text, replace=False) if len(r) > config.rows_a_text else r for r in rows]
         owner = torch.from_numpy(np.repeat(np.arange(len(texts)), [len(r) for r in chosen])).to(self.device)
         inputs = self.task.inputs.rows(torch.from_numpy(np.concatenate(chosen)))
-        with _autocast(self.device):
+        with autocast(self.device):
             vectors = self.encode(tokens.to(self.device), mask.to(self.device))
             logits = head_logits(self.student, inputs, vectors[owner], self.bank)
         loss = loss_of(logits, inputs, config.label_sigma)
@@ -250,12 +268,14 @@ class Loop:
     def _validate(self) -> None:
         """Encode what the split and the callees need, log the validation loss, keep the best weights."""
         inputs = self.task.inputs
-        used = np.unique(inputs.callees[torch.from_numpy(self.split_rows("train", "val"))].numpy())
+        # The training rows' callees are for the next epoch; after the last one there is none.
+        splits = ("train", "val") if self.epoch < self.config.epochs else ("val",)
+        used = np.unique(inputs.callees[torch.from_numpy(self.split_rows(*splits))].numpy())
         stale = used[(used >= 0) & ~np.isin(used, self.texts)]
         encode_texts(self.student, self.task.ids, np.union1d(stale, self.task.texts_of("val")), self.bank)
         rows = inputs.rows(torch.from_numpy(self.split_rows("val")))
         self.student.eval()
-        with torch.inference_mode(), _autocast(self.device):
+        with torch.inference_mode(), autocast(self.device):
             logits = head_logits(self.student, rows, self.bank.vectors[rows.text.to(self.device)], self.bank).float()
         self.student.train()
         loss = float(loss_of(logits, rows, self.config.label_sigma))

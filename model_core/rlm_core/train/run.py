@@ -1,7 +1,7 @@
 """``rlm-lsp train``: data sets and a configuration -> a trained directory, in stages that can be taken up again.
 
-Tokenizer, wide part, encoder and head together, head alone on finished encodings, calibration, card. The directory
-can be exported with ``rlm-lsp export``.
+Tokenizer, pretraining without labels, wide part and trees, encoder and deep head on labels, head alone on finished
+encodings, calibration, card. The directory can be exported with ``rlm-lsp export``.
 """
 
 from __future__ import annotations
@@ -10,46 +10,50 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from safetensors.torch import save_file
-from tqdm import tqdm
 
-from .. import wide
+from .. import trees, wide
 from ..bins import Scale, fit_scale
-from ..card import Card, SliceCard
-from ..data import functions, leethub
+from ..data.texts import read_texts
 from ..errors import DataError
-from ..export import WEIGHTS, export_encoder
-from ..onnx_predictor import ENCODER, TOKENIZER, WIDE, encode, open_session
+from ..features import feature_names
+from ..onnx_predictor import TOKENIZER, TREES, WIDE
+from ..structure import structure
 from ..student import Student
 from ..tokenizer import Ids, Tokenizer, crop
 from ..tokenizer import train as train_tokenizer
 from .batches import head_inputs
 from .config import TrainConfig, load_config
 from .dataset import Corpus, floor_of, load_corpus
-from .head_fit import Features, calibrate, fit_head
-from .loop import Bank, Loop, Task
-from .wide_fit import WideFit, fit_wide
+from .finish import Trained, finish
+from .loop import Loop, Task
+from .pretrain import Texts, pretrain, standardised
+from .synthetic import synthetic_targets
+from .trees_fit import answerable, fit_trees
+from .wide_fit import fit_wide
 
-_RUN = "run.json"
-DEVICES = {"call": functions.DEVICE, "program": leethub.DEVICE}
+_RUN, _PRETRAINED, _TIMES = "run.json", "pretrained.pt", "times.json"
+_TOKENIZER_TEXTS = 9_000  # a language, so that the large ones do not take all tokens
 
 
-def train(data: Sequence[Path], config: Path, out: Path, *, resume: bool = False) -> None:
+def train(data: Sequence[Path], config: Path, out: Path, *, texts: Sequence[Path] = (), resume: bool = False) -> None:
     """Train a student on the ``train`` split of data sets.
 
     Args:
         data: Parquet files of ``rlm-lsp data build``.
         config: a TOML file, see :mod:`rlm_core.train.config`.
         out: where checkpoints, the log and the trained model go.
+        texts: files of unlabelled texts (``rlm-lsp data build texts``) to pretrain on besides the data sets.
         resume: go on with the checkpoint in ``out``.
 
     Raises:
@@ -60,6 +64,7 @@ def train(data: Sequence[Path], config: Path, out: Path, *, resume: bool = False
         torch.set_num_threads(settings.train.threads)
     _say("reading data sets")
     corpus = load_corpus(data, ("train", "val", "cal"))
+    corpus = answerable(corpus)
     for split in ("train", "val", "cal"):
         if split not in corpus.rows.split:
             names = ", ".join(map(str, data))
@@ -67,90 +72,114 @@ def train(data: Sequence[Path], config: Path, out: Path, *, resume: bool = False
     out.mkdir(parents=True, exist_ok=True)
     _check_run(out, corpus, settings, resume)
     _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.slices)} slices")
-    ids = corpus.encode(_tokenizer(out, corpus, settings, resume))
-    _say("fitting the wide part")
-    fitted = fit_wide(corpus, ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
-    wide.save(fitted.parts, out / WIDE)
-    scales = _scales(corpus)
-    task = _task(corpus, ids, fitted, scales, settings)
+    unlabelled = _unlabelled(corpus, texts)
+    tokenizer = _tokenizer(out, unlabelled, settings, resume)
+    ids = corpus.encode(tokenizer)
     sizes = replace(settings.model, slices=len(corpus.slices))
     torch.manual_seed(settings.train.seed)
-    loop = Loop(Student(sizes), task, settings.train, out)
+    student = Student(sizes)
+    with _timed(out, "pretraining"):
+        _pretrain(student, unlabelled, tokenizer, settings, out, resume)
+    scales = _scales(corpus)
+    thin = _thinned(corpus, settings.train.rows_a_slice, settings.train.seed)
+    few = replace(corpus, rows=corpus.rows.chosen(thin))
+    loop = Loop(student, _task(few, ids, scales, settings), settings.train, out)
     if resume and loop.resume():
         _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
-    loop.run()
-    _finish(loop, corpus, fitted, scales, settings, out)
+    with _timed(out, "encoder"):
+        loop.run()
+    with _timed(out, "wide part and trees"):
+        _say("fitting the wide part")
+        fitted = fit_wide(corpus, ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
+        wide.save(fitted.parts, out / WIDE)
+        _say("fitting the trees")
+        grown = fit_trees(corpus, settings.trees)
+        trees.save(grown.forests, {name: feature_names(name.split("/")[0]) for name in corpus.slices}, out / TREES)
+        predictions = (fitted.predictions + grown.predictions)[thin]
+        loop.task.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
+    with _timed(out, "head and calibration"):
+        finish(Trained(loop, few, fitted.terms, scales, settings, times(out)), out)
+
+
+def times(out: Path) -> dict[str, float]:
+    """Seconds that each stage of a run took, all its parts added up."""
+    path = out / _TIMES
+    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+@contextmanager
+def _timed(out: Path, stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        found = times(out)
+        found[stage] = round(found.get(stage, 0.0) + time.monotonic() - began, 1)
+        (out / _TIMES).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _finish(
-    loop: Loop,
-    corpus: Corpus,
-    fitted: WideFit,
-    scales: list[Scale],
-    settings: TrainConfig,
-    out: Path,
-) -> None:
-    """Encode, fit the head, calibrate, write."""
-    rows, config = corpus.rows, settings.train
-    student = loop.student.cpu().eval()
-    _say("encoding all texts with the exported encoder")
-    export_encoder(student, out / ENCODER)
-    features = Features.build(loop.task.inputs, encode_all(out / ENCODER, loop.task.ids))
-    train_rows, val_rows = np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val")
-    _say("fitting the head")
-    joint = fit_head(features, train_rows, val_rows, student.config, config, deep=student.head.deep)
-    anew = fit_head(features, train_rows, val_rows, student.config, config)
-    _say(
-        f"validation loss: deep part alone {loop.best:.4f}, whole {joint[1]:.4f}, with the deep head anew {anew[1]:.4f}"
-    )
-    head, reached = min(joint, anew, key=lambda pair: pair[1])
-    _say("weights of the deep part: " + " ".join(f"{value:.2f}" for value in head.weight.tolist()))
-    _say("calibrating on families left out in turn")
-    calibration = calibrate(features, corpus, head, scales, DEVICES, student.config, config)
-    student.head = head
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
-    save_file(weights, out / WEIGHTS)
-    slices = [
-        SliceCard(name, scale, fitted.terms[name].intercept, tuple(fitted.terms[name].calendar))
-        for name, scale in zip(corpus.slices, scales, strict=True)
-    ]
-    trained = {
-        "rows": int((rows.split == "train").sum()),
-        "texts": len(loop.texts),
-        "tokens": loop.tokens,
-        "epochs": config.epochs,
-        "validation_loss": round(reached, 4),
-    }
-    card = Card(settings.name, student.config.to_json(), slices, calibration, _defaults(corpus), trained)
-    card.write(out, [WEIGHTS, TOKENIZER, WIDE])
-    _say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")
+def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
+    """What may be read without labels: training texts, their callees and the given files, without held-out texts."""
+    rows = corpus.rows
+    train_rows = rows.split == "train"
+    callees = np.unique(rows.callees[train_rows])
+    own = np.union1d(rows.text[train_rows], callees[callees >= 0])
+    held_out = {corpus.texts[i] for i in np.unique(rows.text[~train_rows])}
+    found = dict.fromkeys(corpus.texts[i] for i in own)
+    for path in files:
+        found.update(dict.fromkeys(read_texts(path)))
+    return [entry for entry in found if entry not in held_out]
 
 
-def encode_all(encoder: Path, ids: list[Ids]) -> Bank:
-    """The vectors of all texts as the shipped encoder gives them, so that the head is fitted to what it will see."""
-    session = open_session(encoder)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        encoded = pool.map(lambda text: encode(session, text), ids)
-        vectors = list(tqdm(encoded, desc="encoding", total=len(ids), unit="text", disable=None))
-    return Bank(torch.from_numpy(np.stack(vectors)), torch.ones(len(ids), dtype=torch.bool))
-
-
-def _tokenizer(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool) -> Tokenizer:
+def _tokenizer(out: Path, texts: list[tuple[str, str]], settings: TrainConfig, resume: bool) -> Tokenizer:
     path = out / TOKENIZER
     if resume and path.exists():
         return Tokenizer.load(path)
-    used = np.unique(corpus.rows.text[corpus.rows.split == "train"])
+    rng = np.random.default_rng(settings.train.seed)
+    by_language: dict[str, list[str]] = defaultdict(list)
+    for text, language in texts:
+        by_language[language].append(text)
+    sample = [
+        text
+        for members in by_language.values()
+        for text in (members[i] for i in rng.permutation(len(members))[:_TOKENIZER_TEXTS])
+    ]
+    rng.shuffle(sample)
     size = settings.model.vocabulary
     try:
-        tokenizer = train_tokenizer((corpus.texts[i][0] for i in used), size, seed=settings.train.seed)
-    except RuntimeError:
-        raise DataError(f"{len(used)} texts are too few for a vocabulary of {size}; lower it in [model]") from None
+        tokenizer = train_tokenizer(sample, size, seed=settings.train.seed)
+    except RuntimeError as error:
+        if "smaller than required" in str(error):
+            raise DataError(f"a vocabulary of {size} does not hold the fixed symbols; raise it in [model]") from None
+        raise DataError(f"{len(sample)} texts are too few for a vocabulary of {size}; lower it in [model]") from None
     path.write_bytes(tokenizer.model)
     return tokenizer
+
+
+def _pretrain(
+    student: Student,
+    texts: list[tuple[str, str]],
+    tokenizer: Tokenizer,
+    settings: TrainConfig,
+    out: Path,
+    resume: bool,
+) -> None:
+    """Pretrain the student's encoder, or take up a pretrained one."""
+    if not settings.pretrain.tokens:
+        return
+    path = out / _PRETRAINED
+    if not (resume and path.exists()):
+        _say("pretraining")
+        ids = [crop(tokenizer.encode(*entry), settings.model.context)[0] for entry in texts]
+        targets = standardised(synthetic_targets(texts))
+        pretrain(student.encoder, settings.model, Texts(ids, targets), settings.pretrain, out, resume=resume)
+        torch.save(student.encoder.state_dict(), path)
+    student.encoder.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
 
 
 def _scales(corpus: Corpus) -> list[Scale]:
@@ -161,30 +190,42 @@ def _scales(corpus: Corpus) -> list[Scale]:
     ]
 
 
-def _task(corpus: Corpus, ids: list[Ids], fitted: WideFit, scales: list[Scale], settings: TrainConfig) -> Task:
-    rows = corpus.rows
-    target, prior = np.zeros(len(rows)), np.zeros(len(rows))
+def positions(corpus: Corpus, values: npt.NDArray[np.float64], scales: list[Scale]) -> npt.NDArray[np.float64]:
+    """Values (SI units) of the corpus' rows on their outcome axes, ``(rows,)``."""
+    result = np.zeros(len(corpus.rows))
     for number, scale in enumerate(scales):
-        mine = rows.slice == number
-        target[mine] = scale.position(rows.value[mine])
-        prior[mine] = scale.position(10 ** fitted.predictions[mine])
+        mine = corpus.rows.slice == number
+        result[mine] = scale.position(values[mine])
+    return result
+
+
+def _thinned(corpus: Corpus, most: int, seed: int) -> npt.NDArray[np.int64]:
+    """At most ``most`` rows of each slice and split: an architecture on sixty devices is one text to the encoder."""
+    rng = np.random.default_rng(seed)
+    kept = []
+    for split in np.unique(corpus.rows.split):
+        for number in range(len(corpus.slices)):
+            mine = np.flatnonzero((corpus.rows.split == split) & (corpus.rows.slice == number))
+            kept.append(rng.choice(mine, most, replace=False) if len(mine) > most else mine)
+    return np.sort(np.concatenate(kept))
+
+
+def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainConfig) -> Task:
+    """What the loop trains on; the wide predictions, which only the head's base reads, are still zeros."""
+    rows = corpus.rows
+    target = positions(corpus, rows.value, scales)
     lengths = np.array([len(text) for text in ids])
     cropped = [crop(text, settings.model.context)[0] for text in ids]
-    return Task(cropped, head_inputs(rows, lengths, prior, target), rows.split, rows.group)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        counts = np.stack(list(pool.map(_structure, corpus.texts, chunksize=500)))
+    basis = np.array([name.split("/")[0] for name in corpus.slices])[rows.slice]
+    return Task(
+        cropped, head_inputs(corpus, counts, lengths, np.zeros(len(rows)), target), rows.split, rows.group, basis
+    )
 
 
-def _defaults(corpus: Corpus) -> dict[str, Any]:
-    """The device and workload that a query without them means; "today" is the last day of the training labels."""
-    defaults: dict[str, Any] = {"call": {"device": functions.DEVICE, "workload": dict(functions.RUNTIME)}}
-    years = corpus.rows.date[corpus.rows.split == "train"]
-    if years.max() > 0:
-        year = int(years.max())
-        today = date(year, 1, 1) + timedelta(days=int((years.max() - year) * 365.25))
-        defaults["program"] = {
-            "device": leethub.DEVICE,
-            "workload": {"judge": "leetcode", "date": today.isoformat()},
-        }
-    return defaults
+def _structure(entry: tuple[str, str]) -> npt.NDArray[np.float32]:
+    return structure(*entry)
 
 
 def _check_run(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool) -> None:
@@ -192,8 +233,7 @@ def _check_run(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool) -
     digest = hashlib.sha256()
     for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
         digest.update(f"{name}\t{split}\n".encode())
-    found = {"data": digest.hexdigest(), "model": asdict(settings.model), "train": asdict(settings.train)}
-    found["wide"] = {"bits": settings.wide_bits, "penalty": settings.wide_penalty}
+    found = {"data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings)))}
     path = out / _RUN
     if path.exists():
         if not resume:

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from ..tokenizer import Ids
-from ..wide import METRICS, Bag, WideSlice, bag, calendar, combine, tfidf, words_of
+from ..wide import METRICS, Bag, WideSlice, bag, calendar, code_weights, combine, tfidf, words_of
 from .dataset import Corpus, floor_of
 
 FOLDS = 5
@@ -45,33 +45,35 @@ def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float =
     parts: dict[str, WideSlice] = {}
     terms: dict[str, LinearTerms] = {}
     predictions = np.zeros(len(corpus.rows))
-    prefixes = sorted({name.rpartition("/")[0] for name in corpus.slices})
-    for prefix in prefixes:
+    for prefix in corpus.prefixes():
+        if prefix.split("/")[0] not in _ROLE_SCALE:
+            continue
         scales = _ROLE_SCALE[prefix.split("/")[0]]
         numbers = {
             m: corpus.slices.index(f"{prefix}/{metric}")
             for m, metric in enumerate(METRICS)
             if f"{prefix}/{metric}" in corpus.slices
         }
-        rows = np.flatnonzero(np.isin(corpus.rows.slice, list(numbers.values())))
+        rows = corpus.rows_of(prefix)
         own = np.unique(corpus.rows.text[rows[corpus.rows.split[rows] == "train"]])
+        width = _bits(len(own), bits)
         used = np.unique(np.concatenate([corpus.rows.text[rows], corpus.rows.callees[rows].ravel()]))
-        bags = {int(i): bag(ids[i], words_of(corpus.texts[i][0]), bits) for i in used if i >= 0}
-        idf = _idf([bags[int(i)] for i in own], bits)
+        bags = {int(i): bag(ids[i], words_of(corpus.texts[i][0]), width) for i in used if i >= 0}
+        idf = _idf([bags[int(i)] for i in own], width)
         units = {i: tfidf(value, idf) for i, value in bags.items()}
-        features = _matrix(corpus, rows, units, scales, bits)
-        weights = np.zeros((len(scales), len(METRICS), 1 << bits), np.float32)
+        features = _matrix(corpus, rows, units, scales, width)
+        weights = np.zeros((len(scales), len(METRICS), 1 << width), np.float32)
         for m, number in numbers.items():
             name = corpus.slices[number]
             mine = np.flatnonzero(corpus.rows.slice[rows] == number)
             model, predicted = _cross_fit(features[mine], corpus, rows[mine], name, penalty)
             predictions[rows[mine]] = predicted
-            split = len(scales) << bits
+            split = len(scales) << width
             coefficients = model.coef_[:split].reshape(len(scales), -1)
             weights[:, m] = coefficients * np.asarray(scales)[:, None]
             dates = model.coef_[split:] * _CALENDAR_SCALE
             terms[name] = LinearTerms(float(model.intercept_), [float(value) for value in dates])
-        parts[prefix] = WideSlice(idf, weights)
+        parts[prefix] = code_weights(idf, weights)
     return WideFit(parts, terms, predictions)
 
 
@@ -97,6 +99,11 @@ def contributions(
 def fold_of(name: str, folds: int = FOLDS) -> int:
     """A stable fold number of a family."""
     return zlib.crc32(name.encode()) % folds
+
+
+def _bits(texts: int, most: int) -> int:
+    """The hash width for a number of texts: some sixteen buckets for each, since most n-grams come once."""
+    return int(np.clip(np.ceil(np.log2(16 * max(texts, 1))), 12, most))
 
 
 def _idf(bags: list[Bag], bits: int) -> npt.NDArray[np.float32]:

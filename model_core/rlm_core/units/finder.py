@@ -9,9 +9,14 @@ from pathlib import Path
 
 from .. import languages
 from ..errors import SourceError
+from ..graphs import read_onnx, render
 from ..types import Unit
+from .kernels import find_kernels
+from .modules import find_modules
+from .networks import find_network
 from .programs import find_programs
 from .python import find_python
+from .ttir import find_ttir
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 
@@ -22,18 +27,22 @@ def find_units(source: bytes, language: str) -> list[Unit]:
     Raises:
         SourceError: the language is unknown.
     """
-    languages.by_name(language)
+    if languages.by_name(language).grammar is None:
+        return find_ttir(source) if language == "ttir" else [find_network(source)]
     root = languages.parser(language).parse(source).root_node
     units = find_programs(source, root, language)
     if language == "python":
-        units += find_python(source, root)
+        special = [*find_kernels(source, root), *find_modules(source, root)]
+        taken = {unit.span.start_byte for unit in special}
+        units += [*special, *(unit for unit in find_python(source, root) if unit.span.start_byte not in taken)]
     return sorted(units, key=lambda unit: (unit.span.start_byte, -unit.span.end_byte))
 
 
 def read_source(path: Path) -> tuple[bytes, str]:
     """The UTF-8 text of a source file and its language.
 
-    Python files may declare another encoding (PEP 263); they are decoded by it and given back as UTF-8.
+    Python files may declare another encoding (PEP 263); they are decoded by it and given back as UTF-8. Of a network
+    (``.onnx``) it is the compact text of its graph.
 
     Raises:
         SourceError: missing, not a file, too large, empty, binary, not UTF-8, or not a language that we read.
@@ -51,6 +60,8 @@ def read_source(path: Path) -> tuple[bytes, str]:
         if not stat.S_ISREG(status.st_mode):
             # Reading a pipe or a device would block.
             raise SourceError(f"{path}: is not a regular file; name a source file")
+        if language.name == "onnx":
+            return render(read_onnx(path)).encode(), language.name
         size = status.st_size
         if size > MAX_FILE_BYTES:
             raise SourceError(

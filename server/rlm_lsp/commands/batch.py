@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast, get_args
 
-import rlm_core
 from rlm_core import RlmError, languages
+from rlm_core.adapt import load_personal
 from rlm_core.predictor import Predictor
 from rlm_core.types import Basis, Callee, CodeText, Metric, Query
 
@@ -48,7 +48,7 @@ def predict_batch(source: str, out: str, model: str, threads: int) -> int:
     """
     with ExitStack() as stack:
         lines = cast(Iterable[bytes], sys.stdin.buffer if source == "-" else stack.enter_context(_open_input(source)))
-        predictor = rlm_core.load(model, threads=threads)
+        predictor = load_personal(model, threads=threads)
         target = sys.stdout if out == "-" else stack.enter_context(_open_output(out))
         good = bad = 0
         for rows in _chunks(_read(lines), _BATCH_ROWS):

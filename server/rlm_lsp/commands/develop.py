@@ -10,7 +10,7 @@ from typing import Literal
 from .extras import training_extra
 
 
-def train(data: list[Path], config: Path, out: Path, *, resume: bool) -> None:
+def train(data: list[Path], texts: list[Path], config: Path, out: Path, *, resume: bool) -> None:
     """Train a model on data sets into the directory ``out``.
 
     Raises:
@@ -19,7 +19,7 @@ def train(data: list[Path], config: Path, out: Path, *, resume: bool) -> None:
     with training_extra():
         from rlm_core.train.run import train as run
 
-        run(data, config, out, resume=resume)
+        run(data, config, out, texts=texts, resume=resume)
 
 
 def export(model: Path, out: Path) -> None:
@@ -42,6 +42,7 @@ def evaluate(
     *,
     baselines: bool,
     predictions: Path | None,
+    most: int,
 ) -> None:
     """Print how good a model is on a split of data sets, beside plain baselines when wanted.
 
@@ -51,5 +52,5 @@ def evaluate(
     with training_extra():
         from rlm_core.evaluate.run import evaluate as run
 
-        report = run(model, data, split, baselines, predictions)
+        report = run(model, data, split, baselines, predictions, most)
     print(json.dumps(asdict(report)) if form == "json" else report)

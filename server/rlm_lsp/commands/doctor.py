@@ -1,4 +1,4 @@
-"""``rlm-lsp doctor``: versions, the model and its size, the processor, and a self-test with its time."""
+"""``rlm-lsp doctor``: versions, the model and its size, the processor and its score, and a self-test with its time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _WARM_ROUNDS = 5
 _FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp")
 
 
-def doctor(model: str, threads: int) -> None:
-    """Print the state of the installation.
+def doctor(model: str, threads: int, *, rescore: bool = False) -> None:
+    """Print the state of the installation; score this CPU where no score is stored or ``rescore`` is set.
 
     Raises:
         ModelError: the model cannot be loaded.
+        DataError: the score cannot be stored.
     """
     print(f"rlm-lsp      {__version__} ({Path(__file__).parents[1]})")
     print(f"python       {platform.python_version()} ({sys.executable})")
@@ -48,6 +49,26 @@ def doctor(model: str, threads: int) -> None:
         times.append((time.perf_counter() - before) * 1e3)
     print(f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms")
     print(f"             a small function: {render.label(answers) or 'no prediction'}")
+    _print_score(rescore)
+
+
+def _print_score(rescore: bool) -> None:
+    # Importing it takes numpy, which the server's start must not.
+    from rlm_core import cpu_score
+
+    path = cpu_score.default_path()
+    found = None if rescore else cpu_score.read(path)
+    if found is None:
+        found = cpu_score.measure()
+        cpu_score.write(found, path)
+    print(
+        f"cpu score    {found.overall:.2f} times the reference, within a factor of {10**found.spread:.2f}"
+        f" ({found.date}; --rescore measures again)"
+    )
+    parts = (("interpreter", found.interpreter), ("allocation", found.allocation), ("numpy", found.numpy))
+    print("             " + ", ".join(f"{name} {value:.2f}" for name, value in parts))
+    used = "scaled by" if cpu_score.enabled() else f"not scaled ({cpu_score.SWITCH} is off) by"
+    print(f"             latencies of calls are {used} {1 / found.overall:.2g} to this CPU")
 
 
 def _version(package: str) -> str:
@@ -58,14 +79,14 @@ def _version(package: str) -> str:
 
 
 def _processor() -> str:
-    name, flags = platform.processor() or platform.machine(), ""
+    from rlm_core.cpu_score import cpu_name
+
+    flags = ""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                name = value.strip()
-            elif key.strip() in ("flags", "Features"):
+            if key.strip() in ("flags", "Features"):
                 flags = ", ".join(flag for flag in _FLAGS if flag in value.split())
     except OSError:
         pass  # not Linux: the name alone must do
-    return f"{name}, {os.cpu_count()} cores" + (f", {flags}" if flags else "")
+    return f"{cpu_name()}, {os.cpu_count()} cores" + (f", {flags}" if flags else "")

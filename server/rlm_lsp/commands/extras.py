@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 from rlm_core import RlmError
 
-TRAINING = frozenset({"torch", "transformers", "accelerate", "pyarrow", "sklearn", "scipy", "onnx", "onnxscript"})
+TRAINING = frozenset(
+    {"torch", "transformers", "accelerate", "pyarrow", "sklearn", "scipy", "onnx", "onnxscript", "matplotlib"}
+)
 
 
 @contextmanager

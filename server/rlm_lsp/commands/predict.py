@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import rlm_core
 from rlm_core import RlmError, SourceError, languages
+from rlm_core.adapt import load_personal
 from rlm_core.analysis import AnalysedUnit, Analyser
 from rlm_core.predictor import Predictor
 from rlm_core.types import Prediction
 from rlm_core.units import read_source
 
 from .. import console, render
-from ..rows import queries_for, unit_row
+from ..rows import DEFAULTS, Asked, queries_for, unit_row
 from ..sources import SourceFile, find_sources
 
 Format = Literal["table", "json", "jsonl"]
@@ -48,7 +48,21 @@ class _Tally:
         console.report_error(error)
 
 
-def predict_paths(paths: Sequence[Path], form: Format, model: str, threads: int) -> int:
+def asked_for(devices: Sequence[str], workload: Sequence[str]) -> Asked:
+    """What the options ``--device NAME`` and ``--workload NAME=VALUE`` ask.
+
+    Raises:
+        RlmError: a workload is not of the form NAME=VALUE.
+    """
+    if not devices and not workload:
+        return DEFAULTS
+    for entry in workload:
+        if not all(entry.partition("=")):
+            raise RlmError(f"--workload {entry!r} is not NAME=VALUE; write it like M=4096 or dtype=fp16")
+    return Asked(None, tuple(devices), {name: value for name, _, value in (entry.partition("=") for entry in workload)})
+
+
+def predict_paths(paths: Sequence[Path], form: Format, model: str, threads: int, asked: Asked = DEFAULTS) -> int:
     """Print the predictions for all units below ``paths`` and return the exit status.
 
     Raises:
@@ -56,12 +70,12 @@ def predict_paths(paths: Sequence[Path], form: Format, model: str, threads: int)
     """
     tally = _Tally()
     sources = find_sources(paths, tally.report)
-    predictor = rlm_core.load(model, threads=threads) if sources else None
+    predictor = load_personal(model, threads=threads) if sources else None
     started = time.perf_counter()
     write = {"table": _write_table, "json": _write_json, "jsonl": _write_jsonl}[form]
     with console.progress("predicting") as progress:
         units = _analysed(sources, tally, progress)
-        write(_predicted(predictor, units) if predictor is not None else iter(()))
+        write(_predicted(predictor, units, asked) if predictor is not None else iter(()))
     seconds = time.perf_counter() - started
     console.note(
         f"{_count(tally.files, 'file')}, {_count(tally.units, 'unit')} in {seconds:.1f} s"
@@ -99,27 +113,31 @@ def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Pr
 
 
 def _explain_no_unit(source: SourceFile, text: bytes, language: str) -> None:
-    if languages.parser(language).parse(text).root_node.has_error:
-        title = languages.by_name(language).title
-        raise SourceError(f"{source.path}: has syntax errors and no unit that parses as {title}; correct its syntax")
+    entry = languages.by_name(language)
+    if entry.grammar is not None and languages.parser(language).parse(text).root_node.has_error:
+        raise SourceError(
+            f"{source.path}: has syntax errors and no unit that parses as {entry.title}; correct its syntax"
+        )
     if source.named:
         console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
 
 
-def _predicted(predictor: Predictor, units: Iterable[FileUnit]) -> Iterator[list[tuple[FileUnit, list[Prediction]]]]:
+def _predicted(
+    predictor: Predictor, units: Iterable[FileUnit], asked: Asked
+) -> Iterator[list[tuple[FileUnit, list[Prediction]]]]:
     batch: list[FileUnit] = []
     for unit in units:
         batch.append(unit)
         if len(batch) == _BATCH_UNITS:
-            yield _predict(predictor, batch)
+            yield _predict(predictor, batch, asked)
             batch = []
     if batch:
-        yield _predict(predictor, batch)
+        yield _predict(predictor, batch, asked)
 
 
-def _predict(predictor: Predictor, batch: list[FileUnit]) -> list[tuple[FileUnit, list[Prediction]]]:
+def _predict(predictor: Predictor, batch: list[FileUnit], asked: Asked) -> list[tuple[FileUnit, list[Prediction]]]:
     codes = [unit.analysed.code for unit in batch]
-    answers = predictor.predict(codes, [queries_for(predictor, code) for code in codes])
+    answers = predictor.predict(codes, [queries_for(predictor, code, asked) for code in codes])
     return list(zip(batch, answers, strict=True))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
+from rlm_core import notes as level_notes
 from rlm_core.types import Prediction, Unit
 
 from .. import render
@@ -50,6 +51,7 @@ def hover_text(unit: Unit, predictions: Sequence[Prediction], *, markdown: bool)
     if answered:
         blocks.append(_table(answered) if markdown else "\n".join(_values(prediction) for prediction in answered))
     notes = [_calibration(prediction) for prediction in answered]
+    notes += [changed for prediction in answered if (changed := _changed(prediction))]
     notes += [
         f"{render.METRIC_WORDS[prediction.metric]}: no prediction, {prediction.abstained}"
         for prediction in predictions
@@ -87,10 +89,18 @@ def _values(prediction: Prediction) -> str:
 
 def _calibration(prediction: Prediction) -> str:
     band = prediction.bands[0]
-    return (
-        f"{render.METRIC_WORDS[prediction.metric]}: {band.coverage * 100:.0f} % band, calibrated on"
-        f" {band.groups:,} groups ({band.rows:,} measurements, {band.level})"
-    )
+    name, _ = level_notes.split(band.level)
+    start = f"{render.METRIC_WORDS[prediction.metric]}: {band.coverage * 100:.0f} % band,"
+    device = level_notes.adapted_device(name)
+    if device is not None:
+        return f"{start} from {band.rows:,} measurements on {device}, each left out in turn"
+    return f"{start} calibrated on {band.groups:,} groups ({band.rows:,} measurements, {name})"
+
+
+def _changed(prediction: Prediction) -> str:
+    """What was done to the numbers for this machine, empty when nothing was."""
+    _, note = level_notes.split(prediction.bands[0].level)
+    return f"{render.METRIC_WORDS[prediction.metric]}: {note}" if note else ""
 
 
 def _asked(predictions: Sequence[Prediction]) -> list[str]:

@@ -14,6 +14,6 @@ REPOSITORY = Path(__file__).parents[3]
 
 @pytest.fixture(scope="session")
 def small_tokenizer() -> Tokenizer:
-    """A tokenizer of 512 ids, trained on our own source files."""
+    """A tokenizer of 800 ids, trained on our own source files."""
     files = sorted((REPOSITORY / "model_core").rglob("*.py"))
-    return tokenizer.train([canonical(path.read_text(), "python") for path in files], 512, sample=1000)
+    return tokenizer.train([canonical(path.read_text(), "python") for path in files], 800, sample=1000)

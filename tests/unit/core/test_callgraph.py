@@ -84,6 +84,14 @@ def test_a_method_of_an_unknown_object_counts_when_its_name_is_unique() -> None:
     assert callees(once + "\nclass B:\n    def run(self): pass\n", "f") == []
 
 
+@pytest.mark.parametrize("name", ["append", "get", "add", "split", "popleft", "most_common", "match", "readline"])
+def test_a_method_of_an_unknown_object_that_a_container_has_too_is_no_callee(name: str) -> None:
+    source = f"class A:\n    def {name}(self): pass\n\n    def g(self): return self.{name}()\n\n"
+    source += f"def f(x):\n    return x.{name}(1)\n"
+    assert callees(source, "f") == []
+    assert callees(source, "A.g") == [(f"def {name}(self): pass", 1)]
+
+
 @pytest.mark.parametrize(
     ("statement", "call"),
     [

@@ -10,7 +10,8 @@ from rlm_core.errors import SourceError
 from rlm_core.languages import LANGUAGES
 
 STATEMENTS = ("x = f(x)", "y += x * 2", "if x > y:", "for x in range(9):", "return x", "z = 'a # b'", "while y: y -= 1")
-NOISE = ("", "   ", "# a comment", "'''a docstring'''", '"""another"""', "\t# indented")
+NOISE = ("", "   ", "# a comment", "'''a docstring'''", '"""another"""', "\t# indented", "'a'; 'b'")
+ENDS = ("", "  # why", "   ", ";", " ;  # end")
 
 WITH_AND_WITHOUT_COMMENTS = {
     "python": ("def f():\n    '''Doc.'''\n    # why\n    return 1  # one\n", "def f():\n    return 1\n"),
@@ -26,6 +27,20 @@ WITH_AND_WITHOUT_COMMENTS = {
     "rust": ("/// Doc.\nfn f() -> i32 { /* a */ 1 } // b\n", "fn f() -> i32 { 1 }\n"),
     "scala": ("/** Doc. */\ndef f(x: Int): Int = x // b\n", "def f(x: Int): Int = x\n"),
     "swift": ("/// Doc.\nfunc f() -> Int { /* a */ return 1 }\n", "func f() -> Int { return 1 }\n"),
+    "triton": (
+        "@triton.jit\ndef k(x, n: tl.constexpr):\n    # why\n    return tl.load(x)  # one\n",
+        "@triton.jit\ndef k(x, n: tl.constexpr):\n    return tl.load(x)\n",
+    ),
+    "pytorch": (
+        'class M(nn.Module):\n    """Doc."""\n    def forward(self, x):\n        return x  # same\n',
+        "class M(nn.Module):\n    def forward(self, x):\n        return x\n",
+    ),
+    # Here it is the source locations that cost nothing.
+    "ttir": (
+        '#loc = loc("k.py":1:0)\ntt.func public @k() {\n  %0 = tt.load %p : f32 loc(#loc2)\n  tt.return loc(#loc)\n}\n',
+        "tt.func public @k() {\n  %0 = tt.load %p : f32\n  tt.return\n}\n",
+    ),
+    "onnx": ("in 1x3x8x8\nA a\n\t·Relu\n\n·Conv3x3 8·A x2\n", "in 1x3x8x8\nA a\n\t·Relu\n·Conv3x3 8·A x2\n"),
     "typescript": (
         "// a\nfunction f(x: number): number { return x; /* b */ }\n",
         "function f(x: number): number { return x; }\n",
@@ -70,7 +85,10 @@ def test_python_functions_have_one_canonical_form(lines: list[str]) -> None:
 def test_comments_docstrings_and_blank_lines_change_nothing(lines: list[str], data: st.DataObject) -> None:
     noisy = []
     for line in lines:
-        noisy.append(line + data.draw(st.sampled_from(("", "  # why", "   "))))
+        block = line.endswith(":")
+        before = "" if block or line.startswith("def") else data.draw(st.sampled_from(("", "'a string'; ")))
+        indent = line[: len(line) - len(line.lstrip())]
+        noisy.append(indent + before + line.lstrip() + data.draw(st.sampled_from(ENDS[:3] if block else ENDS)))
         # A docstring stands at the depth of the line that follows.
         depth = len(line) - len(line.lstrip()) + 4 * line.endswith(":")
         noisy += [" " * depth + text if text.strip() else text for text in data.draw(st.lists(st.sampled_from(NOISE)))]
@@ -102,6 +120,15 @@ def test_line_ends_of_other_systems_make_no_difference(ending: str) -> None:
 def test_a_method_reads_like_a_function() -> None:
     method = "    def f(self):\n        return 1\n"
     assert canonical(method, "python") == canonical(dedent(method), "python") == "def f(self):\n\treturn 1"
+
+
+def test_a_docstring_before_a_statement_of_its_line_leaves_no_indentation() -> None:
+    noisy = "def f():\n    y = 1\n    'why'; x = 1;\n    return x\n"
+    assert canonical(noisy, "python") == "def f():\n\ty = 1\n\tx = 1\n\treturn x"
+
+
+def test_a_semicolon_is_kept_where_it_means_something() -> None:
+    assert canonical("int x = 1;\n", "c") == "int x = 1;"
 
 
 def test_a_hash_sign_inside_a_string_is_kept() -> None:

@@ -32,6 +32,7 @@ def make_card(name: str = "test") -> Card:
         [SliceCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, (0.0, 0.1))],
         Calibration({"call": level}),
         {"call": {"device": "x86-64", "workload": {}}},
+        {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]},
         {"rows": 7},
     )
 
@@ -39,6 +40,7 @@ def make_card(name: str = "test") -> Card:
 def test_what_is_written_is_read(directory: Path) -> None:
     card = read_card(directory)
     assert (card.name, card.sizes, card.trained) == ("test", {"context": 512}, {"rows": 7})
+    assert card.devices == {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]}
     [entry] = card.slices
     assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, (0.0, 0.1))
     np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
@@ -47,7 +49,7 @@ def test_what_is_written_is_read(directory: Path) -> None:
 
 
 def test_the_card_is_plain_json(directory: Path) -> None:
-    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-1"
+    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-2"
 
 
 def test_the_model_id_follows_the_weights(directory: Path) -> None:
@@ -77,7 +79,7 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
         read_card(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-1"}', "\ud800"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-2"}', "\ud800"])
 def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
     (directory / CARD).write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ModelError, match=r"card\.json: corrupt"):
@@ -87,7 +89,16 @@ def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
 def test_another_format_is_refused(directory: Path) -> None:
     data = json.loads((directory / CARD).read_text())
     (directory / CARD).write_text(json.dumps({**data, "format": "rlm-student-9"}))
-    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-1"):
+    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-2"):
+        read_card(directory)
+
+
+@pytest.mark.parametrize("key", ["sizes", "slices", "calibration", "defaults", "devices", "files"])
+def test_a_card_without_a_part_is_corrupt(directory: Path, key: str) -> None:
+    data = json.loads((directory / CARD).read_text())
+    del data[key]
+    (directory / CARD).write_text(json.dumps(data))
+    with pytest.raises(ModelError, match=rf"card\.json: corrupt .*{key}"):
         read_card(directory)
 
 

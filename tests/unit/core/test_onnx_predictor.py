@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import rlm_core
 from rlm_core import CodeText, DataError, ModelError, Query
 from rlm_core.analysis import Analyser
 from rlm_core.callgraph import MAX_CALLEES
+from rlm_core.devices import DEVICES, canonical_device
+from rlm_core.distance import Familiarity, Region
 from rlm_core.onnx_predictor import OnnxPredictor
 from rlm_core.types import METRICS_OF_BASIS, Basis, Callee
 from rlm_core.units import read_source
@@ -24,11 +28,24 @@ FUNCTION = CodeText("def f(items):\n    return sorted(items)\n", "python", "call
 
 
 @pytest.fixture(scope="module")
-def predictor() -> OnnxPredictor:
+def shipped() -> OnnxPredictor:
     """The model that ships."""
     found = rlm_core.load()
     assert isinstance(found, OnnxPredictor)
     return found
+
+
+@pytest.fixture(scope="module")
+def predictor(shipped: OnnxPredictor) -> OnnxPredictor:
+    """The model that ships, answering however far a text is from those of its training."""
+    return again(shipped)
+
+
+def again(predictor: OnnxPredictor, threads: int = 0) -> OnnxPredictor:
+    """The same model with nothing remembered and no text too far."""
+    fresh = OnnxPredictor(predictor.directory, threads=threads)
+    fresh._familiarity = Familiarity({})
+    return fresh
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +80,16 @@ def test_a_text_has_one_number_alone_in_any_batch_and_in_any_order(
     together = dict(zip(examples, ask(predictor, *examples), strict=True))
     shuffled = list(together)
     random.Random(0).shuffle(shuffled)
-    for code, answers in zip(shuffled, ask(OnnxPredictor(predictor.directory, threads=1), *shuffled), strict=True):
+    for code, answers in zip(shuffled, ask(again(predictor, threads=1), *shuffled), strict=True):
         assert answers == together[code]
-    alone = OnnxPredictor(predictor.directory)
+    alone = again(predictor)
     for code in shuffled[:10]:
         assert ask(alone, code) == [together[code]]
 
 
 def test_threads_may_ask_at_once(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
     expected = [ask(predictor, code) for code in examples]
-    fresh = OnnxPredictor(predictor.directory, threads=2)
+    fresh = again(predictor, threads=2)
     with ThreadPoolExecutor(4) as pool:
         for _ in range(3):
             assert list(pool.map(lambda code: ask(fresh, code), examples)) == expected
@@ -92,19 +109,19 @@ def test_what_a_function_calls_changes_its_number(predictor: OnnxPredictor) -> N
 def test_callees_that_the_head_does_not_read_are_not_even_encoded(predictor: OnnxPredictor) -> None:
     near = tuple(Callee(f"def g{number}(): pass") for number in range(MAX_CALLEES))
     unread = (*(Callee(f"def h{number}(): pass") for number in range(5)), Callee("def far(): pass", 3))
-    fresh = OnnxPredictor(predictor.directory)
+    fresh = again(predictor)
     assert ask(fresh, replace(FUNCTION, callees=near)) == ask(fresh, replace(FUNCTION, callees=near + unread))
-    assert len(fresh._encodings._entries) == 1 + len(near)
+    assert len(fresh._encodings._encodings._entries) == 1 + len(near)
 
 
 def test_a_known_text_is_not_encoded_again(predictor: OnnxPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
-    fresh = OnnxPredictor(predictor.directory)
+    fresh = again(predictor)
     before = ask(fresh, FUNCTION)
 
     def forbidden(entry: object) -> object:
         raise AssertionError(f"{entry} is encoded again")
 
-    monkeypatch.setattr(fresh, "_encode_one", forbidden)
+    monkeypatch.setattr(fresh._encodings, "_encode", forbidden)
     assert ask(fresh, replace(FUNCTION, text=FUNCTION.text + "# a comment\n")) == before
 
 
@@ -120,13 +137,78 @@ def test_any_text_gets_an_answer(predictor: OnnxPredictor, text: str) -> None:
         assert found.median is not None
 
 
+def test_the_examples_are_answered_by_the_model_that_ships(shipped: OnnxPredictor, examples: list[CodeText]) -> None:
+    answers = [found for line in ask(shipped, *examples) for found in line]
+    assert sum(found.abstained is None for found in answers) > 0.8 * len(answers)
+
+
+def test_a_text_far_from_those_of_training_is_abstained_from_with_the_distance(predictor: OnnxPredictor) -> None:
+    fresh = again(predictor)
+    width = len(fresh._encodings.of([("x", "python", "call")])["x", "python", "call"].vector)
+    here = fresh._encodings.of([(FUNCTION.text, "python", "call")])[FUNCTION.text, "python", "call"].vector
+    fresh._familiarity = Familiarity({"call/python": Region(here, np.eye(width, dtype=np.float32), 1e-6)})
+    far = replace(FUNCTION, text="def g(x):\n    while x > 1:\n        x = x * 0.5\n    return open(x).read()\n")
+    near, refused = ask(fresh, FUNCTION, far)
+    assert all(found.abstained is None for found in near)
+    for found in refused:
+        assert found.abstained is not None
+        assert found.abstained.startswith("the text is unlike the training texts (distance ")
+        assert (found.median, found.bands) == (None, ())
+    # The raw distribution is there all the same: an exported model is compared with the trained one by it.
+    probabilities, _ = fresh.distributions([far], [Query("latency")])
+    assert probabilities.sum() == pytest.approx(1)
+
+
+def test_a_forgotten_distance_file_is_named(shipped: OnnxPredictor, tmp_path: Path) -> None:
+    shutil.copytree(shipped.directory, tmp_path / "model")
+    (tmp_path / "model" / "distance.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"distance\.safetensors: missing"):
+        OnnxPredictor(tmp_path / "model")
+
+
+@pytest.mark.parametrize("basis", ["kernel", "module"])
+def test_device_and_sizes_count_for_kernels_and_modules(
+    predictor: OnnxPredictor, examples: list[CodeText], basis: Basis
+) -> None:
+    code = next(code for code in examples if code.basis == basis)
+    devices = predictor.devices(basis)
+    assert len(devices) > 1
+    queries = [Query("latency", device, {"arg0": f"{size}x4096"}) for device in devices[:2] for size in (64, 65536)]
+    [answers] = predictor.predict([code], [queries])
+    assert [found.device for found in answers] == [query.device for query in queries]
+    medians = [found.median for found in answers]
+    assert None not in medians
+    assert len(set(medians)) == 4
+
+
+def test_a_device_has_many_names(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
+    code = next(code for code in examples if code.basis == "kernel")
+    device = next(name for name in predictor.devices("kernel") if name in DEVICES and DEVICES[name].aliases)
+    names = (device, DEVICES[device].aliases[0], device.upper().replace("-", " "))
+    [answers] = predictor.predict([code], [[Query("latency", name) for name in names]])
+    assert {found.device for found in answers} == {device}
+    assert len({found.median for found in answers}) == 1
+
+
+def test_every_device_of_a_basis_is_known_by_its_canonical_name(predictor: OnnxPredictor) -> None:
+    for basis in ("kernel", "module", "network"):
+        for device in predictor.devices(basis):
+            assert canonical_device(device) == device
+
+
+def test_an_accuracy_belongs_to_no_device(predictor: OnnxPredictor) -> None:
+    accuracy = {query.metric: query for query in predictor.default_queries("network", "onnx")}["accuracy"]
+    assert accuracy.device is None
+    assert accuracy.workload["dataset"]
+
+
 @pytest.mark.parametrize("basis", ["kernel", "module", "network"])
-def test_a_basis_without_training_data_is_abstained_from(predictor: OnnxPredictor, basis: Basis) -> None:
+def test_a_basis_that_a_language_is_not_known_for_is_abstained_from(predictor: OnnxPredictor, basis: Basis) -> None:
     [answers] = ask(predictor, replace(FUNCTION, basis=basis))
     assert [found.metric for found in answers] == list(METRICS_OF_BASIS[basis])
     for found in answers:
         assert found.abstained is not None
-        assert f"basis {basis}" in found.abstained
+        assert f"basis {basis} in python" in found.abstained
         assert (found.median, found.band, found.bands) == (None, None, ())
 
 
@@ -134,7 +216,7 @@ def test_a_basis_without_training_data_is_abstained_from(predictor: OnnxPredicto
     ("code", "query", "reason"),
     [
         (FUNCTION, Query("accuracy"), "accuracy of basis call"),
-        (FUNCTION, Query("latency", device="a100"), "not trained on device a100"),
+        (FUNCTION, Query("latency", device="abacus"), "not trained on device abacus; for basis call it knows x86-64"),
         (replace(FUNCTION, text=" \n"), Query("latency"), "the text is empty"),
         (CodeText("x", "java", "program"), Query("latency", workload={"date": "soon"}), "is not YYYY-MM-DD"),
         (replace(FUNCTION, language="java"), Query("latency"), "basis call in java"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rlm_core import tokenizer
 from rlm_core.canonical import canonical
 from rlm_core.errors import ModelError
+from rlm_core.graphs.operators import SYMBOLS
 from rlm_core.languages import LANGUAGES
 from rlm_core.tokenizer import PAD, Tokenizer, crop
 
@@ -52,9 +53,20 @@ def test_digits_stand_alone(small_tokenizer: Tokenizer) -> None:
     assert len(small_tokenizer.encode("1234567890", "python")) in (11, 12)
 
 
+def test_an_operator_of_a_network_is_one_token(small_tokenizer: Tokenizer) -> None:
+    for symbol in SYMBOLS:
+        assert len(small_tokenizer.encode(symbol, "onnx")) == 2, symbol
+        assert len(small_tokenizer.encode(f"{symbol}·Relu", "onnx")) == 3, symbol
+
+
+def test_names_of_operators_do_not_tear_words_of_other_languages(small_tokenizer: Tokenizer) -> None:
+    symbols = {int(small_tokenizer.encode(symbol, "onnx")[1]) for symbol in SYMBOLS}
+    assert not symbols & set(small_tokenizer.encode("Address Relu(Conv)", "c").tolist())
+
+
 def test_training_is_reproducible() -> None:
     texts = [f"def f{number}(x):\n\treturn x * {number}" for number in range(200)]
-    assert tokenizer.train(texts, 320, seed=3).model == tokenizer.train(texts, 320, seed=3).model
+    assert tokenizer.train(texts, 520, seed=3).model == tokenizer.train(texts, 520, seed=3).model
 
 
 def test_a_saved_model_reads_the_same(small_tokenizer: Tokenizer, tmp_path: Path) -> None:

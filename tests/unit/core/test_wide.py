@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import wide
 from rlm_core.errors import ModelError
-from rlm_core.wide import MAX_TOKENS, SIZES, WideSlice, bag, calendar, combine, sizes, tfidf, words_of
+from rlm_core.wide import MAX_TOKENS, WideSlice, bag, calendar, code_weights, combine, tfidf, words_of
+from safetensors.numpy import save_file
 
 BITS = 8
 NO_WORDS = words_of("")
@@ -25,7 +27,7 @@ def ids_of(values: list[int]) -> Ids:
 def some_slice(roles: int = 3) -> WideSlice:
     rng = np.random.default_rng(0)
     idf = rng.uniform(0.5, 2, 1 << BITS).astype(np.float32)
-    return WideSlice(idf, rng.normal(size=(roles, 2, 1 << BITS)).astype(np.float32))
+    return code_weights(idf, rng.normal(size=(roles, 2, 1 << BITS)).astype(np.float32))
 
 
 token_ids = st.lists(st.integers(0, 8191), min_size=1, max_size=40).map(ids_of)
@@ -78,7 +80,7 @@ def test_a_weighted_bag_has_unit_length(ids: Ids) -> None:
 
 
 def test_a_text_of_unknown_n_grams_adds_nothing() -> None:
-    blind = WideSlice(np.zeros(1 << BITS, np.float32), some_slice().weights)
+    blind = replace(some_slice(), idf=np.zeros(1 << BITS, np.float32))
     assert np.all(blind.contributions(ids_of([1, 2, 3]), NO_WORDS) == 0)
 
 
@@ -105,15 +107,29 @@ def test_combining_leaves_its_inputs_alone() -> None:
     assert not own.any()
 
 
-counts = st.lists(st.integers(0, 5000), max_size=12)
+@given(st.integers(0, 2**32), st.floats(1e-6, 1e3), token_ids)
+def test_eight_bits_keep_a_prediction_within_what_the_squares_of_codes_lose(seed: int, scale: float, ids: Ids) -> None:
+    rng = np.random.default_rng(seed)
+    idf = rng.uniform(0.5, 2, 1 << BITS).astype(np.float32)
+    weights = (rng.standard_t(2, (3, 2, 1 << BITS)) * scale).astype(np.float32)
+    part = code_weights(idf, weights)
+    unit = tfidf(bag(ids, NO_WORDS, BITS), idf)
+    exact = weights[:, :, unit.buckets] @ unit.weights
+    # A root is rounded by half a code at most, so its square by 2 * root * half + half ** 2 of the largest weight.
+    half = 0.5 / 127
+    share = np.abs(weights[:, :, unit.buckets]) / part.largest[:, :, None]
+    lost = (2 * np.sqrt(share) * half + half**2) * part.largest[:, :, None]
+    assert np.all(np.abs(part.contributions(ids, NO_WORDS) - exact) <= lost @ unit.weights + 1e-4 * part.largest)
 
 
-@given(st.integers(1, 5000), counts, counts)
-def test_sizes_are_finite_and_grow_with_the_text(own: int, level1: list[int], level2: list[int]) -> None:
-    found = sizes(own, level1, level2)
-    assert len(found) == SIZES
-    assert np.all(np.isfinite(found))
-    assert sizes(own + 1, level1, level2)[0] > found[0]
+def test_the_largest_weight_is_kept_and_no_weight_stays_none() -> None:
+    weights = np.zeros((1, 2, 1 << BITS), np.float32)
+    weights[0, 0, 3] = -0.25
+    part = code_weights(np.ones(1 << BITS, np.float32), weights)
+    assert part.codes.dtype == np.int8
+    assert part.codes[0, 0, 3] == -127
+    assert part.largest[0, 0] == np.float32(0.25)
+    assert np.count_nonzero(part.codes) == 1
 
 
 @given(st.floats(2020.5, 2027))
@@ -127,17 +143,24 @@ def test_no_date_is_no_place_in_the_calendar() -> None:
     assert not calendar([0.0]).any()
 
 
-def test_slices_are_saved_in_half_precision_and_read_back(tmp_path: Path) -> None:
+def test_saved_slices_are_read_back(tmp_path: Path) -> None:
     path, before = tmp_path / "wide.safetensors", some_slice()
     wide.save({"call/python": before, "program/go": some_slice(roles=1)}, path)
     after = wide.load(path)
     assert sorted(after) == ["call/python", "program/go"]
-    assert after["call/python"].weights.dtype == np.float16
+    assert np.array_equal(after["call/python"].codes, before.codes)
     assert after["call/python"].bits == BITS
     ids = ids_of([1, 2, 3, 4])
     np.testing.assert_allclose(
         after["call/python"].contributions(ids, NO_WORDS), before.contributions(ids, NO_WORDS), atol=0.01
     )
+
+
+def test_a_file_without_a_part_of_a_slice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "wide.safetensors"
+    save_file({"call/python/idf": np.ones(4, np.float16)}, path)
+    with pytest.raises(ModelError, match=r"wide\.safetensors: missing or corrupt"):
+        wide.load(path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\x08\0\0\0\0\0\0\0{]      "])

@@ -78,6 +78,37 @@ def test_a_usage_error_is_one_line(arguments: list[str]) -> None:
     assert re.fullmatch(r"rlm-lsp: error: .+\n", result.stderr)
 
 
+@pytest.mark.parametrize("kind", ["functions", "leethub", "triton", "nas"])
+def test_data_sets_from_labels_need_them(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    result = run("data", "build", kind, "--out", tmp_path / "o.parquet")
+    assert result.exit_code == 2
+    assert result.stderr == f"rlm-lsp: error: --labels is missing; name the labels of {kind}\n"
+    assert not (tmp_path / "o.parquet").exists()
+
+
+@pytest.mark.parametrize("kind", ["functions", "triton", "nas", "counterfactual", "texts"])
+def test_only_leethub_has_languages_to_choose(kind: str) -> None:
+    result = run("data", "build", kind, "--out", "o.parquet", "--languages", "python")
+    assert result.exit_code == 2
+    assert "--languages: only leethub has several" in result.stderr
+
+
+def test_texts_without_a_wheel_are_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    result = run("data", "build", "texts", "--source-cache", tmp_path, "--out", tmp_path / "o.parquet")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("rlm-lsp: error: no wheel in the source cache")
+
+
+def test_train_takes_data_sets_and_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[list[Path]] = []
+    monkeypatch.setattr(develop, "train", lambda data, texts, *_, **__: given.extend([data, texts]))
+    result = run("train", "--data", "a", "b", "--texts", "t", "--texts", "u", "--config", "c", "--out", "o")
+    assert result.exit_code == 0
+    assert given == [[Path("a"), Path("b")], [Path("t"), Path("u")]]
+
+
 @pytest.mark.parametrize("group", [[], ["data"]])
 def test_a_group_without_a_command_shows_its_help(group: list[str]) -> None:
     result = run(*group)

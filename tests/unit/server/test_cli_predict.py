@@ -72,6 +72,45 @@ def test_the_table_is_aligned_and_shows_the_rendered_bands() -> None:
         assert render.quantity(row["metric"], row["high"]) in line
 
 
+def test_kernels_are_told_for_the_chosen_devices_and_sizes() -> None:
+    arguments = (EXAMPLES / "kernel.py", "--format", "json", "--device", "A100", "--device", "nvidia-l40s")
+    small, large = (
+        rows_of(predict(*arguments, "--workload", f"arg0={size}", "--workload", "dtype=fp16"))
+        for size in ("1024", "1048576x64")
+    )
+    kernels = [row for row in small if row["basis"] == "kernel"]
+    assert [row["device"] for row in kernels if row["qualname"] == kernels[0]["qualname"]] == [
+        *("nvidia-a100-sxm4-80gb", "nvidia-l40s")
+    ]
+    assert [row["qualname"] for row in small] == [row["qualname"] for row in large]
+    if all(row["abstained"] is None for row in [*small, *large]):
+        assert [row["median"] for row in small] != [row["median"] for row in large]
+
+
+def test_functions_keep_the_device_of_their_labels() -> None:
+    plain = rows_of(predict(EXAMPLES / "functions.py", "--format", "json"))
+    chosen = predict(EXAMPLES / "functions.py", "--format", "json", "--device", "a100", "--workload", "n=7")
+    assert rows_of(chosen) == plain
+
+
+@pytest.mark.parametrize("workload", ["M", "=4096", "M=", ""])
+def test_a_workload_that_is_none_is_one_line(workload: str) -> None:
+    result = predict(EXAMPLES / "functions.py", "--workload", workload)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"rlm-lsp: error: --workload {workload!r} is not NAME=VALUE; write it like M=4096 or dtype=fp16\n"
+    )
+
+
+def test_ir_without_a_public_function_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "empty.ttir"
+    path.write_text("module {\n}\n")
+    result = predict(path, "--format", "json")
+    assert result.exit_code == 0
+    assert rows_of(result) == []
+    assert f"{path}: nothing to predict" in result.stderr
+
+
 def test_a_summary_ends_the_run_on_stderr() -> None:
     assert predict(EXAMPLES / "solution.go").stderr.startswith("rlm-lsp: 1 file, 1 unit in ")
 

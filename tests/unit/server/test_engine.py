@@ -24,12 +24,17 @@ class CountingPredictor:
     def __init__(self, prediction: Prediction) -> None:
         self.prediction = prediction
         self.asked: list[str] = []
+        self.queries: list[Query] = []
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return (Query("latency"), Query("memory"))
 
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        return ("nvidia-l40s",) if basis == "kernel" else ()
+
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         self.asked += [text.text for text in texts]
+        self.queries += [query for questions in queries for query in questions]
         return [[self.prediction] * len(questions) for questions in queries]
 
 
@@ -50,6 +55,15 @@ async def test_only_the_metrics_of_the_settings_are_asked(make_prediction: Calla
     await engine.load()
     await engine.predict([CODE])
     assert len(engine.cached(CODE) or ()) == 1
+    engine.close()
+
+
+async def test_the_devices_of_the_settings_are_asked_for_kernels(make_prediction: Callable[..., Prediction]) -> None:
+    predictor = CountingPredictor(make_prediction())
+    engine = Engine(Settings(metrics=("latency",), devices=("a100", "l40s")), lambda model, threads: predictor)
+    await engine.load()
+    await engine.predict([CODE, CodeText("def k(): pass", "triton", "kernel")])
+    assert [query.device for query in predictor.queries] == [None, "a100", "l40s"]
     engine.close()
 
 

@@ -14,9 +14,16 @@ def test_no_options_mean_defaults() -> None:
 
 
 def test_known_options_are_taken() -> None:
-    options = {"metrics": ["memory"], "languages": ["python"], "model": "m", "threads": 2, "debounceMs": 0}
+    options: dict[str, object] = {
+        "metrics": ["memory"],
+        "languages": ["python"],
+        "model": "m",
+        "threads": 2,
+        "debounceMs": 0,
+    }
+    options["devices"] = ["a100", "l40s", "a100"]
     settings, problems = Settings.from_options(options)
-    assert settings == Settings(("memory",), ("python",), "m", 2, 0)
+    assert settings == Settings(("memory",), ("python",), ("a100", "l40s"), "m", 2, 0)
     assert problems == []
 
 
@@ -33,6 +40,9 @@ def test_null_keeps_the_default() -> None:
         ({"metrics": ["speed"]}, "`metrics` must be a list of latency"),
         ({"metrics": "latency"}, "`metrics` must be a list of latency"),
         ({"languages": [["python"]]}, "`languages` must be a list"),
+        ({"devices": "a100"}, "`devices` must be a list of names"),
+        ({"devices": ["a100", ""]}, "`devices` must be a list of names"),
+        ({"devices": [1]}, "`devices` must be a list of names"),
         ({"model": 3}, "`model` must be a non-empty string"),
         ([1], "must be an object"),
     ],

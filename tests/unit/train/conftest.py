@@ -1,4 +1,4 @@
-"""A data set of generated functions and programs, and a tiny model trained and exported from it by the command line."""
+"""Data sets of generated functions, programs and kernels, and a tiny model trained on them by the command line."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from rlm_lsp.cli import app
 CONFIG = """
 name = "tiny"
 [model]
-vocabulary = 320
+vocabulary = 540
 width = 32
 layers = 1
 heads = 2
 hidden = 48
 context = 48
 head_hidden = 32
+base_hidden = 32
+[pretrain]
+tokens = 4000
+tokens_a_batch = 256
+warmup_steps = 2
+compile = false
 [train]
 epochs = 1
 tokens_a_batch = 256
@@ -32,6 +38,11 @@ warmup_steps = 2
 head_epochs = 2
 compile = false
 threads = 1
+[trees.kernel]
+trees = 5
+seeds = 1
+leaves = 4
+leaf_rows = 2
 [wide]
 bits = 10
 """
@@ -119,6 +130,39 @@ def program_rows(count: int) -> list[dict[str, Any]]:
     return rows
 
 
+def kernel_rows(count: int) -> list[dict[str, Any]]:
+    """Rows of basis ``kernel``: Triton kernels of different work, on two devices at two sizes."""
+    rows = []
+    for number in range(count):
+        steps = "".join(f"    x = tl.exp(x) * {step}\n" for step in range(1 + number % 4))
+        text = (
+            f"@triton.jit\ndef kernel_{number}(x_ptr, n, BLOCK: tl.constexpr):\n"
+            "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+            f"    x = tl.load(x_ptr + at, mask=at < n)\n{steps}    tl.store(x_ptr + at, x, mask=at < n)\n"
+        )
+        rows += [
+            {
+                "id": f"triton/{number}/{device}/{size}",
+                "text": text,
+                "callees": [],
+                "language": "triton",
+                "basis": "kernel",
+                "metric": "latency",
+                "device": device,
+                "workload": {"arg0": str(size), "n": str(size), "dtype": "fp32"},
+                "value": 1e-6 * (1 + number % 4) * (1 + place) * (1 + size / 1e5),
+                "group": f"kernel_{number}",
+                "family": f"kernel_{number}",
+                "held_out": "kernel",
+                "split": _SPLITS[number % len(_SPLITS)],
+                "source": f"kernels.py:{number}",
+            }
+            for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))
+            for size in (1024, 1048576)
+        ]
+    return rows
+
+
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data set of 72 rows in four slices."""
@@ -134,6 +178,20 @@ def corpus(data: Path) -> Corpus:
 
 
 @pytest.fixture(scope="session")
+def mixed_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of 136 rows in five slices, one of them of kernels."""
+    path = tmp_path_factory.mktemp("mixed") / "rows.parquet"
+    assert write_rows(function_rows(24) + program_rows(12) + kernel_rows(16), path) == 136
+    return path
+
+
+@pytest.fixture(scope="session")
+def mixed_corpus(mixed_data: Path) -> Corpus:
+    """Functions, programs and kernels as arrays."""
+    return load_corpus([mixed_data])
+
+
+@pytest.fixture(scope="session")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A configuration of a model that trains in a second."""
     path = tmp_path_factory.mktemp("config") / "tiny.toml"
@@ -142,12 +200,12 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(data: Path, config: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(mixed_data: Path, config: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A tiny model, trained and exported."""
     folder = tmp_path_factory.mktemp("tiny")
-    run_cli("train", "--data", data, "--config", config, "--out", folder / "run")
+    run_cli("train", "--data", mixed_data, "--config", config, "--out", folder / "run")
     run_cli("export", "--model", folder / "run", "--out", folder / "exported")
-    return Trained(data, config, folder / "run", folder / "exported")
+    return Trained(mixed_data, config, folder / "run", folder / "exported")
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.structure import FACTS, NAMES, structure
 from rlm_core.tokenizer import PAD
-from rlm_core.train.batches import pad, pool_callees, soft_targets, token_batches
+from rlm_core.train.batches import head_inputs, pad, pool_callees, soft_targets, token_batches
+from rlm_core.train.dataset import Corpus
+from rlm_core.workload import QUERY, query_vector
 
 lengths = st.lists(st.integers(1, 512), min_size=1, max_size=60).map(np.array)
 
@@ -48,6 +51,25 @@ def test_padding_is_masked() -> None:
     assert ids.shape == mask.shape == (2, 32)
     assert ids[0].tolist() == [3, 4, 5] + [PAD] * 29
     assert mask.sum(1).tolist() == [3, 20]
+
+
+def test_the_heads_inputs_are_those_of_use(mixed_corpus: Corpus) -> None:
+    rows = mixed_corpus.rows
+    counts = np.stack([structure(*entry) for entry in mixed_corpus.texts])
+    lengths = np.array([len(text) for text, _ in mixed_corpus.texts])
+    inputs = head_inputs(mixed_corpus, counts, lengths, np.arange(len(rows)) / 2.0, np.zeros(len(rows)))
+    assert inputs.facts.shape == (len(rows), FACTS)
+    assert inputs.query.shape == (len(rows), QUERY)
+    assert inputs.wide.tolist() == [number / 2 for number in range(len(rows))]
+    for row in (0, 3, 60, len(rows) - 1):
+        device, workload = mixed_corpus.queries[rows.query[row]]
+        assert inputs.query[row].tolist() == query_vector(device, workload).tolist()
+        assert inputs.facts[row, -len(NAMES) :].tolist() == counts[rows.text[row]].tolist()
+        assert float(inputs.facts[row, 0]) == pytest.approx(np.log1p(lengths[rows.text[row]]))
+        assert float(inputs.facts[row, 1]) == pytest.approx(np.log1p(np.count_nonzero(rows.callees[row, 0] >= 0)))
+    some = inputs.rows(torch.tensor([5, 2]))
+    assert some.wide.tolist() == [2.5, 1.0]
+    assert some.query.shape == (2, QUERY)
 
 
 def test_callees_are_pooled_by_level() -> None:

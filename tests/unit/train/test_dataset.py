@@ -12,7 +12,7 @@ from rlm_core.data.schema import write_rows
 from rlm_core.errors import DataError
 from rlm_core.train.dataset import Corpus, floor_of, load_corpus
 
-from .conftest import function_rows, program_rows
+from .conftest import function_rows, kernel_rows, program_rows
 
 
 def load(folder: Path, rows: list[dict[str, Any]], **options: Any) -> Corpus:
@@ -23,7 +23,7 @@ def load(folder: Path, rows: list[dict[str, Any]], **options: Any) -> Corpus:
 def test_rows_keep_their_order_values_and_groups(tmp_path: Path) -> None:
     rows = function_rows(5) + program_rows(3)
     corpus = load(tmp_path, rows)
-    assert corpus.rows.ids == [row["id"] for row in rows]
+    assert corpus.rows.ids.tolist() == [row["id"] for row in rows]
     assert corpus.rows.value.tolist() == [row["value"] for row in rows]
     assert corpus.rows.group.tolist() == [row["group"] for row in rows]
     assert [corpus.slices[number] for number in corpus.rows.slice] == [
@@ -75,7 +75,60 @@ def test_only_wanted_splits_and_slices_are_read(tmp_path: Path) -> None:
         for row in rows
         if row["split"] == "val" and (row["basis"], row["metric"]) in {("program", "memory"), ("call", "latency")}
     ]
-    assert corpus.rows.ids == wanted
+    assert corpus.rows.ids.tolist() == wanted
+
+
+def described(corpus: Corpus) -> dict[str, Any]:
+    """What each row says, without numbers that depend on the order of reading."""
+    rows = corpus.rows
+    return {
+        str(name): (
+            corpus.texts[rows.text[i]],
+            corpus.slices[rows.slice[i]],
+            corpus.queries[rows.query[i]],
+            [[corpus.texts[text] for text in level if text >= 0] for level in rows.callees[i]],
+            (rows.value[i], rows.date[i], rows.group[i], rows.family[i], rows.split[i]),
+        )
+        for i, name in enumerate(rows.ids)
+    }
+
+
+def test_the_order_of_files_changes_no_row(tmp_path: Path) -> None:
+    parts = {"a": function_rows(9), "b": program_rows(5), "c": kernel_rows(4)}
+    paths = [tmp_path / f"{name}.parquet" for name in parts]
+    for path, rows in zip(paths, parts.values(), strict=True):
+        write_rows(rows, path)
+    first, second = load_corpus(paths), load_corpus(paths[::-1])
+    assert first.slices == second.slices == sorted(first.slices)
+    assert described(first) == described(second)
+    assert len(described(first)) == len(first.rows) == 18 + 10 + 16
+
+
+def test_every_query_is_kept_once(tmp_path: Path) -> None:
+    corpus = load(tmp_path, kernel_rows(5))
+    assert len(corpus.queries) == 4
+    device, workload = corpus.queries[corpus.rows.query[1]]
+    assert (device, workload) == ("nvidia-a100-sxm4-80gb", {"arg0": "1048576", "n": "1048576", "dtype": "fp32"})
+
+
+def test_workloads_that_differ_in_order_only_are_one_query(tmp_path: Path) -> None:
+    first, second, *_ = kernel_rows(1)
+    second["workload"] = dict(reversed(first["workload"].items()))
+    assert len(load(tmp_path, [first, second]).queries) == 1
+
+
+def test_rows_without_a_device_are_read(tmp_path: Path) -> None:
+    [row, *_] = kernel_rows(1)
+    row["device"] = None
+    assert load(tmp_path, [row]).queries[0][0] is None
+
+
+def test_rows_of_a_language_and_basis_are_found_and_chosen(mixed_corpus: Corpus) -> None:
+    assert mixed_corpus.prefixes() == ["call/python", "kernel/triton", "program/java"]
+    chosen = mixed_corpus.rows.chosen(mixed_corpus.rows_of("kernel/triton"))
+    assert len(chosen) == 64
+    assert {mixed_corpus.slices[number] for number in chosen.slice} == {"kernel/triton/latency"}
+    assert all(str(name).startswith("triton/") for name in chosen.ids)
 
 
 def test_nothing_left_is_an_error(tmp_path: Path) -> None:

@@ -1,24 +1,35 @@
-"""The figures of an evaluation and the plain baselines."""
+"""The figures of an evaluation."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.evaluate.baselines import Sample, predict_baselines, quarter_of
-from rlm_core.evaluate.metrics import (
-    band_figures,
-    bootstrap,
-    floor_auc,
-    mean_within,
-    point_figures,
-    spearman,
-)
-from rlm_core.evaluate.report import Report, SliceReport
+from rlm_core import CodeText, Query
+from rlm_core.evaluate.answers import Answers
+from rlm_core.evaluate.figures import Columns, band_figures, gain, point_figures
+from rlm_core.evaluate.metrics import between, bootstrap, floor_auc, kendall, mean_within, spearman, within
+from rlm_core.evaluate.rows import Row, quarter_of
 from scipy.stats import spearmanr
+
+
+def rows(values: list[float], basis: str = "call", metric: str = "latency", **extra: str) -> list[Row]:
+    """Rows of four groups with given values."""
+    return [
+        Row(
+            f"x/{n % 3}/{n}",
+            CodeText("text", "python", basis),  # type: ignore[arg-type]
+            Query(metric, extra.get("device"), {"date": "2024-02-29"}),  # type: ignore[arg-type]
+            value,
+            f"g{n % 4}",
+            "family",
+            "module",
+            "test",
+            "",
+        )
+        for n, value in enumerate(values)
+    ]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=40))
@@ -31,6 +42,12 @@ def test_spearman_is_scipys_and_none_for_a_constant(pairs: list[tuple[int, int]]
         assert found == pytest.approx(spearmanr(first, second).statistic, abs=1e-9)
 
 
+def test_kendall_counts_pairs_and_is_none_for_a_constant() -> None:
+    actual = np.arange(4.0)
+    assert kendall(np.array([0.0, 1, 3, 2]), actual) == pytest.approx((5 - 1) / 6)
+    assert kendall(np.zeros(4), actual) is None
+
+
 def test_mean_within_leaves_out_small_cells_and_weighs_by_rows() -> None:
     rising, falling = np.arange(30.0), -np.arange(60.0)
     actual = np.concatenate([np.arange(30.0), np.arange(60.0), [1.0, 2.0]])
@@ -38,6 +55,21 @@ def test_mean_within_leaves_out_small_cells_and_weighs_by_rows() -> None:
     cells = np.array(["a"] * 30 + ["b"] * 60 + ["c"] * 2)
     assert mean_within(predicted, actual, cells, weighted=True) == pytest.approx((30 - 60) / 90)
     assert mean_within(predicted, actual, cells, weighted=False) == pytest.approx(0)
+
+
+def test_between_compares_medians_and_within_the_rows_of_each_unit() -> None:
+    units = np.repeat(np.array(["a", "b", "c", "d"]), 6)
+    level = np.repeat([1.0, 2.0, 3.0, 4.0], 6)
+    inside = np.tile(np.arange(6.0), 4)
+    # Right between the units, the wrong way round within them.
+    predicted, actual = 100 * level - inside, 100 * level + inside
+    across = between(predicted, actual, units, units)
+    inner = within(predicted, actual, units, units)
+    assert across is not None
+    assert across.value == pytest.approx(1)
+    assert inner is not None
+    assert [inner.value, inner.low, inner.high] == pytest.approx([-1, -1, -1])
+    assert within(np.ones(24), actual, units, units) is None
 
 
 def test_floor_auc_is_one_when_every_row_at_the_floor_is_predicted_lower() -> None:
@@ -48,71 +80,64 @@ def test_floor_auc_is_one_when_every_row_at_the_floor_is_predicted_lower() -> No
 
 
 def test_band_covers_the_floor_when_its_low_end_is_zero() -> None:
-    groups = np.array(["a", "b", "c", "d"])
     low, high = np.array([0.0, 0.0, 10.0, 100.0]), np.array([64.0, 64.0, 90.0, 200.0])
-    figures = band_figures(low, high, np.array([0.0, 65.0, 50.0, 300.0]), 64.0, groups)
-    assert figures.coverage == 0.5
-    assert figures.interval[0] <= 0.5 <= figures.interval[1]
+    columns = Columns.of(rows([0.0, 65.0, 50.0, 300.0]), 64.0)
+    found = band_figures(Answers(high, low, high, low, high), columns)
+    assert found["cover80"].value == 0.5
+    assert found["cover80"].low is not None
+    assert found["cover80"].low <= 0.5
+    # High over low, both raised to the floor.
+    assert found["width80"].value == pytest.approx(np.median([1, 1, 90 / 64, 2]))
 
 
-def test_bootstrap_resamples_whole_groups() -> None:
+def test_no_bands_no_band_figures() -> None:
+    none = np.full(4, np.nan)
+    assert band_figures(Answers(np.ones(4), *[none] * 4), Columns.of(rows([1.0] * 4), 0.0)) == {}
+
+
+def test_bootstrap_resamples_whole_groups_and_needs_two() -> None:
     groups = np.array(["a"] * 50 + ["b"] * 50)
     values = np.array([0.0] * 50 + [1.0] * 50)
-    interval = bootstrap(groups, lambda rows: float(values[rows].mean()))
     # Two groups: a draw holds both, or one of them twice; rows alone would never give 0 or 1.
-    assert interval == (0.0, 1.0)
+    assert bootstrap(groups, lambda drawn: float(values[drawn].mean())) == (0.0, 1.0)
+    assert bootstrap(np.array(["a"] * 9), lambda drawn: 1.0) is None
 
 
-def test_point_figures_give_families_for_functions_and_quarters_for_programs() -> None:
-    actual = np.arange(1.0, 41.0)
-    names = np.array(["p"] * 40)
-    functions = point_figures(actual, actual, 0.0, names, names, None)
-    programs = point_figures(actual, actual, 0.0, names, names, names)
-    assert functions.spearman_by_family == pytest.approx(1)
-    assert functions.spearman_within is None
-    assert programs.spearman_by_family is None
-    assert programs.spearman_within == pytest.approx(1)
-    assert functions.error == 0
+def test_each_basis_gets_its_own_figures() -> None:
+    values = [float(n) for n in range(1, 61)]
+    actual = np.array(values)
+    names = {
+        basis: set(point_figures(actual, Columns.of(rows(values, basis, metric), 0.0)))
+        for basis, metric in (
+            ("call", "latency"),
+            ("program", "memory"),
+            ("kernel", "latency"),
+            ("network", "accuracy"),
+        )
+    }
+    assert names["call"] == {"spearman", "error", "by_family"}
+    assert names["program"] == {"spearman", "error", "in_quarter"}
+    assert names["kernel"] == {"spearman", "error", "between", "within"}
+    assert names["network"] == {"spearman", "error", "kendall", "by_setting"}
+
+
+def test_several_devices_give_the_mean_over_them() -> None:
+    values = [float(n) for n in range(1, 61)]
+    both = rows(values, "module", device="a") + rows(values, "module", device="b")
+    slow = np.concatenate([np.array(values), 1000 - np.array(values)])
+    found = point_figures(slow, Columns.of(both, 0.0))
+    assert found["by_setting"].value == pytest.approx(0)
+    assert found["by_setting"].interval is not None
+
+
+def test_gain_is_the_difference_on_the_same_groups() -> None:
+    columns = Columns.of(rows([float(n) for n in range(40)]), 0.0)
+    found = gain(columns.actual, -columns.actual, columns)
+    assert found is not None
+    assert [found.value, found.low, found.high] == pytest.approx([2, 2, 2])
 
 
 def test_quarter_of_a_date() -> None:
     assert quarter_of({"date": "2024-02-29"}) == "2024Q1"
     assert quarter_of({"date": "2024-12-01"}) == "2024Q4"
     assert quarter_of({}) == ""
-
-
-def test_baselines_learn_what_they_may_see() -> None:
-    rng = np.random.default_rng(0)
-    loops = rng.integers(1, 6, 300)
-    texts = ["def f(x):\n" + "    for i in x:\n" * int(n) + "        pass" for n in loops]
-    quarters = np.array(["2024Q1", "2024Q2"])[rng.integers(0, 2, 300)]
-    values = 10.0 ** (loops + (quarters == "2024Q2"))
-    train, test = (
-        Sample([texts[i] for i in part], [[]] * len(part), quarters[part], values[part])
-        for part in (np.arange(200), np.arange(200, 300))
-    )
-    found = predict_baselines(train, test, floor=0.0)
-    score = {name: spearman(predicted, test.values) for name, predicted in found.items()}
-    assert score["mean"] is None
-    assert min(score["tfidf"] or 0, score["length"] or 0) > 0.9
-    assert 0 < (score["quarter"] or 0) < (score["length"] or 0)
-
-
-def test_report_prints_one_line_a_predictor_and_the_bands_of_the_model() -> None:
-    actual = np.arange(1.0, 41.0)
-    names = np.array(["g"] * 40)
-    figures = point_figures(actual, actual, 0.0, names, names, names)
-    band = band_figures(actual / 2, actual * 2, actual, 0.0, names)
-    slice_report = SliceReport(
-        "program",
-        "go",
-        "latency",
-        "problem",
-        40,
-        1,
-        {"model": replace(figures, band80=band, band90=band), "mean": figures},
-    )
-    text = str(Report("m-1", "test", [slice_report], {"no such device": 3}))
-    assert text.count("program/go/latency") == 3
-    assert "100.0 %" in text
-    assert "abstained from 3 rows: no such device" in text

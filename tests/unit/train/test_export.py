@@ -12,18 +12,21 @@ import numpy.typing as npt
 import pytest
 import rlm_core
 import torch
-from rlm_core import CodeText, ModelError, Query, wide
-from rlm_core.card import read_card
+from rlm_core import CodeText, ModelError, Query, trees, wide
+from rlm_core.card import Card, read_card
 from rlm_core.data.schema import read_rows
 from rlm_core.export import export
+from rlm_core.features import feature_names
 from rlm_core.onnx_predictor import OnnxPredictor, wide_position
 from rlm_core.predictor import Predictor
+from rlm_core.structure import structure
 from rlm_core.student import Student, StudentConfig
 from rlm_core.tokenizer import Tokenizer, crop
 from rlm_core.train.batches import head_inputs
 from rlm_core.train.dataset import Corpus, load_corpus
 from rlm_core.train.head_fit import Features, probabilities
 from rlm_core.train.loop import Bank
+from rlm_core.train.trees_fit import feature_matrix
 from rlm_core.train.wide_fit import contributions
 from rlm_core.types import Callee
 from rlm_core.wide import calendar
@@ -32,7 +35,10 @@ from safetensors.torch import load_file
 from .conftest import Trained
 
 Array = npt.NDArray[np.float64]
-FILES = ("card.json", "encoder.onnx", "head.onnx", "tokenizer.model", "wide.safetensors")
+FILES = (
+    *("card.json", "distance.safetensors", "encoder.onnx", "head.onnx", "tokenizer.model"),
+    *("trees.safetensors", "wide.safetensors"),
+)
 
 
 def questions(data: Path) -> tuple[list[CodeText], list[Query]]:
@@ -49,6 +55,10 @@ def questions(data: Path) -> tuple[list[CodeText], list[Query]]:
     return codes, [Query(row["metric"], row["device"], row["workload"]) for row in rows]
 
 
+def card_slices(card: Card) -> list[str]:
+    return [entry.name for entry in card.slices]
+
+
 def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     """Distributions of all rows by the training code, in float32 and without padding, ``(rows, outcomes)``."""
     card = read_card(directory)
@@ -57,11 +67,20 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     student.eval()
     ids = corpus.encode(Tokenizer.load(directory / "tokenizer.model"))
     rows = corpus.rows
-    grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, np.arange(len(rows)))
+    position = np.zeros(len(rows))
     hats = calendar(rows.date)
-    position = [wide_position(card.slices[rows.slice[i]], grams[i], hats[i]) for i in range(len(rows))]
+    kernels = corpus.rows_of("kernel/triton")
+    others = np.setdiff1d(np.arange(len(rows)), kernels)
+    grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, others)
+    for row, gram in zip(others, grams, strict=True):
+        position[row] = wide_position(card.slices[rows.slice[row]], gram, hats[row])
+    name = "kernel/triton/latency"
+    forest = trees.load(directory / "trees.safetensors", {name: feature_names("kernel")})[name]
+    found = forest.predict(feature_matrix(corpus, kernels, "kernel"))
+    position[kernels] = card.slices[card_slices(card).index(name)].scale.position(10**found)
     lengths = np.array([len(text) for text in ids])
-    inputs = head_inputs(rows, lengths, np.array(position), np.zeros(len(rows)))
+    counts = np.stack([structure(*entry) for entry in corpus.texts])
+    inputs = head_inputs(corpus, counts, lengths, position, np.zeros(len(rows)))
     short = [crop(text, student.config.context)[0] for text in ids]
     with torch.inference_mode():
         vectors = torch.cat([student.encoder(torch.from_numpy(text[None, :].astype(np.int64))) for text in short])
@@ -71,12 +90,12 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
 
 @pytest.mark.parametrize(("quantise", "tolerance"), [(False, 2e-3), (True, 0.1)])
 def test_exported_numbers_are_those_of_training(
-    trained: Trained, corpus: Corpus, tmp_path: Path, quantise: bool, tolerance: float
+    trained: Trained, mixed_corpus: Corpus, tmp_path: Path, quantise: bool, tolerance: float
 ) -> None:
     export(trained.directory, tmp_path / "out", quantise=quantise)
     found, slices = OnnxPredictor(tmp_path / "out").distributions(*questions(trained.data))
-    assert slices.tolist() == corpus.rows.slice.tolist()
-    distance = 0.5 * np.abs(found - torch_distributions(trained.directory, corpus)).sum(1)
+    assert slices.tolist() == mixed_corpus.rows.slice.tolist()
+    distance = 0.5 * np.abs(found - torch_distributions(trained.directory, mixed_corpus)).sum(1)
     assert distance.max() < tolerance
 
 

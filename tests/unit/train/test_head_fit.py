@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 import torch
 from rlm_core.bins import Scale, fit_scale
+from rlm_core.structure import structure
 from rlm_core.student import Deep, Head, StudentConfig
 from rlm_core.train import head_fit
 from rlm_core.train.batches import head_inputs, pool_callees
@@ -23,7 +24,6 @@ from rlm_core.train.loop import Bank, loss_of
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)
 CONFIG = LoopConfig(head_epochs=30, head_learning_rate=0.01)
 Rows = npt.NDArray[np.int64]
-DEVICES = {"call": "x86-64", "program": "leetcode"}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,8 @@ def features(corpus: Corpus, scales: list[Scale]) -> Features:
     vectors = torch.from_numpy(rng.normal(size=(len(corpus.texts), SIZES.width)).astype(np.float32))
     bank = Bank(vectors, torch.ones(len(vectors), dtype=torch.bool))
     lengths = np.array([len(text) for text, _ in corpus.texts])
-    return Features.build(head_inputs(corpus.rows, lengths, wide, position), bank)
+    counts = np.stack([structure(*entry) for entry in corpus.texts])
+    return Features.build(head_inputs(corpus, counts, lengths, wide, position), bank)
 
 
 def rows_of(corpus: Corpus, split: str) -> Rows:
@@ -112,9 +113,17 @@ def test_distributions_sum_to_1_with_no_mass_at_a_floor_that_is_none(
     assert np.all(found[~floorless, 0] > 0)
 
 
+@pytest.mark.parametrize(("enough", "splits"), [(1, {"cal"}), (100, {"cal", "train"})])
 def test_a_family_is_calibrated_by_a_head_that_never_saw_it(
-    features: Features, corpus: Corpus, scales: list[Scale], monkeypatch: pytest.MonkeyPatch
+    features: Features,
+    corpus: Corpus,
+    scales: list[Scale],
+    monkeypatch: pytest.MonkeyPatch,
+    enough: int,
+    splits: set[str],
 ) -> None:
+    # A language with fewer families than are enough is calibrated on its training rows too.
+    monkeypatch.setattr(head_fit, "_FEW_FAMILIES", enough)
     train, val = rows_of(corpus, "train"), rows_of(corpus, "val")
     seen: dict[int, set[str]] = {}
     fit, score = head_fit.fit_head, head_fit.probabilities
@@ -134,8 +143,17 @@ def test_a_family_is_calibrated_by_a_head_that_never_saw_it(
     monkeypatch.setattr(head_fit, "fit_head", fitting)
     monkeypatch.setattr(head_fit, "probabilities", scoring)
     head, _ = fitting(features, train, val, SIZES, CONFIG)
-    calibrate(features, corpus, head, scales, DEVICES, SIZES, CONFIG)
-    assert set(checked) == set(corpus.rows.family[rows_of(corpus, "cal")])
+    calibrate(features, corpus, head, scales, SIZES, CONFIG)
+    assert set(checked) == set(corpus.rows.family[np.isin(corpus.rows.split, list(splits))])
+
+
+def test_the_weight_of_the_evidence_is_drawn_to_the_mean_of_all(features: Features, corpus: Corpus) -> None:
+    # Held-out rows of one slice only: the others take its weight.
+    val = rows_of(corpus, "val")
+    val = val[corpus.rows.slice[val] == 0]
+    head, _ = fit_head(features, rows_of(corpus, "train"), val, SIZES, CONFIG)
+    assert torch.all(head.weight >= 0)
+    torch.testing.assert_close(head.weight, head.weight.mean().expand(4), atol=0.05, rtol=0.2)
 
 
 def test_calibrated_levels_are_numbers_even_for_little_data(
@@ -147,7 +165,7 @@ def test_calibrated_levels_are_numbers_even_for_little_data(
     assert "val" in alone
     little = replace(corpus, rows=replace(rows, split=alone))
     head, _ = fit_head(features, rows_of(little, "train"), rows_of(little, "val"), SIZES, CONFIG)
-    levels = calibrate(features, little, head, scales, DEVICES, SIZES, CONFIG).to_json()
+    levels = calibrate(features, little, head, scales, SIZES, CONFIG).to_json()
     assert {"call", "program", "call/latency", "call/python/memory"} <= levels.keys()
     for level in levels.values():
         assert all(0 <= value < 1 for value in level["levels"])

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rlm_core.data.schema import FORMAT, SCHEMA, read_rows, write_rows
+from rlm_core.data.schema import FORMAT, SCHEMA, read_rows, read_tables, write_rows
 from rlm_core.errors import DataError
 
 from .conftest import function_rows, program_rows
@@ -26,6 +26,16 @@ def test_several_files_are_read_one_after_another(tmp_path: Path) -> None:
     write_rows(function_rows(2), tmp_path / "a.parquet")
     write_rows(program_rows(2), tmp_path / "b.parquet")
     assert list(read_rows([tmp_path / "a.parquet", tmp_path / "b.parquet"])) == function_rows(2) + program_rows(2)
+
+
+def test_tables_hold_the_same_rows_some_thousands_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    rows = function_rows(3000)
+    write_rows(rows, path)
+    tables = list(read_tables([path], ("val",)))
+    assert len(tables) > 1
+    found = [row for table in tables for row in table.to_pylist(maps_as_pydicts="strict")]
+    assert found == [row for row in rows if row["split"] == "val"]
 
 
 def test_only_the_wanted_splits_are_read(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_what_is_predicted_at_use_is_what_was_fitted(corpus: Corpus, ids: list[I
     dates = np.sum(calendar(corpus.rows.date[rows]) * [term.calendar for term in terms], axis=1)
     intercepts = np.array([term.intercept for term in terms])
     found = contributions(fitted.parts, corpus, ids, rows) + dates + intercepts
-    np.testing.assert_allclose(found, fitted.predictions[rows], atol=1e-3)
+    np.testing.assert_allclose(found, fitted.predictions[rows], atol=0.01)  # weights have eight bits
 
 
 def test_predictions_follow_the_values(corpus: Corpus, ids: list[Ids]) -> None:
@@ -71,11 +71,19 @@ def test_a_metric_that_nobody_measured_has_no_weight(corpus: Corpus, ids: list[I
     latency = corpus.slices.index("call/python/latency")
     mine = np.flatnonzero(corpus.rows.slice == latency)
     columns: dict[str, Any] = {name: np.asarray(getattr(corpus.rows, name))[mine] for name in corpus.rows.__slots__}
-    columns |= {"ids": list(columns["ids"]), "slice": np.zeros(len(mine), np.int64)}
-    only = Corpus(corpus.texts, type(corpus.rows)(**columns), ["call/python/latency"])
-    weights = fit_wide(only, ids, bits=BITS).parts["call/python"].weights
-    assert weights[:, 0].any()
-    assert not weights[:, 1].any()
+    columns |= {"slice": np.zeros(len(mine), np.int64)}
+    only = Corpus(corpus.texts, corpus.queries, type(corpus.rows)(**columns), ["call/python/latency"])
+    codes = fit_wide(only, ids, bits=BITS).parts["call/python"].codes
+    assert codes[:, 0].any()
+    assert not codes[:, 1].any()
+
+
+def test_kernels_have_no_wide_part(mixed_corpus: Corpus) -> None:
+    ids = [np.arange(len(text) % 7 + 2, dtype=np.int32) for text, _ in mixed_corpus.texts]
+    fitted = fit_wide(mixed_corpus, ids, bits=BITS)
+    assert fitted.parts.keys() == {"call/python", "program/java"}
+    assert not any(name.startswith("kernel/") for name in fitted.terms)
+    assert not fitted.predictions[mixed_corpus.rows_of("kernel/triton")].any()
 
 
 def test_folds_are_stable_and_all_used() -> None:

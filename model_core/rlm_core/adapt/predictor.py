@@ -1,0 +1,147 @@
+"""A predictor that also answers for adapted devices: the base is asked about the known ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from .. import cpu_score, load
+from ..errors import ModelError
+from ..notes import adapted_level
+from ..predictor import Predictor
+from ..types import Band, Basis, CodeText, Prediction, Query
+from .columns import text_columns
+from .fit import Array
+from .store import Adapter, folder, read_adapters
+
+# Nothing that we measure is smaller, in seconds or bytes.
+_SMALLEST = 1e-12
+
+
+class AdaptedPredictor:
+    """Answers queries on adapted devices through the known devices' predictions; all others pass through.
+
+    ``unusable`` maps devices whose adapter cannot be used to the reason, with which their queries are abstained.
+    """
+
+    def __init__(self, base: Predictor, adapters: Sequence[Adapter], unusable: Mapping[str, str] | None = None) -> None:
+        self.base = base
+        self._adapters = {(entry.device, entry.basis, entry.metric): entry for entry in adapters}
+        self._unusable = dict(unusable or {})
+
+    @property
+    def model_id(self) -> str:
+        """Name and version of the weights."""
+        return self.base.model_id
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        """The base's default queries."""
+        return self.base.default_queries(basis, language)
+
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        """The base's devices of a basis and the adapted ones."""
+        known = self.base.devices(basis)
+        return tuple(dict.fromkeys([*known, *(device for device, of, _ in self._adapters if of == basis)]))
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.predictor.Predictor`."""
+        asked = [
+            [part for query in line for part in self._parts(code, query)]
+            for code, line in zip(texts, queries, strict=True)
+        ]
+        results = []
+        for code, line, answers in zip(texts, queries, self.base.predict(texts, asked), strict=True):
+            left = iter(answers)
+            results.append(
+                [self._answer(code, query, [next(left) for _ in self._parts(code, query)]) for query in line]
+            )
+        return results
+
+    def _adapter(self, code: CodeText, query: Query) -> Adapter | None:
+        return self._adapters.get((query.device or "", code.basis, query.metric))
+
+    def _parts(self, code: CodeText, query: Query) -> list[Query]:
+        adapter = self._adapter(code, query)
+        return [query] if adapter is None else [replace(query, device=device) for device in adapter.known]
+
+    def _answer(self, code: CodeText, query: Query, answers: list[Prediction]) -> Prediction:
+        adapter = self._adapter(code, query)
+        if adapter is not None:
+            return _mapped(adapter, code, answers)
+        [answer] = answers
+        reason = self._unusable.get(query.device or "")
+        return replace(answer, abstained=reason) if reason and answer.abstained is not None else answer
+
+
+def logs(answers: Sequence[Prediction]) -> Array:
+    """log10 of the medians; a median at or below the floor counts as the floor."""
+    return np.array([math.log10(max(answer.median or 0.0, answer.floor, _SMALLEST)) for answer in answers])
+
+
+def _half_width(answers: Sequence[Prediction], coverage: float) -> float:
+    """Half the mean width in log10 of the known devices' bands of a coverage; unbounded bands do not count."""
+    widths = [
+        math.log10(band.high / max(band.low, answer.floor, _SMALLEST)) / 2
+        for answer in answers
+        for band in answer.bands
+        if band.coverage == coverage and max(band.low, answer.floor, _SMALLEST) < band.high < math.inf
+    ]
+    return float(np.mean(widths)) if widths else 0.0
+
+
+def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> Prediction:
+    first, device = answers[0], adapter.device
+    for answer in answers:
+        if answer.abstained is not None:
+            reason = f"{device} is predicted from known devices, and of {answer.device}: {answer.abstained}"
+            return replace(answer, device=device, abstained=reason)
+    known = logs(answers)[None, :]
+    extra = text_columns(code, adapter.columns)[None, :] if adapter.columns else None
+    floor = max(answer.floor for answer in answers)
+    n, fit = adapter.fit.n, adapter.fit
+
+    def value(log: float) -> float:
+        result = 10 ** min(max(log, -300.0), 300.0)
+        return 0.0 if result <= floor else float(result)
+
+    bands = []
+    for coverage in (band.coverage for band in first.bands):
+        (low,), (high,) = fit.band(known, coverage, _half_width(answers, coverage), extra)
+        bands.append(Band(value(low), max(value(high), floor), coverage, n, n, adapted_level(device)))
+    median = value(float(fit.predict(known, extra)[0]))
+    truncated = any(answer.truncated for answer in answers)
+    return replace(first, device=device, median=median, bands=tuple(bands), floor=floor, truncated=truncated)
+
+
+def personal(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:
+    """``base`` with what this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` ran.
+
+    Args:
+        base: the model's own predictor.
+        devices: the folder of adapters; None for the user's.
+        cpu: whether to scale calls to this CPU; the environment's ``RLM_LSP_CPU_SCALE=0`` switches it off too.
+    """
+    adapters: list[Adapter] = []
+    unusable: dict[str, str] = {}
+    place = devices or folder()
+    for path in sorted(place.glob("*.json")) if place.is_dir() else ():
+        try:
+            adapters += read_adapters(path, base.model_id)
+        except ModelError as error:
+            unusable[path.stem] = str(error)
+    result: Predictor = AdaptedPredictor(base, adapters, unusable) if adapters or unusable else base
+    score = cpu_score.stored() if cpu else None
+    return cpu_score.ScaledPredictor(result, score) if score is not None else result
+
+
+def load_personal(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
+    """:func:`rlm_core.load` and :func:`personal` in one.
+
+    Raises:
+        ModelError: the directory is missing, incomplete or corrupt.
+    """
+    return personal(load(model, threads=threads))

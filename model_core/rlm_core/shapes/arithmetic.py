@@ -1,0 +1,237 @@
+"""Plain Python arithmetic, comparisons and builtins on known values, bounded whatever a source text asks for.
+
+Every function raises TypeError or ValueError for what it does not know or will not compute; the interpreter then
+goes on with ``UNKNOWN``.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .values import UNKNOWN, Class, Container, Function, Instance, Layer, Ref, Tensor, Unknown, Value
+
+_MAX_BITS = 256
+_MAX_LENGTH = 20_000
+_NUMBERS = (int, float, complex)
+_SEQUENCES = (str, list, tuple)
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor, ast.RShift: operator.rshift,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def binary(kind: type[ast.operator], left: Value, right: Value) -> Value:
+    """``left OP right`` of two plain values."""
+    if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+        if kind is ast.Pow:
+            if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_BITS:
+                raise ValueError("too large")
+            return left**right
+        if kind is ast.LShift:
+            return left * 2 ** _small(right, 64)
+        value = _BINARY[kind](left, right)
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            raise ValueError("too large")
+        return value
+    if kind is ast.Add and isinstance(left, _SEQUENCES) and type(left) is type(right):
+        _small(len(left) + len(right), _MAX_LENGTH)
+        joined: Value = operator.add(left, right)
+        return joined
+    if kind is ast.Mult:
+        sequence, times = (left, right) if isinstance(left, _SEQUENCES) else (right, left)
+        if isinstance(sequence, _SEQUENCES) and isinstance(times, int):
+            _small(len(sequence) * max(times, 0), _MAX_LENGTH)
+            return sequence * times
+    raise TypeError("not plain values")
+
+
+def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
+    """``left OP right`` as a truth value, UNKNOWN where the text does not tell."""
+    if kind in (ast.Is, ast.IsNot):
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            return UNKNOWN
+        same = left is right or (isinstance(left, Ref) and left == right)
+        return same if kind is ast.Is else not same
+    if not (_flat(left) and _flat(right)):
+        return UNKNOWN
+    if kind in (ast.In, ast.NotIn):
+        if not isinstance(right, (str, list, tuple, dict, range)):
+            return UNKNOWN
+        return (left in right) is (kind is ast.In)
+    return bool(_COMPARE[kind](left, right))
+
+
+def _flat(value: Value, depth: int = 2) -> bool:
+    if isinstance(value, (Tensor, Unknown)):
+        return False
+    if isinstance(value, (list, tuple)):
+        return depth > 0 and len(value) <= 1000 and all(_flat(item, depth - 1) for item in value)
+    if isinstance(value, dict):
+        return depth > 0 and all(_flat(item, 0) for item in itertools.chain(value, value.values()))
+    return True
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value counts as true; None where the text does not tell."""
+    if isinstance(value, Unknown):
+        return None
+    if isinstance(value, Tensor):
+        return None if value.value is None else bool(value.value)
+    if isinstance(value, Container):
+        return bool(value.items)
+    if isinstance(value, (Layer, Instance, Class, Function, Ref)):
+        return True
+    return bool(value)
+
+
+def items_of(value: Value, limit: int = _MAX_LENGTH) -> list[Value]:
+    """The items that a loop over the value takes; raises TypeError or ValueError."""
+    if isinstance(value, Container):
+        value = list(value.items) if value.name == "ModuleDict" else list(value.items.values())
+    if not isinstance(value, (str, list, tuple, dict, range, set, zip, enumerate, map, Iterator)):
+        raise TypeError("no items")
+    items = list(itertools.islice(value, limit + 1))
+    _small(len(items), limit)
+    return items
+
+
+def _small(value: Any, limit: int) -> int:
+    number = int(value)
+    if number > limit:
+        raise ValueError("too large")
+    return number
+
+
+def _known(value: Value) -> Value:
+    if not isinstance(value, _NUMBERS) and not isinstance(value, str):
+        raise TypeError("not a plain value")
+    return value
+
+
+def _sum(values: Value, start: Value = 0) -> Value:
+    for value in items_of(values):
+        start = binary(ast.Add, start, value)
+    return start
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
+    def call(*values: Value, **_: Value) -> Value:
+        return choose([_known(value) for value in (items_of(values[0]) if len(values) == 1 else values)])
+
+    return call
+
+
+def _length(value: Value) -> int:
+    if isinstance(value, Tensor):
+        return value.shape[0]
+    return len(value.items) if isinstance(value, Container) else len(value)
+
+
+def _product(values: Value) -> Value:
+    result: Value = 1
+    for value in items_of(values):
+        result = binary(ast.Mult, result, value)
+    return result
+
+
+def _integer(value: Value = 0) -> int:
+    value = value.value if isinstance(value, Tensor) else value
+    return int(_small(value, 2**_MAX_BITS) if isinstance(value, float) else _known(value))
+
+
+def _dictionary(*values: Value, **named: Value) -> dict[Value, Value]:
+    pairs = [] if not values else values[0].items() if isinstance(values[0], dict) else items_of(values[0])
+    return {**{key: value for key, value in pairs}, **named}  # noqa: C416 - pairs may be lists
+
+
+def _number(call: Callable[..., Any]) -> Callable[..., Value]:
+    return lambda *values: call(*(_known(value) for value in values))
+
+
+BUILTINS: dict[str, Callable[..., Value]] = {
+    "abs": lambda value: abs(_known(value)),
+    "all": lambda values: all(_sure(value) for value in items_of(values)),
+    "any": lambda values: any(_sure(value) for value in items_of(values)),
+    "bool": lambda value=False: _sure(value),
+    "callable": lambda value: isinstance(value, (Function, Class, Ref, Layer, Instance)),
+    "dict": _dictionary,
+    "divmod": lambda left, right: (binary(ast.FloorDiv, left, right), binary(ast.Mod, left, right)),
+    "enumerate": lambda values, start=0: list(enumerate(items_of(values), start)),
+    "float": lambda value=0.0: float(_known(value)),
+    "int": _integer,
+    "len": _length,
+    "list": lambda values=(): list(items_of(values)),
+    "max": _extreme(max),
+    "min": _extreme(min),
+    "pow": lambda left, right: binary(ast.Pow, left, right),
+    "print": lambda *_, **__: None,
+    "range": lambda *bounds: range(*(_small(bound, 2**40) for bound in bounds)),
+    "reversed": lambda values: items_of(values)[::-1],
+    "round": lambda value, digits=0: round(_known(value), max(-20, _small(digits or 0, 20)) or None),
+    "set": lambda values=(): list(dict.fromkeys(items_of(values))),
+    "sorted": lambda values, **_: sorted(_known(value) for value in items_of(values)),
+    "str": lambda value="": str(_known(value)),
+    "sum": _sum,
+    "tuple": lambda values=(): tuple(items_of(values)),
+    "zip": lambda *values: list(zip(*(items_of(value) for value in values), strict=False)),
+}
+_MATH = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "ceil",
+    "cos",
+    "cosh",
+    "degrees",
+    "erf",
+    "exp",
+    "fabs",
+    "floor",
+    "fmod",
+    "gcd",
+    "hypot",
+    "isclose",
+    "isinf",
+    "isnan",
+    "isqrt",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "pow",
+    "radians",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
+MATH: dict[str, Callable[..., Value]] = {
+    **{name: _number(getattr(math, name)) for name in _MATH},
+    "prod": _product,
+    "int": _integer,
+    "round": lambda value: round(_known(value)),
+    "abs": _number(abs),
+    "cdiv": lambda left, right: binary(ast.FloorDiv, left + right - 1, right),
+}
+CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau, "newaxis": None}
+
+
+def _sure(value: Value) -> bool:
+    known = truth(value)
+    if known is None:
+        raise TypeError("not known")
+    return known

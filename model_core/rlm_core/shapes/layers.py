@@ -1,0 +1,281 @@
+"""Layers of ``torch.nn``: their options, the weights they hold and what a call of them does to a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .functions import FUNCTIONS, pointwise, tensor
+from .products import matmul, plain_attention, recurrent
+from .recorder import Recorder
+from .shaping import viewed
+from .values import UNKNOWN, Layer, Shape, Tensor, Value, dtype_of
+from .windows import convolve, spread
+
+Options = dict[str, Value]
+CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+
+_CONV = "in_channels out_channels kernel_size stride padding"
+_POOL = "kernel_size stride padding"
+_RNN = "input_size hidden_size num_layers bias batch_first dropout bidirectional"
+_ENCODER = "d_model nhead dim_feedforward dropout activation layer_norm_eps batch_first norm_first"
+# The order of positional options of the layers that carry weights or sizes.
+SIGNATURES: dict[str, str] = {
+    "Linear": "in_features out_features bias", "LazyLinear": "out_features bias",
+    "Bilinear": "in1_features in2_features out_features bias", "Embedding": "num_embeddings embedding_dim padding_idx",
+    **{f"Conv{rank}d": f"{_CONV} dilation groups bias padding_mode" for rank in (1, 2, 3)},
+    **{f"ConvTranspose{rank}d": f"{_CONV} output_padding groups bias dilation" for rank in (1, 2, 3)},
+    **{f"BatchNorm{rank}d": "num_features eps momentum affine track_running_stats" for rank in (1, 2, 3)},
+    **{f"InstanceNorm{rank}d": "num_features eps momentum affine track_running_stats" for rank in (1, 2, 3)},
+    "SyncBatchNorm": "num_features eps momentum affine", "GroupNorm": "num_groups num_channels eps affine",
+    "LayerNorm": "normalized_shape eps elementwise_affine bias", "RMSNorm": "normalized_shape eps elementwise_affine",
+    **{f"MaxPool{rank}d": f"{_POOL} dilation return_indices ceil_mode" for rank in (1, 2, 3)},
+    **{f"AvgPool{rank}d": f"{_POOL} ceil_mode count_include_pad" for rank in (1, 2, 3)},
+    **{f"Adaptive{kind}Pool{rank}d": "output_size" for rank in (1, 2, 3) for kind in ("Avg", "Max")},
+    "RNN": _RNN, "LSTM": _RNN, "GRU": _RNN,
+    **dict.fromkeys(("RNNCell", "LSTMCell", "GRUCell"), "input_size hidden_size bias"),
+    "MultiheadAttention": "embed_dim num_heads dropout bias add_bias_kv add_zero_attn kdim vdim batch_first",
+    "TransformerEncoderLayer": _ENCODER, "TransformerDecoderLayer": _ENCODER,
+    "TransformerEncoder": "encoder_layer num_layers norm", "TransformerDecoder": "decoder_layer num_layers norm",
+    "Flatten": "start_dim end_dim", "Unflatten": "dim unflattened_size", "Softmax": "dim", "LogSoftmax": "dim",
+    "Softmin": "dim", "GLU": "dim", "Upsample": "size scale_factor mode", "PixelShuffle": "upscale_factor",
+    "PReLU": "num_parameters", "Unfold": "kernel_size dilation padding stride", "CosineSimilarity": "dim eps",
+    **{f"{kind}Pad{rank}d": "padding" for kind in ("Zero", "Constant", "Reflection", "Replication",
+    "Circular") for rank in (1, 2, 3)},
+}  # fmt: skip
+# Layers that are one function of their input; the value names the function.
+_PLAIN = {
+    "ReLU": "relu", "ReLU6": "relu6", "LeakyReLU": "leaky_relu", "GELU": "gelu", "SiLU": "silu", "Mish": "mish",
+    "ELU": "elu",
+    "SELU": "selu", "CELU": "celu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Hardtanh": "hardtanh",
+    "Hardswish": "hardswish",
+    "Hardsigmoid": "hardsigmoid", "Softplus": "softplus", "Softsign": "softsign", "LogSigmoid": "logsigmoid",
+    "Hardshrink": "hardshrink", "Softshrink": "softshrink", "Tanhshrink": "tanhshrink",
+    "Threshold": "threshold", "RReLU": "rrelu",
+    "Dropout": "dropout", "Dropout1d": "dropout", "Dropout2d": "dropout", "Dropout3d": "dropout",
+    "AlphaDropout": "dropout",
+    "PReLU": "prelu", "LocalResponseNorm": "local_response_norm", "MSELoss": "mse_loss", "L1Loss": "l1_loss",
+    "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss", "KLDivLoss": "kl_div",
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss",
+    "HingeEmbeddingLoss": "hinge_embedding_loss", "MarginRankingLoss": "margin_ranking_loss",
+    "TripletMarginLoss": "triplet_margin_loss", "CosineEmbeddingLoss": "cosine_embedding_loss",
+    "CosineSimilarity": "cosine_similarity", "PairwiseDistance": "pairwise_distance", "PixelShuffle": "pixel_shuffle",
+    "ChannelShuffle": "channel_shuffle", "Upsample": "interpolate", "Softmax": "softmax", "LogSoftmax": "log_softmax",
+    "Softmin": "softmin", "GLU": "glu", "Softmax2d": "softmax", "Flatten": "flatten", "Unflatten": "unflatten",
+    "Unfold": "unfold",
+    **{f"{kind}Pool{rank}d": f"{kind.lower()}_pool{rank}d" for kind in ("Max", "Avg") for rank in (1, 2, 3)},
+    **{f"Adaptive{kind}Pool{rank}d": f"adaptive_{kind.lower()}_pool{rank}d" for kind in ("Avg",
+    "Max") for rank in (1, 2, 3)},
+}  # fmt: skip
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4, "RNNCell": 1, "GRUCell": 3, "LSTMCell": 4}
+# Options of a layer that its function knows under the same name.
+_PASSED = frozenset({
+    "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices", "output_size", "dim",
+    "start_dim", "end_dim",
+    "upscale_factor", "size", "scale_factor", "reduction", "margin",
+})  # fmt: skip
+
+
+def build(name: str, args: Sequence[Value], named: Options, default_dtype: str) -> Layer:
+    """A layer from the arguments of its constructor; raises TypeError or ValueError for odd ones."""
+    options = dict(zip(SIGNATURES.get(name, "").split(), args, strict=False)) | named
+    dtype = dtype_of(options.get("dtype"), default_dtype)
+    weights = {
+        key: Tensor(tuple(int(size) for size in shape), dtype, parameter=True) for key, shape in _weights(name, options)
+    }
+    layer = Layer(name, options, weights)
+    if name in ("TransformerEncoder", "TransformerDecoder"):
+        inner = options[SIGNATURES[name].split()[0]]
+        for number in range(min(int(options["num_layers"]), 500)):
+            weights.update(
+                {f"{number}.{key}": Tensor(x.shape, x.dtype, parameter=True) for key, x in inner.weights.items()}
+            )
+    return layer
+
+
+def _weights(name: str, options: Options) -> list[tuple[str, Shape]]:
+    bias = options.get("bias", True) is not False
+    found: list[tuple[str, Any]] = []
+    if name == "Linear":
+        found = [("weight", (options["out_features"], options["in_features"])), ("bias", (options["out_features"],))]
+    elif name == "Bilinear":
+        out = options["out_features"]
+        found = [("weight", (out, options["in1_features"], options["in2_features"])), ("bias", (out,))]
+    elif name.startswith("Conv") and name in SIGNATURES:
+        rank, transposed = int(name[-2]), "Transpose" in name
+        groups, entering, leaving = options.get("groups", 1), options["in_channels"], options["out_channels"]
+        channels = (entering, leaving // groups) if transposed else (leaving, entering // groups)
+        found = [("weight", (*channels, *spread(options["kernel_size"], rank))), ("bias", (leaving,))]
+    elif name == "Embedding":
+        return [("weight", (options["num_embeddings"], options["embedding_dim"]))]
+    elif name == "PReLU":
+        return [("weight", (options.get("num_parameters", 1),))]
+    elif name.startswith(("BatchNorm", "SyncBatch", "GroupNorm")) or (
+        name.startswith("Instance") and options.get("affine")
+    ):
+        size = (options["num_channels" if name == "GroupNorm" else "num_features"],)
+        return [("weight", size), ("bias", size)] if options.get("affine", True) else []
+    elif name in ("LayerNorm", "RMSNorm") and options.get("elementwise_affine", True):
+        inner = spread(options["normalized_shape"], 1)
+        found = [("weight", inner), *([("bias", inner)] if name == "LayerNorm" else [])]
+    elif name in _GATES:
+        found = _recurrent_weights(name, options)
+    elif name == "MultiheadAttention":
+        found = _attention_weights(options["embed_dim"], "")
+    elif name in ("TransformerEncoderLayer", "TransformerDecoderLayer"):
+        width, inner = options["d_model"], options.get("dim_feedforward", 2048)
+        blocks = 1 if name == "TransformerEncoderLayer" else 2
+        found = [part for block in range(blocks) for part in _attention_weights(width, f"{block}.")]
+        found += [("up", (inner, width)), ("up_bias", (inner,)), ("down", (width, inner)), ("down_bias", (width,))]
+        found += [(f"norm{number}", (2, width)) for number in range(blocks + 1)]
+    return [(key, shape) for key, shape in found if bias or not key.endswith("bias")]
+
+
+def _attention_weights(width: int, prefix: str) -> list[tuple[str, Shape]]:
+    shapes = {"in": (3 * width, width), "in_bias": (3 * width,), "out": (width, width), "out_bias": (width,)}
+    return [(prefix + key, shape) for key, shape in shapes.items()]
+
+
+def _recurrent_weights(name: str, options: Options) -> list[tuple[str, Shape]]:
+    rows, width = _GATES[name] * options["hidden_size"], options["hidden_size"]
+    directions = 2 if options.get("bidirectional") else 1
+    found: list[tuple[str, Shape]] = []
+    for layer in range(min(options.get("num_layers", 1), 500)):
+        entering = options["input_size"] if layer == 0 else width * directions
+        for way in range(directions):
+            place = f"{layer}.{way}"
+            shapes = {"in": (rows, entering), "state": (rows, width), "in_bias": (rows,), "state_bias": (rows,)}
+            found += [(f"{place}.{key}", shape) for key, shape in shapes.items()]
+    return found
+
+
+def call(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+    """Call a layer; raises LookupError for an unknown kind, TypeError or ValueError for an input that does not fit."""
+    name, options, weights = layer.name, layer.options, layer.weights
+    if name in ("Identity", "Sequential", "Module"):
+        return args[0] if args else UNKNOWN
+    if name in _SPECIAL:
+        return _SPECIAL[name](recorder, layer, args, named)
+    if name.startswith("Conv") and name in SIGNATURES:
+        x = tensor(args[0])
+        return convolve(recorder, x, weights["weight"], weights.get("bias"), options, transposed="Transpose" in name)
+    if name.startswith(("BatchNorm", "SyncBatch", "Instance")):
+        return FUNCTIONS["batch_norm"](recorder, [args[0], *weights.values()], {})
+    if name[:-2].endswith("Pad"):
+        width = options["padding"]
+        return FUNCTIONS["pad"](recorder, [args[0], spread(width, 2 * int(name[-2]))], {})
+    passed = {key: value for key, value in options.items() if key in _PASSED}
+    if name == "Flatten":
+        passed.setdefault("start_dim", 1)
+    elif name == "Unflatten":
+        passed["sizes"] = options["unflattened_size"]
+    return FUNCTIONS[_PLAIN[name]](recorder, args, passed)
+
+
+def _linear(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+    return FUNCTIONS["linear"](recorder, [args[0], layer.weights["weight"], layer.weights.get("bias")], {})
+
+
+def _by_weights(function: str) -> Callable[..., Value]:
+    return lambda recorder, layer, args, named: FUNCTIONS[function](recorder, [*args, *layer.weights.values()], {})
+
+
+def _recurrent(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+    options, ways = layer.options, 2 if layer.options.get("bidirectional") else 1
+    first = bool(options.get("batch_first"))
+    x = tensor(args[0])
+    return recurrent(recorder, x, _GATES[layer.name], options["hidden_size"], options.get("num_layers", 1), ways, first)
+
+
+def _cell(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+    x, gates = tensor(args[0]), _GATES[layer.name]
+    width = layer.options["hidden_size"]
+    y, _ = recurrent(recorder, x.view((1, *x.shape)), gates, width, 1, 1, False)
+    state = viewed(recorder, y, (*x.shape[:-1], width))
+    return (state, state) if gates == 4 else state
+
+
+def _project(recorder: Recorder, x: Tensor, width: int) -> Tensor:
+    """A linear layer with a bias to a width."""
+    weight = Tensor((x.shape[-1], width), x.dtype)
+    return matmul(recorder, x, weight, "linear")
+
+
+def _attend(
+    recorder: Recorder, x: Tensor, memory: Tensor, heads: int, first: bool, fused: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Multi-head attention of x over memory, both (batch, length, width) or length first."""
+    width = x.shape[-1]
+    if memory is x:
+        q = k = v = _split_heads(recorder, _project(recorder, x, 3 * width), heads, first, 3)
+    else:
+        q = _split_heads(recorder, _project(recorder, x, width), heads, first, 1)
+        k = v = _split_heads(recorder, _project(recorder, memory, 2 * width), heads, first, 2)
+    if fused:
+        mixed, weights = FUNCTIONS["scaled_dot_product_attention"](recorder, [q, k, v], {}), None
+    else:
+        mixed, weights = plain_attention(recorder, pointwise(recorder, "mul", [q]), k, v)
+    joined = recorder.add("copy", "gather", [mixed], x.shape)
+    return _project(recorder, joined, width), weights
+
+
+def _split_heads(recorder: Recorder, x: Tensor, heads: int, first: bool, parts: int) -> Tensor:
+    width = x.shape[-1] // parts
+    batch, length = (x.shape[0], x.shape[1]) if first else (x.shape[1], x.shape[0])
+    return x.view((batch, heads, length, width // heads), contiguous=False)
+
+
+def _batched(x: Tensor) -> Tensor:
+    return x if len(x.shape) == 3 else x.view((x.shape[0], 1, x.shape[1]))
+
+
+def _multihead(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+    x, first = tensor(args[0] if args else named["query"]), bool(layer.options.get("batch_first"))
+    memory = args[1] if len(args) > 1 else named.get("key", x)
+    inner = _batched(x)
+    over = inner if memory is x else _batched(tensor(memory))
+    weighted = (args[4] if len(args) > 4 else named.get("need_weights", True)) is not False
+    y, weights = _attend(recorder, inner, over, int(layer.options["num_heads"]), first, not weighted)
+    if weights is not None:
+        batch, _, rows, columns = weights.shape
+        weights = recorder.add("mean", "reduction", [weights], (batch, rows, columns))
+    return y.view(x.shape), weights
+
+
+def block(recorder: Recorder, options: Options, x: Tensor, memories: Sequence[Tensor]) -> Tensor:
+    """A transformer block on (batch, length, width), or length first, with attention over itself and over memories."""
+    heads, first = int(options["nhead"]), bool(options.get("batch_first"))
+    for memory in (x, *memories):
+        mixed, _ = _attend(recorder, x, memory, heads, first, True)
+        x = _residual(recorder, x, mixed)
+    inner = _project(recorder, x, int(options.get("dim_feedforward", 2048)))
+    inner = pointwise(recorder, "dropout", [pointwise(recorder, "relu", [inner])])
+    return _residual(recorder, x, _project(recorder, inner, x.shape[-1]))
+
+
+def _residual(recorder: Recorder, x: Tensor, change: Tensor) -> Tensor:
+    total = pointwise(recorder, "add", [x, pointwise(recorder, "dropout", [change])])
+    return FUNCTIONS["layer_norm"](recorder, [total], {})  # type: ignore[no-any-return]
+
+
+def _transformer(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+    x = tensor(args[0])
+    memories = [_batched(tensor(args[1]))] if "Decoder" in layer.name else []
+    inner = layer.options[SIGNATURES[layer.name].split()[0]] if layer.name.endswith("coder") else layer
+    y = _batched(x)
+    for _ in range(min(int(layer.options.get("num_layers", 1)), 500)):
+        y = block(recorder, inner.options, y, memories)
+    return y.view(x.shape)
+
+
+_SPECIAL: dict[str, Callable[..., Value]] = {
+    "Linear": _linear, "Bilinear": _by_weights("bilinear"), "Embedding": _by_weights("embedding"),
+    "LayerNorm": _by_weights("layer_norm"), "RMSNorm": _by_weights("rms_norm"), "GroupNorm": _by_weights("group_norm"),
+    **dict.fromkeys(("RNN", "LSTM", "GRU"), _recurrent), **dict.fromkeys(("RNNCell", "LSTMCell", "GRUCell"), _cell),
+    "MultiheadAttention": _multihead,
+    **dict.fromkeys(
+        ("TransformerEncoder", "TransformerEncoderLayer", "TransformerDecoder", "TransformerDecoderLayer"), _transformer
+    ),
+}  # fmt: skip
+KNOWN = frozenset(SIGNATURES) | frozenset(_PLAIN) | frozenset(_SPECIAL) | {"Identity"}

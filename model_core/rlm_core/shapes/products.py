@@ -1,0 +1,219 @@
+"""PyTorch functions that multiply: matrix products, attention, recurrences, decompositions, transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .functions import FUNCTIONS, Rule, broadcast, normalise, pointwise, reduce, rule, take, tensor
+from .recorder import Recorder
+from .shaping import moved, viewed
+from .values import UNKNOWN, Tensor, Value
+
+Named = dict[str, Value]
+
+
+def matmul(recorder: Recorder, a: Tensor, b: Tensor, name: str = "matmul") -> Tensor:
+    """``a @ b`` with the shapes that torch.matmul takes."""
+    left = a.shape if len(a.shape) > 1 else (1, *a.shape)
+    right = b.shape if len(b.shape) > 1 else (*b.shape, 1)
+    if left[-1] != right[-2]:
+        raise ValueError("inner sizes differ")
+    batch = broadcast([left[:-2], right[:-2]])
+    rows = left[-2:-1] if len(a.shape) > 1 else ()
+    columns = right[-1:] if len(b.shape) > 1 else ()
+    macs = math.prod(batch) * math.prod(left[-2:]) * right[-1]
+    return recorder.add(name, "gemm", [a, b], (*batch, *rows, *columns), macs=macs)
+
+
+@rule("matmul", "mm", "bmm", "mv", "dot", "inner", "vdot", "multi_dot", "chain_matmul")
+def _matmul(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    a, *rest = args[0] if isinstance(args[0], (list, tuple)) else [*args, *named.values()][:2]
+    for b in rest:
+        a = matmul(recorder, tensor(a), tensor(b))
+    return a
+
+
+@rule("addmm", "baddbmm", "addmv", "addbmm")
+def _addmm(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    product = matmul(recorder, tensor(args[1]), tensor(args[2]))
+    return pointwise(recorder, "add", [tensor(args[0]), product])
+
+
+@rule("linear")
+def _linear(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    x, weight, bias = tensor(args[0]), tensor(take(args, named, 1, "weight")), take(args, named, 2, "bias")
+    if x.shape[-1] != weight.shape[-1]:
+        raise ValueError("inner sizes differ")
+    extra = bias.elements if isinstance(bias, Tensor) else 0
+    shape = (*x.shape[:-1], *weight.shape[:-1])
+    return recorder.add(
+        "linear", "gemm", [x, weight], shape, macs=x.elements * math.prod(weight.shape[:-1]), weights=extra
+    )
+
+
+@rule("bilinear")
+def _bilinear(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    x, y, weight = tensor(args[0]), tensor(args[1]), tensor(take(args, named, 2, "weight"))
+    macs = math.prod(x.shape[:-1]) * weight.elements
+    return recorder.add("bilinear", "gemm", [x, y, weight], (*x.shape[:-1], weight.shape[0]), macs=macs)
+
+
+@rule("outer", "ger")
+def _outer(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    a, b = tensor(args[0]), tensor(args[1])
+    return pointwise(recorder, "mul", [viewed(recorder, a, (a.elements, 1)), b])
+
+
+@rule("kron")
+def _kron(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    a, b = tensor(args[0]), tensor(args[1])
+    return moved(recorder, "kron", [a, b], [left * right for left, right in zip(a.shape, b.shape, strict=True)])
+
+
+@rule("tensordot")
+def _tensordot(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    a, b, dims = tensor(args[0]), tensor(args[1]), take(args, named, 2, "dims", 2)
+    left, right = (range(len(a.shape) - dims, len(a.shape)), range(dims)) if isinstance(dims, int) else dims
+    gone = math.prod(a.shape[axis] for axis in left)
+    shape = [size for axis, size in enumerate(a.shape) if axis not in [i % len(a.shape) for i in left]]
+    shape += [size for axis, size in enumerate(b.shape) if axis not in [i % len(b.shape) for i in right]]
+    return recorder.add("tensordot", "gemm", [a, b], shape, macs=math.prod(shape) * gone)
+
+
+@rule("einsum")
+def _einsum(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    operands = list(args[1]) if isinstance(args[1], (list, tuple)) else [tensor(value) for value in args[1:]]
+    left, _, right = str(args[0]).replace(" ", "").partition("->")
+    terms = left.split(",")
+    sizes: dict[str, int] = {}
+    for place, (term, operand) in enumerate(zip(terms, operands, strict=True)):
+        spare = len(operand.shape) - len(term.replace("...", ""))
+        terms[place] = term.replace("...", "".join(chr(0x100 + axis) for axis in range(spare)))
+        sizes.update(zip(terms[place], operand.shape, strict=True))
+    dots = "".join(sorted(name for name in sizes if name >= "\u0100"))
+    if "->" not in str(args[0]):
+        right = "".join(sorted(name for name in sizes if "".join(terms).count(name) == 1))
+    right = right.replace("...", dots)
+    result, names = operands[0], terms[0]
+    for place in range(1, len(operands)):
+        kept = set(right).union(*terms[place + 1 :])
+        together = dict.fromkeys(names + terms[place])
+        names = right if place == len(operands) - 1 else "".join(name for name in together if name in kept)
+        macs = math.prod(sizes[name] for name in together)
+        result = recorder.add("einsum", "gemm", [result, operands[place]], [sizes[name] for name in names], macs=macs)
+    if len(operands) == 1:
+        kind = "gather" if len(right) == len(names) else "reduction"
+        return recorder.add("einsum", kind, [result], [sizes[name] for name in right], flops=float(result.elements))
+    return result
+
+
+@rule("cdist")
+def _cdist(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    a, b = tensor(args[0]), tensor(args[1])
+    shape = (*a.shape[:-1], b.shape[-2])
+    return recorder.add("cdist", "gemm", [a, b], shape, macs=math.prod(shape) * a.shape[-1])
+
+
+@rule("scaled_dot_product_attention")
+def attention(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    """Fused attention on (..., queries, width), (..., keys, width), (..., keys, width)."""
+    q, k, v = (tensor(take(args, named, place, name)) for place, name in enumerate(("query", "key", "value")))
+    batch = math.prod(broadcast([q.shape[:-2], k.shape[:-2]]))
+    macs = batch * q.shape[-2] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
+    return recorder.add("attention", "attention", [q, k, v], (*q.shape[:-1], v.shape[-1]), macs=macs)
+
+
+def plain_attention(recorder: Recorder, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Attention written out as two products and a softmax: the output and the weights."""
+    scores = matmul(recorder, q, viewed(recorder, k, (*k.shape[:-2], k.shape[-1], k.shape[-2])), "attention_scores")
+    weights = normalise(recorder, "softmax", scores)
+    return matmul(recorder, weights, v, "attention_values"), weights
+
+
+def recurrent(
+    recorder: Recorder, x: Tensor, gates: int, width: int, layers: int, directions: int, first: bool
+) -> Value:
+    """An RNN, GRU or LSTM (1, 3, 4 gates): the outputs and the last states; one launch a step, layer and direction."""
+    if len(x.shape) == 3:
+        batch, steps = (x.shape[0], x.shape[1]) if first else (x.shape[1], x.shape[0])
+    else:
+        batch, steps = 1, x.shape[0]
+    inside = x.shape[-1]
+    weights = macs = 0
+    for layer in range(min(layers, 1000)):
+        entering = inside if layer == 0 else width * directions
+        weights += directions * gates * width * (entering + width + 2)
+        macs += directions * gates * width * (entering + width) * batch * steps
+    shape = (*x.shape[:-1], width * directions)
+    y = recorder.add("rnn", "rnn", [x], shape, macs=macs, weights=weights, kernels=max(1, layers * directions * steps))
+    state = Tensor((layers * directions, batch, width), y.dtype, y.source)
+    return y, ((state, state) if gates == 4 else state)
+
+
+_CUBIC = {
+    "inverse": 2.0, "inv": 2.0, "pinv": 8.0, "cholesky": 0.33, "lu": 0.67, "lu_factor": 0.67, "qr": 2.0,
+    "svd": 12.0, "eig": 20.0,
+    "eigh": 8.0, "eigvals": 10.0, "svdvals": 8.0, "det": 0.67, "slogdet": 0.67, "logdet": 0.67, "matrix_exp": 15.0,
+    "ldl_factor": 0.33, "ldl_factor_ex": 0.33, "matrix_power": 4.0, "matrix_rank": 8.0,
+}  # fmt: skip
+_PARTS = {
+    "qr": 2,
+    "svd": 3,
+    "eig": 2,
+    "eigh": 2,
+    "slogdet": 2,
+    "lu": 3,
+    "lu_factor": 2,
+    "ldl_factor": 2,
+    "ldl_factor_ex": 3,
+}
+
+
+def _decomposition(name: str, weight: float) -> Rule:
+    def apply(recorder: Recorder, args: list[Value], named: Named) -> Value:
+        a = tensor(args[0])
+        rows, columns = a.shape[-2:]
+        macs = weight * math.prod(a.shape[:-2]) * rows * columns * min(rows, columns)
+        shape = a.shape[:-2] if name in ("det", "slogdet", "logdet", "matrix_rank") else a.shape
+        y = recorder.add(name, "other", [a], shape, macs=macs, kernels=max(1, min(rows, columns) // 16))
+        parts = _PARTS.get(name, 1)
+        if name in ("svd", "eig", "eigh"):
+            spectrum = Tensor((*a.shape[:-2], min(rows, columns)), y.dtype, y.source)
+            return (y, spectrum, y) if name == "svd" else (spectrum, y)
+        return y if parts == 1 else (y,) * parts
+
+    return apply
+
+
+FUNCTIONS.update({name: _decomposition(name, weight) for name, weight in _CUBIC.items()})
+
+
+@rule("solve", "lstsq", "solve_triangular", "triangular_solve", "cholesky_solve", "lu_solve", "ldl_solve")
+def _solve(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    a, *others = [value for value in [*args, *named.values()] if isinstance(value, Tensor)]
+    macs = float(a.elements * a.shape[-1]) + sum(a.elements * b.shape[-1] for b in others)
+    shape = others[0].shape if others else a.shape
+    return recorder.add("solve", "other", [a, *others], shape, macs=macs, kernels=max(1, a.shape[-1] // 16))
+
+
+@rule("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "stft")
+def _fft(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    x = tensor(args[0])
+    return recorder.add(
+        "fft", "other", [x], x.shape, dtype="complex64", flops=5.0 * x.elements * math.log2(max(x.elements, 2))
+    )
+
+
+@rule("trace")
+def _trace(recorder: Recorder, args: list[Value], named: Named) -> Value:
+    x = tensor(args[0])
+    return reduce(recorder, "sum", viewed(recorder, x, (min(x.shape),)), None, False)
+
+
+def unknown_like(recorder: Recorder, name: str, inputs: Sequence[Tensor]) -> Value:
+    """The guess for a call that is not understood: it reads its inputs and gives the shape of the first."""
+    recorder.unknown += 1
+    if not inputs:
+        return UNKNOWN
+    return recorder.add(name, "other", inputs[:16], inputs[0].shape)

@@ -1,0 +1,240 @@
+"""From source text to a trace: which class or function is meant, with which inputs, and what its forward pass does."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+
+from . import calls
+from .interpreter import Interpreter, Raised
+from .library import ODD
+from .modules import weights_of
+from .recorder import Operation, Stop, Trace
+from .values import UNKNOWN, Class, Function, Instance, Ref, Tensor, Value, as_shape, tensors_in
+
+_MAX_TEXT = 400_000
+_RESERVED = frozenset({"dtype", "mode", "backend", "autotuned"})
+_SHAPE = re.compile(r"\d+(x\d+)*\Z")
+_ARGUMENT = re.compile(r"arg(\d+)\Z")
+_INTEGERS = re.compile(r"target|label|index|indices|idx|token|_ids\b|ids\Z")
+_SCALARS = re.compile(
+    r"^(n|k|p|q|s|dim|ord|eps|beta|alpha|steps?|start|end|base|size|fill_value|mode|dropout)$"
+    r"|_(size|dim|shape|features|channels|p|groups|heads)$|^(num|kernel|stride|pad|normalized|output)_?|^dims?\d*$"
+)
+_SIZES = re.compile(r"size$|shape$|dims?$|padding|stride|kernel")
+_FAILURES = (*ODD, Stop, Raised, RecursionError, MemoryError)
+
+
+def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
+    """Trace one forward pass of the module, or one call of the function, that a Python source text holds.
+
+    Args:
+        text: source text; imports may be missing.
+        overrides: a workload. ``arg0`` and so on give shapes (``"4096x4096"``) or scalars of the inputs in order,
+            ``dtype`` the element type of the inputs, other names replace constants and parameters of the same name.
+
+    Returns:
+        The trace; an empty one when the text holds nothing to trace. Never raises.
+    """
+    given = {} if overrides is None else overrides
+    if len(text) > _MAX_TEXT:
+        return Trace()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Trace()
+    constants = {
+        name: parsed(value) for name, value in given.items() if name not in _RESERVED and not _ARGUMENT.match(name)
+    }
+    runner = Interpreter(constants)
+    try:
+        return _trace(runner, tree, given)
+    except _FAILURES:
+        return Trace()
+
+
+def parsed(value: str) -> Value:
+    """A workload's value: a shape, a number, a truth value or the string itself."""
+    if _SHAPE.match(value) and "x" in value:
+        return tuple(int(size) for size in value.split("x"))
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "none": None}.get(value.lower(), value)
+
+
+def _trace(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> Trace:
+    for statement in tree.body:
+        if not _is_test(statement):
+            try:
+                runner.run([statement], runner.top)
+            except Raised:
+                continue
+    entry = _entry(runner, tree, given)
+    if entry is None:
+        return Trace()
+    if isinstance(entry, Function):
+        inputs = _arguments(runner, entry, given, skip=0)
+        return _forward(runner, entry, inputs, {}, 0)
+    initial, named = _split_named(_call_top(runner, "get_init_inputs"))
+    constructor = calls.class_attribute(entry, "__init__")
+    if isinstance(constructor, Function):
+        known = [item.arg for item in constructor.node.args.args]
+        named |= {name: value for name, value in runner.overrides.items() if name in known[1 + len(initial) :]}
+    module = calls.instantiate(runner, entry, initial, named)
+    inputs, keywords = _split_named(_call_top(runner, "get_inputs"))
+    inputs = _reshaped(inputs, given)
+    if not inputs and not keywords:
+        forward = calls.class_attribute(entry, "forward")
+        inputs = _arguments(runner, forward, given, skip=1) if isinstance(forward, Function) else []
+    return _forward(runner, module, inputs, keywords, sum(weight.elements for weight in weights_of(module)))
+
+
+def _forward(
+    runner: Interpreter, target: Instance | Function, inputs: list[Value], named: dict[str, Value], parameters: int
+) -> Trace:
+    recorder = runner.recorder
+    recorder.unknown = recorder.views = 0
+    start = len(recorder.operations)
+    complete, output = True, UNKNOWN
+    try:
+        if isinstance(target, Function):
+            output = calls.call_function(runner, target, inputs, named)
+        else:
+            output = calls.call(runner, target, inputs, named)
+    except _FAILURES:
+        complete = False
+    given = tensors_in([*inputs, *named.values()])
+    return Trace(
+        tuple(_rebased(operation, start) for operation in recorder.operations[start:]), recorder.unknown,
+        recorder.views,
+        parameters, sum(x.elements for x in given), tuple(x.shape for x in given),
+        tuple(x.shape for x in tensors_in(output)),
+        complete,
+    )  # fmt: skip
+
+
+def _rebased(operation: Operation, start: int) -> Operation:
+    """An operation numbered from the start of the pass; what was made before it is in memory."""
+    return replace(operation, inputs=tuple((max(source - start, -1), size) for source, size in operation.inputs))
+
+
+def _is_test(statement: ast.stmt) -> bool:
+    """Whether a statement of the top level defines or runs a test."""
+    if isinstance(statement, ast.FunctionDef):
+        return statement.name.startswith("test")
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id.startswith("test")
+
+
+def _call_top(runner: Interpreter, name: str) -> Value:
+    function = runner.top.names.get(name)
+    if not isinstance(function, Function):
+        return []
+    spec = function.node.args
+    parameters = [item.arg for item in (*spec.args, *spec.kwonlyargs)]
+    named = {key: value for key, value in runner.overrides.items() if key in parameters}
+    try:
+        return calls.call_function(runner, function, [], named)
+    except (*ODD, Raised):
+        return []
+
+
+def _split_named(value: Value) -> tuple[list[Value], dict[str, Value]]:
+    """Inputs given as a list, or as ``[args, kwargs]``, or as a dict."""
+    if isinstance(value, dict):
+        return [], {str(key): item for key, item in value.items()}
+    if not isinstance(value, (list, tuple)):
+        return ([value] if isinstance(value, Tensor) else []), {}
+    if len(value) == 2 and isinstance(value[0], (list, tuple)) and isinstance(value[1], dict):
+        return list(value[0]), {str(key): item for key, item in value[1].items()}
+    return list(value), {}
+
+
+def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> Class | Function | None:
+    """The module or function that is meant: ``Model``, else the last module class, else the first fitting function."""
+    names = runner.top.names
+    functions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
+    tested = {
+        node.func.id
+        for item in functions if item.name.startswith("test")
+        for node in ast.walk(item) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }  # fmt: skip
+    classes = [names.get(item.name) for item in tree.body if isinstance(item, ast.ClassDef)]
+    modules = [item for item in classes if isinstance(item, Class) and _is_module(item)]
+    for item in modules:
+        if item.name == "Model":
+            return item
+    plain = [item for item in functions if not item.name.startswith(("test", "get_", "_"))]
+    wanted = sum(1 for name in given if _ARGUMENT.match(name))
+    fitting = [item for item in plain if len(item.args.args) + len(item.args.posonlyargs) >= wanted or item.args.vararg]
+    modules = [item for item in modules if item.name not in tested or not fitting]
+    if modules:
+        return modules[-1]
+    chosen = sorted(fitting, key=lambda item: item.name not in tested) or plain
+    found = names.get(chosen[0].name) if chosen and (wanted or given) else None
+    return found if isinstance(found, Function) else None
+
+
+def _is_module(kind: Class) -> bool:
+    """Whether a class derives from ``nn.Module`` or from a layer or container of the library."""
+    bases = [base for base in kind.lineage() if isinstance(base, Ref)]
+    return any(base.name == "Module" or base.path.startswith("torch.nn.") for base in bases)
+
+
+def _arguments(runner: Interpreter, function: Function, given: Mapping[str, str], *, skip: int) -> list[Value]:
+    """Inputs of a function from the workload, by position or by name; later ones keep their defaults."""
+    spec = function.node.args
+    known = [*spec.posonlyargs, *spec.args][skip:]
+    values: list[Value] = []
+    count = max((int(found[1]) + 1 for name in given if (found := _ARGUMENT.match(name))), default=0)
+    for place in range(min(max(count, len(known)), 64)):
+        item = known[place] if place < len(known) else None
+        name = "" if item is None else item.arg
+        text = given.get(f"arg{place}", given.get(name))
+        if text is not None:
+            values.append(_input(text, item, given.get("dtype", "fp32")))
+        elif name in function.defaults:
+            values.append(function.defaults[name])
+        else:
+            values.append(UNKNOWN)
+    return values
+
+
+def _input(text: str, item: ast.arg | None, dtype: str) -> Value:
+    """An input from its text: a lone number is a scalar or a vector, as the parameter's annotation or name tells."""
+    name = "" if item is None else item.arg
+    note = "" if item is None or item.annotation is None else ast.unparse(item.annotation)
+    value = () if text == "" else parsed(text)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if _SCALARS.search(name) if not note else "Tensor" not in note:
+            return value
+        value = (value,)
+    if not isinstance(value, tuple) or (_SIZES.search(name) and "Tensor" not in note):
+        return value
+    dtypes = dtype.split("+")
+    floating = next((kind for kind in dtypes if kind.startswith(("fp", "bf", "tf", "complex"))), None)
+    integer = next((kind for kind in dtypes if kind.startswith(("int", "uint", "bool"))), None)
+    whole = _INTEGERS.search(name) is not None or (floating is None and integer is not None)
+    return Tensor(as_shape(value), (integer or "int64") if whole else (floating or "fp32"))
+
+
+def _reshaped(inputs: list[Value], given: Mapping[str, str]) -> list[Value]:
+    """The module's own inputs, with the shapes that the workload gives instead."""
+    result = []
+    for place, value in enumerate(inputs):
+        text = given.get(f"arg{place}")
+        sizes = None if text is None else parsed(text)
+        if isinstance(value, Tensor) and isinstance(sizes, (tuple, int)):
+            value = Tensor(as_shape(sizes if isinstance(sizes, tuple) else (sizes,)), value.dtype)
+        elif sizes is not None and not isinstance(value, Tensor):
+            value = sizes
+        result.append(value)
+    return result

@@ -1,0 +1,212 @@
+"""Abstract values of the shape interpreter: what a name in the source can stand for without running the source.
+
+Plain Python numbers, strings, tuples, lists and dicts stand for themselves; everything of PyTorch is one of the classes
+here. What cannot be told from the text is ``UNKNOWN``.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Value = Any  # a plain Python value or one of the classes below
+Shape = tuple[int, ...]
+
+WIDTH = {
+    "fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
+    "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+DTYPES = {
+    "float": "fp32", "float32": "fp32", "double": "fp64", "float64": "fp64", "half": "fp16", "float16": "fp16",
+    "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "fp8", "long": "int64", "int64": "int64", "int": "int32",
+    "int32": "int32", "short": "int16", "int16": "int16", "int8": "int8", "uint8": "uint8", "bool": "bool",
+    "cfloat": "complex64", "complex64": "complex64", "complex128": "complex128",
+}  # fmt: skip
+_MAX_RANK = 32
+_MAX_SIZE = 2**40
+
+
+class Unknown:
+    """What the text does not tell; there is one, ``UNKNOWN``."""
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A tensor of known shape.
+
+    ``source`` is the index of the operation that wrote it (-1: an input or a weight), ``stored`` the elements in memory
+    when an expanded view shows more than there are, ``value`` the number in a scalar where it is known.
+    """
+
+    shape: Shape
+    dtype: str = "fp32"
+    source: int = -1
+    contiguous: bool = True
+    parameter: bool = False
+    stored: int | None = None
+    value: Value = None
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of the shape."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that reading it once moves."""
+        return (self.elements if self.stored is None else self.stored) * WIDTH.get(self.dtype, 4)
+
+    def view(self, shape: Shape, *, contiguous: bool | None = None) -> Tensor:
+        """The same memory under another shape."""
+        kept = self.contiguous if contiguous is None else contiguous
+        stored = self.stored if self.stored is not None and math.prod(shape) > self.stored else None
+        return replace(self, shape=as_shape(shape), contiguous=kept, parameter=False, stored=stored, value=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A name of a library, such as ``torch.nn.functional.relu``."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
+
+class Scope:
+    """Names of one block, and the block around it."""
+
+    __slots__ = ("names", "parent")
+
+    def __init__(self, parent: Scope | None = None, names: dict[str, Value] | None = None) -> None:
+        self.parent = parent
+        self.names: dict[str, Value] = {} if names is None else names
+
+    def find(self, name: str) -> Value:
+        """The value of a name here or in a block around; raises KeyError."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function of the source with the scope it was written in; ``owner`` is the class that holds a method."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope
+    defaults: dict[str, Value]
+    owner: Class | None = None
+    plain: bool = False  # a static method
+    getter: bool = False  # a property
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """A class of the source; bases are classes of the source or library names."""
+
+    name: str
+    bases: tuple[Value, ...]
+    members: dict[str, Value] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+
+    def lineage(self) -> list[Value]:
+        """The class and its bases, nearest first (depth first, each once)."""
+        found: list[Value] = []
+        waiting: list[Value] = [self]
+        while waiting and len(found) < 32:
+            base = waiting.pop(0)
+            if any(base is other for other in found):
+                continue
+            found.append(base)
+            if isinstance(base, Class):
+                waiting = [*base.bases, *waiting]
+        return found
+
+    @property
+    def library_base(self) -> Ref | None:
+        """The first library class it derives from."""
+        return next((base for base in self.lineage() if isinstance(base, Ref)), None)
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """An object of a class of the source; ``base`` is the layer it extends, if it extends one."""
+
+    kind: Class
+    attributes: dict[str, Value] = field(default_factory=dict)
+    base: Value = None
+
+
+@dataclass(slots=True, eq=False)
+class Layer:
+    """A layer of ``torch.nn`` with its options and weights."""
+
+    name: str
+    options: dict[str, Value]
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Container:
+    """``nn.Sequential``, ``nn.ModuleList`` or ``nn.ModuleDict``."""
+
+    name: str
+    items: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A function or a method's name together with the object it is called on."""
+
+    target: Value
+    method: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Super:
+    """``super()`` in a method: the object, and the class whose bases are meant."""
+
+    target: Instance
+    after: Class
+
+
+def as_shape(sizes: Value) -> Shape:
+    """Sizes as a shape of plain numbers; raises ValueError for what no tensor has."""
+    shape = tuple(int(size) for size in sizes)
+    if len(shape) > _MAX_RANK or any(not 0 <= size <= _MAX_SIZE for size in shape):
+        raise ValueError("not a shape")
+    return shape
+
+
+def dtype_of(value: Value, default: str) -> str:
+    """The dtype that a ``dtype=`` argument names."""
+    if isinstance(value, Ref):
+        return DTYPES.get(value.name, default)
+    if isinstance(value, str):
+        return value if value in WIDTH else DTYPES.get(value, default)
+    return default
+
+
+def tensors_in(value: Value, depth: int = 3) -> list[Tensor]:
+    """The tensors in a value and in the lists, tuples and dicts it is made of."""
+    if isinstance(value, Tensor):
+        return [value]
+    if depth and isinstance(value, (list, tuple)):
+        return [tensor for item in value[:1000] for tensor in tensors_in(item, depth - 1)]
+    if depth and isinstance(value, dict):
+        return tensors_in(list(value.values()), depth - 1)
+    return []

@@ -1,0 +1,226 @@
+"""Structure of a canonical text: counts from its syntax tree (loops, nesting, calls ...), the same for every language.
+
+The counts need no label, so they serve twice: the encoder learns to tell them before it sees a measurement, and the
+query head reads them beside the wide part's number. Node types are told apart by their names, which tree-sitter
+grammars share in most parts; a text without a grammar has only its words and numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from tree_sitter import Node
+
+from . import languages
+
+Array = npt.NDArray[np.float32]
+NAMES = (
+    "nodes",
+    "depth",
+    "loops",
+    "loop_nesting",
+    "nested_loops",
+    "calls",
+    "calls_in_loops",
+    "calls_in_nested_loops",
+    "branches",
+    "branches_in_loops",
+    "functions",
+    "classes",
+    "returns",
+    "assignments",
+    "operations",
+    "operations_in_loops",
+    "subscripts",
+    "subscripts_in_loops",
+    "literals",
+    "strings",
+    "collections",
+    "raises",
+    "recursive_calls",
+    "names",
+    "lines",
+    "largest_number",
+)
+_AMOUNTS = 5
+FACTS = _AMOUNTS + len(NAMES)
+_WORD = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?![\w.])")
+_MAX_NODES = 20_000
+
+
+def _types(stems: str, endings: str = "", more: str = "") -> re.Pattern[str]:
+    """Node types made of a stem and an ending, with any words between them; and ``more`` whole names."""
+    found = [rf"(?:{stems.replace(' ', '|')})(?:_\w+)??_?(?:{endings.replace(' ', '|')})"] if stems else []
+    return re.compile("|".join([*found, *more.split()]))
+
+
+# The first family whose pattern a node type matches is the node's.
+_FAMILIES = (
+    (
+        "loops",
+        _types(
+            "for while do loop repeat foreach enhanced until",
+            "statement expression loop in_clause",
+            "for while until do_while",
+        ),
+    ),
+    (
+        "branches",
+        _types(
+            "if elif switch match case when conditional ternary guard unless",
+            "statement expression clause entry arm",
+            "if unless case when conditional match_arm",
+        ),
+    ),
+    (
+        "calls",
+        _types(
+            "call invocation object_creation new",
+            "expression suffix",
+            r"(?:\w+_)?call (?:\w+_)?invocation new \w*call_expression macro_invocation",
+        ),
+    ),
+    (
+        "functions",
+        _types(
+            "function method constructor lambda closure arrow_function",
+            "definition declaration literal expression item declarator",
+            "method lambda function func_literal lambda_literal",
+        ),
+    ),
+    ("classes", _types("class struct impl interface object trait", "definition declaration specifier item", "class")),
+    ("returns", _types("return yield", "statement expression", "return yield jump_expression")),
+    (
+        "assignments",
+        _types(
+            "variable let init property",
+            "declarator declaration",
+            r"(?:\w+_)?assignment(?:_\w+)? augmented_\w+ short_var_declaration",
+        ),
+    ),
+    (
+        "operations",
+        _types(
+            "binary unary update comparison boolean not additive multiplicative infix prefix postfix equality",
+            "operator expression operation",
+            "binary unary inc_statement dec_statement conjunction_expression disjunction_expression",
+        ),
+    ),
+    (
+        "subscripts",
+        _types(
+            "",
+            "",
+            r"subscript(?:_\w+)? index_expression indexing_\w+ element_access_\w+ array_access element_reference",
+        ),
+    ),
+    ("strings", _types("", "", r"string(?:_literal)? (?:interpreted|template|line|raw)_string(?:_\w+)?")),
+    (
+        "collections",
+        _types(
+            "list dictionary set tuple array object hash composite initializer collection",
+            "literal expression comprehension list",
+            r"list dictionary set tuple array object hash \w*comprehension array_creation_expression",
+        ),
+    ),
+    ("raises", _types("raise throw try except catch rescue", "statement expression clause block", "rescue catch")),
+    ("literals", _types("", "", r"\w*_literal integer float number int true false none null nil")),
+)
+_IN_LOOPS = {"calls": "calls_in_loops", "branches": "branches_in_loops", "operations": "operations_in_loops",
+             "subscripts": "subscripts_in_loops"}  # fmt: skip
+
+
+def structure(text: str, language: str) -> Array:
+    """The counts of a canonical text as ``log1p`` values in the order of :data:`NAMES`.
+
+    Raises:
+        SourceError: the language is unknown.
+    """
+    counts = dict.fromkeys(NAMES, 0.0)
+    if languages.by_name(language).grammar is not None:
+        _count(languages.parser(language).parse(text.encode("utf-8", "replace")).root_node, counts)
+    counts["names"] = len(set(_WORD.findall(text)))
+    counts["lines"] = text.count("\n") + 1
+    numbers = [int(number.replace("_", "") or 0) for number in _NUMBER.findall(text) if len(number) < 19]
+    # Its logarithm is taken twice in effect: sizes matter by their order of magnitude.
+    counts["largest_number"] = np.log1p(max(numbers, default=0))
+    return np.log1p(np.array([counts[name] for name in NAMES], dtype=np.float64)).astype(np.float32)
+
+
+def facts(counts: Array, own: int, level1: Sequence[int], level2: Sequence[int]) -> Array:
+    """What the query head is told about a unit besides its encoding. Shape ``(FACTS,)``.
+
+    Args:
+        counts: the unit's :func:`structure`.
+        own: the unit's number of tokens.
+        level1: the numbers of tokens of the callees at level 1.
+        level2: those of the callees at level 2.
+    """
+    amounts = np.log1p([own, len(level1), sum(level1), len(level2), sum(level2)])
+    return np.concatenate([amounts, counts]).astype(np.float32)
+
+
+@cache
+def _family(node_type: str) -> str | None:
+    return next((family for family, pattern in _FAMILIES if pattern.fullmatch(node_type)), None)
+
+
+def _count(root: Node, counts: dict[str, float]) -> None:
+    """One walk over the named nodes; ``loops`` is how many loops a node lies in, ``names`` the functions around it."""
+    cursor = root.walk()
+    depth = nodes = 0
+    around: list[str | None] = []  # the family of each open node
+    loops = 0
+    names: list[bytes] = []
+    while True:
+        node = cursor.node
+        assert node is not None
+        family = _family(node.type) if node.is_named else None
+        nodes += 1
+        if family is not None:
+            _tell(node, family, loops, names, counts)
+        counts["depth"] = max(counts["depth"], depth)
+        if nodes < _MAX_NODES and cursor.goto_first_child():
+            depth += 1
+            around.append(family)
+            loops += family == "loops"
+            if family == "functions":
+                names.append(_name(node))
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent() or not around:
+                counts["nodes"] = nodes
+                return
+            depth -= 1
+            left = around.pop()
+            loops -= left == "loops"
+            if left == "functions":
+                names.pop()
+
+
+def _tell(node: Node, family: str, loops: int, names: list[bytes], counts: dict[str, float]) -> None:
+    counts[family] += 1
+    if family == "loops":
+        counts["loop_nesting"] = max(counts["loop_nesting"], loops + 1)
+        counts["nested_loops"] += loops > 0
+    elif loops and family in _IN_LOOPS:
+        counts[_IN_LOOPS[family]] += 1
+        if family == "calls" and loops > 1:
+            counts["calls_in_nested_loops"] += 1
+    if family == "calls" and names:
+        called = _name(node).rpartition(b".")[2]
+        counts["recursive_calls"] += bool(called) and called in names
+
+
+def _name(node: Node) -> bytes:
+    """The identifier that a definition binds or a call names, empty when there is none."""
+    found = node.child_by_field_name("name") or node.child_by_field_name("function")
+    if found is None and node.named_child_count:
+        found = node.named_child(0)
+    text = found.text if found is not None else None
+    return text if text is not None and len(text) < 80 else b""

@@ -1,0 +1,161 @@
+"""The end of a training run: every text encoded once, head fitted, calibrated, distances measured, card written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors.torch import save_file
+from tqdm import tqdm
+
+from ..bins import Scale
+from ..card import Card, SliceCard
+from ..data import functions, leethub
+from ..distance import DISTANCE, fit_familiarity
+from ..encodings import encode, open_session
+from ..export import WEIGHTS, export_encoder
+from ..onnx_predictor import ENCODER, TOKENIZER, TREES, WIDE
+from ..tokenizer import Ids
+from .config import TrainConfig
+from .dataset import Corpus
+from .head_fit import Features, calibrate, fit_head
+from .loop import Bank, Loop
+from .wide_fit import LinearTerms
+
+# What a query without a device means, by basis.
+_DEVICES = {
+    "call": functions.DEVICE,
+    "program": leethub.DEVICE,
+    "kernel": "nvidia-a100-sxm4-80gb",
+    "module": "nvidia-l40s",
+    "network": "pixel-3",
+}
+_WORKLOADS = {"call": functions.RUNTIME, "module": {"backend": "eager", "dtype": "fp32"}, "network": {"batch": "1"}}
+_TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
+
+
+@dataclass(slots=True)
+class Trained:
+    """What the stages before have made."""
+
+    loop: Loop
+    corpus: Corpus
+    terms: dict[str, LinearTerms]
+    scales: list[Scale]
+    settings: TrainConfig
+    seconds: dict[str, float]
+
+
+def finish(run: Trained, out: Path) -> None:
+    """Encode, fit the head, calibrate, write the trained directory."""
+    corpus, rows, config = run.corpus, run.corpus.rows, run.settings.train
+    student = run.loop.student.cpu().eval()
+    _say("encoding all texts with the exported encoder")
+    export_encoder(student, out / ENCODER)
+    bank = encode_all(out / ENCODER, run.loop.task.ids)
+    features = Features.build(run.loop.task.inputs, bank)
+    train_rows, val_rows = np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val")
+    _say("fitting the head")
+    joint = fit_head(features, train_rows, val_rows, student.config, config, deep=student.head.deep)
+    anew = fit_head(features, train_rows, val_rows, student.config, config)
+    _say(
+        f"validation loss: deep part alone {run.loop.best:.4f}, whole {joint[1]:.4f}, "
+        f"with the deep head anew {anew[1]:.4f}"
+    )
+    head, reached = min(joint, anew, key=lambda pair: pair[1])
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.slices, head.weight.tolist(), strict=True))
+    _say(f"weights of the deep part: {weights}")
+    _say("calibrating on families left out in turn")
+    calibration = calibrate(features, corpus, head, run.scales, student.config, config)
+    student.head = head
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
+    save_file(tensors, out / WEIGHTS)
+    _distances(corpus, bank.vectors.numpy(), out)
+    slices = []
+    for name, scale in zip(corpus.slices, run.scales, strict=True):
+        terms = run.terms.get(name, LinearTerms(0.0, []))
+        slices.append(SliceCard(name, scale, terms.intercept, tuple(terms.calendar)))
+    trained = {
+        "rows": int((rows.split == "train").sum()),
+        "texts": len(run.loop.texts),
+        "tokens": run.loop.tokens,
+        "epochs": config.epochs,
+        "pretraining_tokens": run.settings.pretrain.tokens,
+        "validation_loss": round(reached, 4),
+        "deep_weights": {
+            name: round(value, 3) for name, value in zip(corpus.slices, head.weight.tolist(), strict=True)
+        },
+        "seconds": run.seconds,
+    }
+    card = Card(
+        run.settings.name,
+        student.config.to_json(),
+        slices,
+        calibration,
+        _defaults(corpus),
+        _known_devices(corpus),
+        trained,
+    )
+    card.write(out, [WEIGHTS, TOKENIZER, WIDE, TREES, DISTANCE])
+    _say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")
+
+
+def encode_all(encoder: Path, ids: list[Ids]) -> Bank:
+    """The vectors of all texts as the shipped encoder gives them, so that the head is fitted to what it will see."""
+    session = open_session(encoder)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        encoded = pool.map(lambda text: encode(session, text), ids)
+        vectors = list(tqdm(encoded, desc="encoding", total=len(ids), unit="text", disable=None))
+    return Bank(torch.from_numpy(np.stack(vectors)), torch.ones(len(ids), dtype=torch.bool))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _distances(corpus: Corpus, vectors: npt.NDArray[np.float32], out: Path) -> None:
+    """Fit how far texts may be from the training texts, a language of a basis at a time."""
+    parts: dict[str, dict[str, npt.NDArray[np.float32]]] = {"train": {}, "cal": {}}
+    for prefix in corpus.prefixes():
+        mine = corpus.rows_of(prefix)
+        for split, found in parts.items():
+            texts = np.unique(corpus.rows.text[mine[corpus.rows.split[mine] == split]])
+            if len(texts):
+                found[prefix] = vectors[texts]
+    fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
+
+
+def _known_devices(corpus: Corpus) -> dict[str, list[str]]:
+    """The devices with training rows, by basis, those with most rows first."""
+    counts: dict[str, dict[str, int]] = {}
+    train = corpus.rows.split == "train"
+    for slice_, query in zip(corpus.rows.slice[train], corpus.rows.query[train], strict=True):
+        device = corpus.queries[query][0]
+        if device is None:
+            continue
+        basis = counts.setdefault(corpus.slices[slice_].split("/")[0], {})
+        basis[device] = basis.get(device, 0) + 1
+    return {basis: sorted(found, key=lambda name: (-found[name], name)) for basis, found in counts.items()}
+
+
+def _defaults(corpus: Corpus) -> dict[str, Any]:
+    """The device and workload that a query without them means; "today" is the last day of the training labels."""
+    defaults: dict[str, Any] = {"network/accuracy": {"device": None, "workload": dict(_TRAINING)}}
+    for basis, devices in _known_devices(corpus).items():
+        chosen = _DEVICES.get(basis, devices[0])
+        workload = dict(_WORKLOADS.get(basis, {}))
+        defaults[basis] = {"device": chosen if chosen in devices else devices[0], "workload": workload}
+    years = corpus.rows.date[corpus.rows.split == "train"]
+    if "program" in defaults and years.max() > 0:
+        year = int(years.max())
+        today = date(year, 1, 1) + timedelta(days=int((years.max() - year) * 365.25))
+        defaults["program"]["workload"] = {"judge": "leetcode", "date": today.isoformat()}
+    return defaults
