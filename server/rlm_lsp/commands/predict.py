@@ -174,13 +174,19 @@ def _write_table(batches: Batches) -> None:
             print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
+def _metric(prediction: Prediction) -> str:
+    """The metric, with its device where a unit may be asked about several."""
+    several = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
+    return f"{prediction.metric}, {prediction.device}" if several else prediction.metric
+
+
 def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:
     band = prediction.band
     return (
         f"{unit.file}:{unit.analysed.unit.name.start_line + 1}",
         unit.analysed.unit.qualname,
         prediction.basis,
-        prediction.metric,
+        _metric(prediction),
         render.band(prediction.metric, band, prediction.floor) if band else "-",
         render.median(prediction) or "-",
         prediction.abstained or ("text truncated" if prediction.truncated else ""),
