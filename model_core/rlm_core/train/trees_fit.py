@@ -26,7 +26,7 @@ from ..features import (
     learnable_names,
     monotonic_names,
 )
-from ..trees import Forest
+from ..trees import Forest, slice_of
 from .config import TreesConfig
 from .dataset import Corpus, floor_of
 from .wide_fit import FOLDS, fold_of
@@ -51,17 +51,17 @@ def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
     """Fit every slice whose basis has features on the training rows of the corpus, as the basis' config says."""
     forests: dict[str, Forest] = {}
     predictions = np.zeros(len(corpus.rows))
-    for number, name in enumerate(corpus.slices):
-        basis = name.split("/")[0]
+    for prefix in corpus.prefixes():
+        basis = prefix.split("/")[0]
         if not feature_names(basis):
             continue
-        rows = np.flatnonzero(corpus.rows.slice == number)
-        keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
+        rows = corpus.rows_of(prefix)
         told = _Features(corpus, rows, basis)
-        for key in tqdm(np.unique(keys), desc=f"trees of {name}", disable=None):
+        keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
+        for key in tqdm(np.unique(keys).tolist(), desc=f"trees of {prefix}", disable=None):
             mine = np.flatnonzero(keys == key)
-            forest, found = _cross_fit(corpus, rows[mine], told.of(mine), name, configs[basis])
-            forests[str(key)], predictions[rows[mine]] = forest, found
+            forest, found = _cross_fit(corpus, rows[mine], told.of(mine), slice_of(key), configs[basis])
+            forests[key], predictions[rows[mine]] = forest, found
     return TreesFit(forests, predictions)
 
 

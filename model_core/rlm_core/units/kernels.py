@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from .. import languages
 from ..types import Unit
-from .spans import name_text, span_of
+from .spans import name_text, qualname, span_of
 
 _SKIPPED = re.compile(r"_*(?:test|bench|benchmark|main|demo|example|check|verify)(?:_|\d|\Z)")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -90,7 +90,7 @@ def _units(file: _File) -> list[Unit]:
         colon = next((child for child in kernel.node.children if child.type == ":"), name)
         span, header = span_of(kernel.outer, kernel.node), span_of(kernel.node, colon)
         text = _join(file.select({kernel.name}))
-        units.append(Unit("kernel", "triton", _qualname(kernel.node), text, span, span_of(name), header))
+        units.append(Unit("kernel", "triton", qualname(kernel.node), text, span, span_of(name), header))
     return units
 
 
@@ -208,18 +208,6 @@ def _inside(inner: _Definition, outer: _Definition) -> bool:
 def _inner(entry: _Definition) -> bool:
     parent = entry.outer.parent
     return parent is not None and parent.type == "block"
-
-
-def _qualname(node: Node) -> str:
-    names = [name_text(node.child_by_field_name("name"))]
-    parent = node.parent
-    while parent is not None:
-        if parent.type == "function_definition":
-            names += ["<locals>", name_text(parent.child_by_field_name("name"))]
-        elif parent.type == "class_definition":
-            names.append(name_text(parent.child_by_field_name("name")))
-        parent = parent.parent
-    return ".".join(reversed(names))
 
 
 def _compiled_sources(source: bytes, root: Node) -> bytes | None:

@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from .. import languages
 from ..types import Unit
-from .spans import name_text, span_of, unit_text
+from .spans import name_text, qualname, span_of, unit_text
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _TEST = re.compile(r"_*(?:test|bench|benchmark|main)(?:_|\d|\Z)")
@@ -47,7 +47,7 @@ def find_modules(source: bytes, root: Node) -> list[Unit]:
         )
         span, header = span_of(outer, node), span_of(node, colon)
         text = _join(_select(parts, own))
-        units.append(Unit("module", "pytorch", _qualname(node), text, span, span_of(name), header))
+        units.append(Unit("module", "pytorch", qualname(node), text, span, span_of(name), header))
     return units
 
 
@@ -178,15 +178,3 @@ def _imported_modules(node: Node) -> set[str]:
 def _outer(node: Node) -> Node:
     parent = node.parent
     return parent if parent is not None and parent.type == "decorated_definition" else node
-
-
-def _qualname(node: Node) -> str:
-    names = [name_text(node.child_by_field_name("name"))]
-    parent = node.parent
-    while parent is not None:
-        if parent.type == "function_definition":
-            names += ["<locals>", name_text(parent.child_by_field_name("name"))]
-        elif parent.type == "class_definition":
-            names.append(name_text(parent.child_by_field_name("name")))
-        parent = parent.parent
-    return ".".join(reversed(names))

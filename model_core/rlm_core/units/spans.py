@@ -1,4 +1,4 @@
-"""Spans of tree-sitter nodes."""
+"""Spans, names and texts of tree-sitter nodes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ def span_of(first: Node, last: Node | None = None) -> Span:
 def name_text(node: Node | None) -> str:
     """The text of a name node, empty when the grammar found none."""
     return node.text.decode("utf-8", errors="replace") if node is not None and node.text else ""
+
+
+def qualname(node: Node) -> str:
+    """A Python definition's name with what it stands in, as in ``__qualname__``."""
+    names = [name_text(node.child_by_field_name("name"))]
+    parent = node.parent
+    while parent is not None:
+        if parent.type == "function_definition":
+            names += ["<locals>", name_text(parent.child_by_field_name("name"))]
+        elif parent.type == "class_definition":
+            names.append(name_text(parent.child_by_field_name("name")))
+        parent = parent.parent
+    return ".".join(reversed(names))
 
 
 def unit_text(source: bytes, span: Span) -> str:
