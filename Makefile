@@ -5,12 +5,13 @@ PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version 
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 PYTEST ?= -q
 
-.PHONY: help try test lint bench clean
+.PHONY: help try test lint bench model clean
 
 help:
 	@echo "make try    install the tool into .venv-try and predict the examples"
 	@echo "make test   install everything into .venv, then formatting, lint, types and all tests"
 	@echo "make bench  measure rlm-lsp predict over Python's standard library"
+	@echo "make model  rebuild the shipped model from labels: make model LABELS=FOLDER RUN=FOLDER"
 	@echo "make clean  remove the environments and caches"
 
 try: .venv-try/installed
@@ -54,6 +55,25 @@ check-python:
 
 bench: .venv-try/installed
 	@.venv-try/bin/python tests/bench/throughput.py
+
+# The label files of all bases -> data sets -> a trained model -> the files that ship -> the model card. Each step says
+# what it does and how long it took; sources that are read already and a training that was stopped are taken up again.
+DATA = $(addprefix --data $(RUN)/,functions.parquet leethub.parquet triton.parquet nas.parquet counterfactual.parquet)
+SHIPPED = model_core/rlm_core/builtin
+
+model: .venv/installed
+	@test -d "$(LABELS)" -a -n "$(RUN)" || { echo "name the folders: make model LABELS=FOLDER RUN=FOLDER" >&2; exit 1; }
+	@mkdir -p $(RUN)
+	@for set in functions leethub; do test -e $(RUN)/$$set.parquet || \
+		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set/labels.jsonl.gz --out $(RUN)/$$set.parquet || exit; done
+	@for set in triton nas; do test -e $(RUN)/$$set.parquet || \
+		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set --out $(RUN)/$$set.parquet || exit; done
+	@for set in counterfactual texts; do test -e $(RUN)/$$set.parquet || \
+		.venv/bin/rlm-lsp data build $$set --out $(RUN)/$$set.parquet || exit; done
+	.venv/bin/rlm-lsp train $(DATA) --texts $(RUN)/texts.parquet --config configs/student.toml --out $(RUN)/student --resume
+	@cat $(RUN)/student/times.json
+	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(SHIPPED)
+	.venv/bin/rlm-lsp card $(DATA) --out MODEL_CARD.md
 
 clean:
 	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -7,31 +7,39 @@ looked up in the file's own package on disk; ``overlay`` gives the text of files
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .callgraph import CallGraph, ModuleIndex, index_module
 from .types import CodeText, Unit
 from .units import MAX_FILE_BYTES, find_units
+from .units.sizes import UnitSizes, sizes_of
 
 Overlay = Callable[[Path], bytes | None]
+DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysedUnit:
-    """A unit of a file and what the predictor reads about it."""
+    """A unit of a file and what the predictor reads about it; ``sizes`` are a kernel's, which ``code`` holds too."""
 
     unit: Unit
     code: CodeText
+    sizes: UnitSizes | None = None
 
 
 class Analyser:
-    """Analyses files and remembers the indices of the files that they import. Not thread-safe: one a thread."""
+    """Analyses files and remembers the indices of the files that they import. Not thread-safe: one a thread.
 
-    def __init__(self, overlay: Overlay | None = None) -> None:
+    ``default_sizes`` gives the sizes that a file's kernels are asked at where the file names none, as in
+    :func:`rlm_core.units.sizes.sizes_of`.
+    """
+
+    def __init__(self, overlay: Overlay | None = None, default_sizes: DefaultSizes | None = None) -> None:
         self._overlay: Overlay = overlay or (lambda path: None)
+        self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
         self._indices: OrderedDict[Path, tuple[object, ModuleIndex]] = OrderedDict()
 
     def analyse(self, source: bytes, language: str, path: Path | None = None) -> list[AnalysedUnit]:
@@ -46,15 +54,17 @@ class Analyser:
         root, dotted = _package_of(path) if path is not None else (None, "")
         index = index_module(source, dotted, is_package=path is not None and path.name == "__init__.py")
         graph = CallGraph(lambda wanted: index if wanted == dotted else self._load(root, dotted, wanted))
-        return [
-            AnalysedUnit(
-                unit,
-                CodeText(
-                    unit.text, unit.language, unit.basis, graph.callees(index, unit) if unit.kind == "function" else ()
-                ),
+        has_kernels = any(unit.kind == "kernel" for unit in units)
+        sizes = sizes_of(source, units, self._default_sizes(path)).units if has_kernels else {}
+        found = []
+        for unit in units:
+            callees = graph.callees(index, unit) if unit.kind == "function" else ()
+            of_unit = sizes.get(unit)
+            workloads = tuple(tuple(one.items()) for one in of_unit.workloads) if of_unit is not None else ()
+            found.append(
+                AnalysedUnit(unit, CodeText(unit.text, unit.language, unit.basis, callees, workloads), of_unit)
             )
-            for unit in units
-        ]
+        return found
 
     def _load(self, root: Path | None, dotted: str, wanted: str) -> ModuleIndex | None:
         # Only the file's own package: what other packages cost is not looked up.

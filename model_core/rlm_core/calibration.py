@@ -17,21 +17,41 @@ import numpy as np
 import numpy.typing as npt
 
 from .bins import Scale
+from .types import LEVELS, MEDIAN, Band
 
 Array = npt.NDArray[np.float64]
 COVERAGES = (0.8, 0.9)
+# The coverages of all central intervals between a prediction's quantiles, narrow to wide.
+INTERVALS = tuple(round(2 * level - 1, 6) for level in LEVELS[MEDIAN + 1 :])
 MIN_GROUPS = 30
 _WIDEST = 0.999
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The calibrated levels of one slice, one a coverage, and how much data they rest on."""
+    """The calibrated levels of one slice, one for each of ``INTERVALS``, and how much data they rest on."""
 
     name: str
     levels: tuple[float, ...]
     groups: int
     rows: int
+
+    def at(self, coverage: float) -> float:
+        """The level of the raw central interval that covers the share ``coverage``, one of ``INTERVALS``."""
+        return self.levels[INTERVALS.index(coverage)]
+
+    def raw_levels(self) -> list[float]:
+        """Where the raw distribution has the calibrated quantiles at ``LEVELS``."""
+        return [*((1 - t) / 2 for t in reversed(self.levels)), 0.5, *((1 + t) / 2 for t in self.levels)]
+
+
+def bands(quantiles: Sequence[float], groups: int, rows: int, level: str) -> tuple[Band, ...]:
+    """The bands of ``COVERAGES`` from calibrated quantiles at ``LEVELS``; the rest says what they rest on."""
+    found = []
+    for coverage in COVERAGES:
+        out = INTERVALS.index(coverage) + 1
+        found.append(Band(quantiles[MEDIAN - out], quantiles[MEDIAN + out], coverage, groups, rows, level))
+    return tuple(found)
 
 
 def parents(basis: str, language: str, metric: str, device: str) -> list[str]:
@@ -79,7 +99,7 @@ class Calibration:
         levels = {}
         for name, rows in members.items():
             mine = groups[rows]
-            found = tuple(conformal_level(scores[rows], mine, coverage) for coverage in COVERAGES)
+            found = tuple(conformal_level(scores[rows], mine, coverage) for coverage in INTERVALS)
             levels[name] = Level(name, found, len(np.unique(mine)), len(rows))
         return cls(levels)
 

@@ -67,7 +67,7 @@ def _query() -> Query:
 
 def index_module(source: bytes, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
     """Index one Python file; ``dotted`` is its module name, needed to follow relative imports."""
-    root = languages.parser("python").parse(source).root_node
+    root = languages.parse("python", source).root_node
     index = ModuleIndex(dotted)
     for unit in find_python(source, root):
         if unit.kind in ("function", "kernel"):

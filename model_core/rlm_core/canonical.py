@@ -18,6 +18,7 @@ from . import languages
 # In Python a semicolon at an end of a line says nothing: it is left where a docstring stood before it.
 _ENDS = {"tree_sitter_python:language": " ;"}
 _LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)| loc\(\"[^\n]*\)$", re.MULTILINE)  # where MLIR came from
+_OPENING_TAG = re.compile(r"\A\s*<\?php\b")
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
 
 
@@ -31,10 +32,16 @@ def canonical(text: str, language: str) -> str:
     if entry.grammar is None:
         return "\n".join(_lines(_LOCATION.sub("", text), indented=True, ends=" "))
     # A method's text is indented to its class: the grammar needs it at the margin.
-    source = dedent(text).encode("utf-8", errors="replace")
-    tree = languages.parser(language).parse(source)
+    source = _untagged(dedent(text), language).encode("utf-8", errors="replace")
+    tree = languages.parse(language, source)
     kept = _without_comments(source, tree.root_node, language).decode("utf-8", errors="replace")
     return "\n".join(_lines(kept, entry.indented, _ENDS.get(entry.grammar, " ")))
+
+
+def _untagged(text: str, language: str) -> str:
+    """The text without its opening tag: a file of PHP alone says the same with and without it."""
+    rest = _OPENING_TAG.sub("", text) if language == "php" else text
+    return text if "<?" in rest or "?>" in rest else rest
 
 
 def dedent(text: str) -> str:
@@ -49,7 +56,7 @@ def dedent(text: str) -> str:
 
 
 def _without_comments(source: bytes, root: Node, language: str) -> bytes:
-    captures = QueryCursor(languages.comment_query(language)).captures(root).get("skip", [])
+    captures = QueryCursor(languages.comment_query(language, source)).captures(root).get("skip", [])
     if not captures:
         return source
     pieces, at = [], 0

@@ -17,9 +17,11 @@ import numpy as np
 
 from .bins import Scale
 from .calibration import Calibration
+from .changes import ChangeModel
 from .errors import ModelError
+from .residuals import Residuals
 
-FORMAT = "rlm-student-2"
+FORMAT = "rlm-student-3"
 CARD = "card.json"
 
 
@@ -38,7 +40,8 @@ class Card:
     """Everything about a model that is not a tensor.
 
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
-    ``devices`` are those with training rows, by basis.
+    ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
+    :func:`rlm_core.features.forest_key`; ``changes`` those by :func:`rlm_core.changes.change_name`.
     """
 
     name: str
@@ -47,6 +50,8 @@ class Card:
     calibration: Calibration
     defaults: Mapping[str, Mapping[str, Any]]
     devices: Mapping[str, Sequence[str]]
+    residuals: Mapping[str, Residuals] = field(default_factory=dict)
+    changes: Mapping[str, ChangeModel] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -73,6 +78,8 @@ class Card:
                 for entry in self.slices
             ],
             "calibration": self.calibration.to_json(),
+            "residuals": {key: entry.to_json() for key, entry in self.residuals.items()},
+            "changes": {name: entry.to_json() for name, entry in self.changes.items()},
             "defaults": {basis: dict(query) for basis, query in self.defaults.items()},
             "devices": {basis: list(known) for basis, known in self.devices.items()},
             "trained": dict(self.trained),
@@ -109,6 +116,8 @@ def read_card(directory: Path) -> Card:
             Calibration.from_json(data["calibration"]),
             data["defaults"],
             data["devices"],
+            {key: Residuals.from_json(entry) for key, entry in data["residuals"].items()},
+            {name: ChangeModel.from_json(entry) for name, entry in data["changes"].items()},
             data["trained"],
             data["files"],
         )

@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 from platformdirs import user_cache_path
 
+from .calibration import bands
 from .errors import DataError
 from .notes import with_scale
 from .predictor import Predictor
-from .types import Band, Basis, CodeText, Prediction, Query
+from .types import LEVELS, MEDIAN, Basis, CodeText, Prediction, Query
 
 FORMAT = "rlm-cpu-score-1"
 FILE = "cpu_score.json"
@@ -250,19 +251,24 @@ def scaled(prediction: Prediction, cpu: CpuScore) -> Prediction:
     # Below the floor there is no scale to widen on: the floor stands for a median that lies there.
     centre = max(prediction.median, floor)
 
-    def moved(band: Band) -> Band:
-        slack = NormalDist().inv_cdf((1 + band.coverage) / 2) * cpu.spread
-        low, high = band.low, max(band.high, centre)
-        if low > 0 and centre > 0:
-            low = centre * 10 ** -math.hypot(math.log10(centre / min(low, centre)), slack)
-        if centre > 0 and high < math.inf:
-            high = centre * 10 ** math.hypot(math.log10(high / centre), slack)
-        low = 0.0 if low <= floor else low
-        return replace(band, low=low * ratio, high=high * ratio, level=with_scale(band.level, ratio, cpu.date))
+    def moved(level: float, end: float) -> float:
+        slack = abs(NormalDist().inv_cdf(level)) * cpu.spread
+        if level < 0.5:
+            if end > 0 and centre > 0:
+                end = centre * 10 ** -math.hypot(math.log10(centre / min(end, centre)), slack)
+            return 0.0 if end <= floor else end * ratio
+        end = max(end, centre)
+        if centre > 0 and end < math.inf:
+            end = centre * 10 ** math.hypot(math.log10(end / centre), slack)
+        return end * ratio
 
+    found = tuple(moved(*pair) for pair in zip(LEVELS, prediction.quantiles, strict=True))
+    found = (*found[:MEDIAN], prediction.median * ratio, *found[MEDIAN + 1 :])
+    band = prediction.bands[0]
     return replace(
         prediction,
         median=prediction.median * ratio,
         floor=floor * ratio,
-        bands=tuple(moved(band) for band in prediction.bands),
+        bands=bands(found, band.groups, band.rows, with_scale(band.level, ratio, cpu.date)),
+        quantiles=found,
     )

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import PurePath
 
 from tree_sitter import Language as Grammar
-from tree_sitter import Parser, Query
+from tree_sitter import Parser, Query, Tree
 
 from .errors import SourceError
 
@@ -30,8 +30,10 @@ class Language:
     comments: str = "(comment) @skip"
     class_node: str | None = None
     indented: bool = False
+    bare: str | None = None  # the grammar of a text without the opening tag that files of the language have
 
 
+_TAG = b"<?"
 _LINE_BLOCK = "[(line_comment) (block_comment)] @skip"
 _PYTHON = Language(
     "python",
@@ -68,7 +70,14 @@ _TABLE = (
         class_node="class_declaration",
     ),
     Language("kotlin", "Kotlin", (".kt", ".kts"), "tree_sitter_kotlin:language", _LINE_BLOCK, "class_declaration"),
-    Language("php", "PHP", (".php",), "tree_sitter_php:language_php", class_node="class_declaration"),
+    Language(
+        "php",
+        "PHP",
+        (".php",),
+        "tree_sitter_php:language_php",
+        class_node="class_declaration",
+        bare="tree_sitter_php:language_php_only",
+    ),
     Language("ruby", "Ruby", (".rb",), "tree_sitter_ruby:language", class_node="class"),
     Language("rust", "Rust", (".rs",), "tree_sitter_rust:language", _LINE_BLOCK, "impl_item"),
     Language(
@@ -117,22 +126,38 @@ def by_path(path: PurePath | str) -> Language | None:
     return _BY_SUFFIX.get(PurePath(path).suffix.lower())
 
 
-@cache
-def grammar(name: str) -> Grammar:
-    """The tree-sitter grammar of the language called ``name``, imported on first use."""
+def grammar(name: str, source: bytes | None = None) -> Grammar:
+    """The tree-sitter grammar of the language called ``name``, or of this source in it; imported on first use.
+
+    Raises:
+        SourceError: the language is unknown or is read without a grammar.
+    """
+    return _loaded(_grammar_of(name, source))
+
+
+def parse(name: str, source: bytes) -> Tree:
+    """The syntax tree of a source, by a new parser: parsers are not thread-safe, grammars are."""
+    return Parser(grammar(name, source)).parse(source)
+
+
+def comment_query(name: str, source: bytes) -> Query:
+    """The compiled query whose ``skip`` captures are comments and docstrings, for a source of the language."""
+    return _query(_grammar_of(name, source), by_name(name).comments)
+
+
+def _grammar_of(name: str, source: bytes | None) -> str:
     entry = by_name(name)
     if entry.grammar is None:
         raise SourceError(f"{entry.title} is read without a grammar")
-    module, function = entry.grammar.split(":")
-    return Grammar(getattr(importlib.import_module(module), function)())
-
-
-def parser(name: str) -> Parser:
-    """A new parser; parsers are not thread-safe, grammars are."""
-    return Parser(grammar(name))
+    return entry.bare if entry.bare and source is not None and _TAG not in source else entry.grammar
 
 
 @cache
-def comment_query(name: str) -> Query:
-    """The compiled query whose ``skip`` captures are comments and docstrings."""
-    return Query(grammar(name), by_name(name).comments)
+def _loaded(place: str) -> Grammar:
+    module, function = place.split(":")
+    return Grammar(getattr(importlib.import_module(module), function)())
+
+
+@cache
+def _query(place: str, query: str) -> Query:
+    return Query(_loaded(place), query)

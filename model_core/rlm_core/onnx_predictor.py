@@ -6,28 +6,27 @@ and the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import trees, wide
-from .bins import Scale
-from .calibration import COVERAGES, MIN_GROUPS, Level
-from .callgraph import MAX_CALLEES
-from .card import Card, SliceCard, read_card
+from .calibration import MIN_GROUPS, bands
+from .card import Card, read_card
+from .changes import Change, answered, change_name, log_median
 from .devices import canonical_device
 from .distance import DISTANCE, Familiarity
-from .encodings import Encoding, Encodings, Entry, open_session
-from .errors import DataError
-from .features import estimate_name, feature_names, features, forest_key
-from .structure import FACTS, facts
+from .encodings import Encoding, Encodings, Entry
+from .errors import DataError, ModelError
+from .features import answers_alone, feature_names, forest_key
+from .query_head import QueryHead, Row, callee_texts, make_row, unsized
+from .residuals import quantiles, spread_key
 from .tokenizer import Tokenizer
-from .types import METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
-from .workload import QUERY, decimal_year, has_sizes, query_vector, slice_name
+from .types import MEDIAN, METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
+from .workload import decimal_year, slice_name
 
 ENCODER, HEAD, TOKENIZER, WIDE, TREES = (
     "encoder.onnx",
@@ -36,24 +35,6 @@ ENCODER, HEAD, TOKENIZER, WIDE, TREES = (
     "wide.safetensors",
     "trees.safetensors",
 )
-_HEAD_ROWS = 240
-# Head rows come in whole blocks: matrix kernels round the last rows of a batch differently when they do not fill a
-# block (of 4, 6, 8 or 12 rows), and a number must not depend on what else is asked.
-_ROW_BLOCK = 24
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One head row: where its answer goes and its inputs; ``told`` are the features of a slice that has trees."""
-
-    place: tuple[int, int]
-    slice: int
-    code: CodeText
-    query: Query
-    encoding: Encoding
-    levels: tuple[list[Encoding], list[Encoding]]
-    date: float
-    told: npt.NDArray[np.float32] | None
 
 
 class OnnxPredictor:
@@ -69,6 +50,9 @@ class OnnxPredictor:
         parts = wide.load(directory / WIDE)
         names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
         self._forests = trees.load(directory / TREES, names)
+        for key in self.card.residuals:
+            if key not in self._forests or spread_key(key) not in self._forests:
+                raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
         self._encodings = Encodings(
             directory / ENCODER,
             Tokenizer.load(directory / TOKENIZER),
@@ -76,7 +60,7 @@ class OnnxPredictor:
             int(self.card.sizes["context"]),
             threads,
         )
-        self._head = open_session(directory / HEAD)
+        self._head = QueryHead(directory / HEAD, self.card.slices, self._forests)
         self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
         self._familiarity = Familiarity.load(directory / DISTANCE)
 
@@ -108,17 +92,56 @@ class OnnxPredictor:
         encodings = self._encode([code for _, _, code, *_ in wanted])
         rows = []
         for i, j, code, query, number, date in wanted:
-            row = _row((i, j), number, code, query, encodings, date)
-            reason = self._familiarity.reason(f"{code.basis}/{code.language}", row.encoding.vector) or _unsized(row)
+            row = make_row((i, j), number, code, query, encodings, date)
+            reason = self._familiarity.reason(f"{code.basis}/{code.language}", row.encoding.vector) or unsized(row)
             if reason is None:
                 rows.append(row)
             else:
                 answers[i][j] = self._abstain(code, query, reason)
-        for start in range(0, len(rows), _HEAD_ROWS):
-            chunk = rows[start : start + _HEAD_ROWS]
-            for row, probabilities in zip(chunk, self._probabilities(chunk), strict=True):
-                answers[row.place[0]][row.place[1]] = self._prediction(row, probabilities)
+        asking = []
+        for row in rows:
+            if answers_alone(row.code.basis):
+                answers[row.place[0]][row.place[1]] = self._forest_prediction(row)
+            else:
+                asking.append(row)
+        for row, probabilities in zip(asking, self._head.probabilities(asking), strict=True):
+            answers[row.place[0]][row.place[1]] = self._prediction(row, probabilities)
         return [[answer for answer in line if answer is not None] for line in answers]
+
+    def changes(
+        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+    ) -> list[list[Change]]:
+        """How ``queries[i]`` change from the first to the second text of ``pairs[i]``; see :mod:`rlm_core.changes`."""
+        texts = [code for pair in pairs for code in pair]
+        answers = self.predict(texts, [asked for asked in queries for _ in range(2)])
+        # Encodings are cached: what the change role needs was made for the predictions.
+        encodings = self._encodings.of((code.text, code.language, code.basis) for code in texts)
+        result = []
+        for i, (before, after) in enumerate(pairs):
+            told = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
+            line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
+            result.append([self._change(first, second, told[0], told[1]) for first, second in line])
+        return result
+
+    def _change(
+        self,
+        before: Prediction,
+        after: Prediction,
+        first: npt.NDArray[np.float32] | None,
+        second: npt.NDArray[np.float32] | None,
+    ) -> Change:
+        basis, metric = before.basis, before.metric
+        model = self.card.changes.get(change_name(basis, metric))
+        reason = before.abstained or after.abstained
+        if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
+            reason = f"the model was not calibrated on changes of {metric} of basis {basis}"
+        if reason is not None or model is None or before.median is None or after.median is None:
+            return Change(basis, metric, after.device, self.model_id, None, (), (), reason)
+        role = 0.0
+        if basis in wide.CHANGING and first is not None and second is not None:
+            role = float(second[-1, wide.METRICS.index(metric)] - first[-1, wide.METRICS.index(metric)])
+        moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
+        return answered(basis, metric, after.device, self.model_id, model, moved, role)
 
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]
@@ -139,11 +162,10 @@ class OnnxPredictor:
             admitted.append((query, number, date))
         encodings = self._encode(texts)
         rows = [
-            _row((i, 0), number, code, query, encodings, date)
+            make_row((i, 0), number, code, query, encodings, date)
             for i, (code, (query, number, date)) in enumerate(zip(texts, admitted, strict=True))
         ]
-        parts = [self._probabilities(rows[i : i + _HEAD_ROWS]) for i in range(0, len(rows), _HEAD_ROWS)]
-        return np.concatenate(parts), np.array([row.slice for row in rows])
+        return self._head.probabilities(rows), np.array([row.slice for row in rows])
 
     def _filled(self, basis: str, query: Query) -> Query:
         defaults = self.card.defaults.get(f"{basis}/{query.metric}") or self.card.defaults.get(basis, {})
@@ -180,137 +202,50 @@ class OnnxPredictor:
 
     def _encode(self, codes: Sequence[CodeText]) -> dict[Entry, Encoding]:
         """Encodings of the texts and their callees."""
-        levels = ((code, [code.text, *first, *second]) for code in codes for first, second in [_callee_texts(code)])
+        levels = ((code, [code.text, *first, *second]) for code in codes for first, second in [callee_texts(code)])
         return self._encodings.of((text, code.language, code.basis) for code, texts in levels for text in texts)
 
-    def _position(self, row: _Row, hats: npt.NDArray[np.float32]) -> float:
-        """The wide part's prediction on the outcome axis, from n-grams or from trees."""
-        part = self.card.slices[row.slice]
-        if row.told is not None:
-            forest = self._forests[forest_key(part.name, row.query.workload, row.query.device)]
-            return _on_axis(part, float(forest.predict(row.told[None, :])[0]))
-        own = row.encoding.contributions
-        assert own is not None
-        levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
-        grams = wide.combine(own, *levels)[wide.METRICS.index(row.query.metric)]
-        return wide_position(part, float(grams), hats)
+    def _forest_prediction(self, row: Row) -> Prediction:
+        """The answer of a basis whose forests do without the head."""
+        code, query = row.code, row.query
+        name = self.card.slices[row.slice].name
+        key = forest_key(name, query.workload, query.device)
+        residuals = self.card.residuals.get(key)
+        if residuals is None or residuals.groups < MIN_GROUPS:
+            return self._abstain(code, query, _too_few(code.basis, residuals.groups if residuals else 0))
+        assert row.told is not None
+        most = 1.0 if query.metric == "accuracy" else math.inf
+        found = quantiles(self._forests[key], self._forests[spread_key(key)], residuals, row.told, most)
+        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, key), 0.0)
 
-    def _probabilities(self, rows: Sequence[_Row]) -> npt.NDArray[np.float64]:
-        """Distributions over the outcomes, ``(rows, outcomes)``."""
-        width = len(rows[0].encoding.vector)
-        size = -(-len(rows) // _ROW_BLOCK) * _ROW_BLOCK
-        inputs: dict[str, npt.NDArray[Any]] = {
-            "unit": np.zeros((size, width), np.float32),
-            "callees": np.zeros((size, 4 * width), np.float32),
-            "counts": np.zeros((size, 2), np.float32),
-            "wide": np.zeros(size, np.float32),
-            "facts": np.zeros((size, FACTS), np.float32),
-            "slice": np.zeros(size, np.int64),
-            "date": np.zeros(size, np.float32),
-            "query": np.zeros((size, QUERY), np.float32),
-        }
-        hats = wide.calendar([row.date for row in rows])
-        for i, row in enumerate(rows):
-            for level, encodings in enumerate(row.levels):
-                if encodings:
-                    vectors = np.stack([encoding.vector for encoding in encodings])
-                    inputs["callees"][i, 2 * level * width : (2 * level + 1) * width] = vectors.mean(0)
-                    inputs["callees"][i, (2 * level + 1) * width : (2 * level + 2) * width] = vectors.max(0)
-                    inputs["counts"][i, level] = len(encodings)
-            lengths = ([e.tokens for e in level] for level in row.levels)
-            inputs["unit"][i], inputs["slice"][i], inputs["date"][i] = row.encoding.vector, row.slice, row.date
-            inputs["facts"][i] = facts(row.encoding.counts, row.encoding.tokens, *lengths)
-            inputs["query"][i] = query_vector(row.query.device, row.query.workload)
-            inputs["wide"][i] = self._position(row, hats[i])
-        (logits,) = self._head.run(None, inputs)
-        logits = logits[: len(rows)].astype(np.float64)
-        for i, row in enumerate(rows):
-            if self.card.slices[row.slice].scale.floor == 0:
-                logits[i, 0] = -np.inf
-        weights = np.exp(logits - logits.max(1, keepdims=True))
-        result: npt.NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
-        return result
-
-    def _prediction(self, row: _Row, probabilities: npt.NDArray[np.float64]) -> Prediction:
+    def _prediction(self, row: Row, probabilities: npt.NDArray[np.float64]) -> Prediction:
         code, query = row.code, row.query
         scale = self.card.slices[row.slice].scale
         level = self.card.calibration.lookup(code.basis, code.language, query.metric, query.device or "")
         if level is None or level.groups < MIN_GROUPS:
-            found = level.groups if level is not None else 0
-            return self._abstain(
-                code,
-                query,
-                f"{found} held-out groups of basis {code.basis} are too few to calibrate on ({MIN_GROUPS} are needed)",
-            )
+            return self._abstain(code, query, _too_few(code.basis, level.groups if level is not None else 0))
+        found = scale.quantiles(probabilities[None, :], level.raw_levels())[0]
+        # A band that reaches above the median reaches at least to the floor.
+        found[MEDIAN + 1 :] = np.maximum(found[MEDIAN + 1 :], scale.floor)
+        ends = tuple(float(value) for value in found)
+        return self._answered(row, ends, bands(ends, level.groups, level.rows, level.name), scale.floor)
+
+    def _answered(self, row: Row, found: tuple[float, ...], banded: tuple[Band, ...], floor: float) -> Prediction:
+        truncated = row.encoding.truncated or any(e.truncated for level in row.levels for e in level)
+        code, query = row.code, row.query
         return Prediction(
             code.basis,
             query.metric,
             query.device,
             query.workload,
             self.model_id,
-            float(scale.quantiles(probabilities[None, :], [0.5])[0, 0]),
-            _bands(level, scale, probabilities),
-            scale.floor,
-            row.encoding.truncated or any(e.truncated for level in row.levels for e in level),
+            found[MEDIAN],
+            banded,
+            floor,
+            truncated,
+            quantiles=found,
         )
 
 
-def _bands(level: Level, scale: Scale, probabilities: npt.NDArray[np.float64]) -> tuple[Band, ...]:
-    wanted = [edge for t in level.levels for edge in ((1 - t) / 2, (1 + t) / 2)]
-    ends = scale.quantiles(probabilities[None, :], wanted)[0]
-    return tuple(
-        Band(
-            float(ends[2 * i]),
-            float(max(ends[2 * i + 1], scale.floor)),
-            coverage,
-            level.groups,
-            level.rows,
-            level.name,
-        )
-        for i, coverage in enumerate(COVERAGES)
-    )
-
-
-def _row(
-    place: tuple[int, int], number: int, code: CodeText, query: Query, encodings: dict[Entry, Encoding], date: float
-) -> _Row:
-    encoding = encodings[code.text, code.language, code.basis]
-    told = None
-    if feature_names(code.basis):
-        told = features(encoding.described, code.basis, query.workload, query.device)
-    return _Row(place, number, code, query, encoding, _callees(code, encodings), date, told)
-
-
-def _unsized(row: _Row) -> str | None:
-    """Why a kernel or module cannot be predicted: nothing says how large its tensors are."""
-    estimate = estimate_name(row.code.basis)
-    if row.told is None or estimate is None or row.query.metric != "latency":
-        return None
-    known = np.isfinite(row.told[feature_names(row.code.basis).index(estimate)])
-    # A module's sizes may stand in its text; a kernel's never do.
-    if known and (row.code.basis != "kernel" or has_sizes(row.query.workload)):
-        return None
-    return "its sizes are unknown; give them in the workload, like M=4096 or arg0=4096x4096"
-
-
-def _callees(code: CodeText, encodings: dict[Entry, Encoding]) -> tuple[list[Encoding], list[Encoding]]:
-    first, second = _callee_texts(code)
-    return (
-        [encodings[text, code.language, code.basis] for text in first],
-        [encodings[text, code.language, code.basis] for text in second],
-    )
-
-
-def _callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
-    """The texts of the callees that the head reads: level 1 and level 2, at most ``MAX_CALLEES`` each."""
-    first, second = ([c.text for c in code.callees if c.level == level][:MAX_CALLEES] for level in (1, 2))
-    return first, second
-
-
-def wide_position(part: SliceCard, grams: float, hats: npt.NDArray[np.float32]) -> float:
-    """The wide prediction on the outcome axis from its n-gram sum and the calendar basis ``(nodes,)`` of the date."""
-    return _on_axis(part, part.intercept + grams + float(hats @ np.asarray(part.calendar)))
-
-
-def _on_axis(part: SliceCard, log10: float) -> float:
-    return float(part.scale.position(10 ** min(max(log10, -300.0), 300.0)))
+def _too_few(basis: str, groups: int) -> str:
+    return f"{groups} held-out groups of basis {basis} are too few to calibrate on ({MIN_GROUPS} are needed)"

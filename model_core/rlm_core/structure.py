@@ -81,7 +81,7 @@ _FAMILIES = (
         "calls",
         _types(
             "call invocation object_creation new",
-            "expression suffix",
+            "expression",
             r"(?:\w+_)?call (?:\w+_)?invocation new \w*call_expression macro_invocation",
         ),
     ),
@@ -143,7 +143,7 @@ def structure(text: str, language: str) -> Array:
     """
     counts = dict.fromkeys(NAMES, 0.0)
     if languages.by_name(language).grammar is not None:
-        _count(languages.parser(language).parse(text.encode("utf-8", "replace")).root_node, counts)
+        _count(languages.parse(language, text.encode("utf-8", "replace")).root_node, counts)
     counts["names"] = len(set(_WORD.findall(text)))
     counts["lines"] = text.count("\n") + 1
     numbers = [int(number.replace("_", "") or 0) for number in _NUMBER.findall(text) if len(number) < 19]

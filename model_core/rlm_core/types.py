@@ -6,6 +6,8 @@ MiB.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -29,6 +31,9 @@ METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
     "module": ("latency",),
     "network": ("accuracy", "latency"),
 }
+# The levels of a prediction's quantiles: symmetric about the median, the ends of all bands among them.
+LEVELS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995)
+MEDIAN = LEVELS.index(0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,17 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class CodeText:
-    """What the predictor reads about one unit: its source, what it calls, its language and basis."""
+    """What the predictor reads about one unit: its source, what it calls, its language and basis.
+
+    ``workloads`` are those that the unit's file wants to know about, each as pairs of name and value. They say what to
+    ask; no number depends on them otherwise.
+    """
 
     text: str
     language: str
     basis: Basis
     callees: tuple[Callee, ...] = ()
+    workloads: tuple[tuple[tuple[str, str], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,9 @@ class Prediction:
     """The answer to one query, in SI units, or the reason why the model abstains.
 
     ``median`` is 0 when the value most likely lies at or below ``floor``, the smallest value that the measurement
-    resolves. ``bands`` are ordered by coverage, the default (80 %) first.
+    resolves. ``bands`` are ordered by coverage, the default (80 %) first. ``quantiles`` are those at ``LEVELS``,
+    calibrated like the bands, whose ends are among them; empty when the model abstains. A ``transient`` abstention says
+    nothing about the text (a server could not be asked) and must not be kept for long.
     """
 
     basis: Basis
@@ -129,8 +141,29 @@ class Prediction:
     floor: float
     truncated: bool
     abstained: str | None = None
+    quantiles: tuple[float, ...] = ()
+    transient: bool = False
+
+    def above(self, value: float) -> float:
+        """The calibrated probability that the cost is above ``value`` (SI units); NaN when the model abstains."""
+        return exceedance(self.quantiles, value, self.floor)
 
     @property
     def band(self) -> Band | None:
         """The default band, None when the model abstains."""
         return self.bands[0] if self.bands else None
+
+
+def exceedance(quantiles: tuple[float, ...], value: float, floor: float = 0.0) -> float:
+    """The probability above ``value`` under positive quantiles at ``LEVELS``; NaN without quantiles.
+
+    Between quantiles it is interpolated in the logarithm; beyond the outermost it is theirs.
+    """
+    if not quantiles:
+        return math.nan
+    at = bisect_right(quantiles, value)
+    if at in (0, len(LEVELS)):
+        return 1 - LEVELS[min(at, len(LEVELS) - 1)]
+    low, high = max(quantiles[at - 1], floor), quantiles[at]
+    share = math.log(value / low) / math.log(high / low) if 0 < low < min(value, high) < math.inf else 0.0
+    return 1 - (LEVELS[at - 1] + min(share, 1.0) * (LEVELS[at] - LEVELS[at - 1]))

@@ -2,9 +2,10 @@
 
 A text's 1-2-grams of token ids and 1-3-grams of whole words are hashed to buckets and weighted by TF-IDF (sublinear,
 unit length): pieces of names carry over to new packages, whole words tell library calls apart. Each slice of the data
-(``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2) and
-every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to its encoding. What a
-deep encoder of a few million parameters cannot memorise (rare names of libraries and problems), this part can.
+(``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2; see
+also ``CHANGING``) and every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to
+its encoding. What a deep encoder of a few million parameters cannot memorise (rare names of libraries and problems),
+this part can.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .tokenizer import Ids
 Array = npt.NDArray[np.float32]
 Words = npt.NDArray[np.uint64]
 METRICS = ("latency", "memory")
+# The bases whose last role tells how a text compares with others of its group, see rlm_core.changes.
+CHANGING = ("program",)
 MAX_TOKENS = 3000
 CALENDAR_START, CALENDAR_STEP, CALENDAR_NODES = 2020.5, 0.5, 14
 _WORD = re.compile(r"\w+|[^\w\s]")

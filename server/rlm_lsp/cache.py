@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from rlm_core.types import CodeText, Prediction, Query
 
 # More units than fit into the largest file that we read, so that a client that asks for whole files is always served.
 DEFAULT_LIMIT = 50_000
+# A server that did not answer is asked again after this time, with the next edit or scroll.
+TRANSIENT_SECONDS = 5.0
 
 
 def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> bytes:
@@ -36,9 +40,10 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
 class PredictionCache:
     """The most recently used predictions, at most ``limit`` units; safe to use from several threads."""
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = DEFAULT_LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit, self._clock = limit, clock
         self._entries: OrderedDict[bytes, tuple[Prediction, ...]] = OrderedDict()
+        self._expiry: dict[bytes, float] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -47,15 +52,20 @@ class PredictionCache:
     def get(self, key: bytes) -> tuple[Prediction, ...] | None:
         """The predictions under ``key``, None when there are none."""
         with self._lock:
+            if self._expiry.get(key, math.inf) <= self._clock():
+                del self._expiry[key], self._entries[key]
             found = self._entries.get(key)
             if found is not None:
                 self._entries.move_to_end(key)
             return found
 
     def put(self, key: bytes, predictions: Sequence[Prediction]) -> None:
-        """Keep predictions, forgetting those that were used the longest time ago."""
+        """Keep predictions, forgetting those that were used the longest time ago; transient ones for a moment only."""
         with self._lock:
+            self._expiry.pop(key, None)
+            if any(prediction.transient for prediction in predictions):
+                self._expiry[key] = self._clock() + TRANSIENT_SECONDS
             self._entries[key] = tuple(predictions)
             self._entries.move_to_end(key)
             while len(self._entries) > self._limit:
-                self._entries.popitem(last=False)
+                self._expiry.pop(self._entries.popitem(last=False)[0], None)

@@ -180,7 +180,7 @@ def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> l
             student.encoder.load_state_dict(torch.load(run / "pretrained.pt", weights_only=True))
         lengths = np.array([len(text) for text in cropped])
         texts = int(tokens / lengths[train_texts].mean())
-        config = replace(settings.train, epochs=1, texts_a_basis=texts // 2, compile=settings.train.compile)
+        config = replace(settings.train, epochs=1, texts_a_basis={"call": texts // 2, "program": texts // 2})
         with tempfile.TemporaryDirectory() as scratch:
             loop = Loop(student, task, config, Path(scratch))
             loop.run()

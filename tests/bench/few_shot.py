@@ -1,113 +1,97 @@
-"""How well ten measurements on an unseen device rank unseen networks: label files in, a table of Spearman out.
+"""How well ten measurements on an unseen device rank unseen networks: labels in, a table of Spearman out.
 
-    python tests/bench/few_shot.py --labels DATA/nas [--noise 0.05] [--measured 10]
+    python tests/bench/few_shot.py --data nas.parquet [--model DIR] [--measured 10] [--json FILE]
 
-The other devices' true latencies, with noise for the error of a model, stand in for its predictions. "device" leaves
-out all batch sizes of one device; "family" leaves out all NVIDIA GPUs, all Xeons or all phones together, and the
-Raspberry Pi, Eyeriss and the FPGA each alone. Rows: the mean of the known devices; the fit on devices alone; with
-operator counts of the network, as ``rlm-lsp adapt`` does (here taken from the architecture's code); and the latter on
-networks that ``adapt --choose`` picked from 500.
+The model predicts networks of the test split on all devices but the one in question and its kin, as ``rlm-lsp adapt``
+asks it; the fit sees ten true latencies of the new device. "device" leaves out all batch sizes of one device; "family"
+leaves out all NVIDIA GPUs, all Xeons or all phones together, and each other device alone. Rows: the mean of the known
+devices; the fit on devices alone; with operator counts of the network; and the latter on networks that ``adapt
+--choose`` picked from the candidates.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-from collections.abc import Callable
+import json
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from rlm_core import load
 from rlm_core.adapt import choose, fit_device
+from rlm_core.adapt.columns import column_names, text_columns
 from rlm_core.evaluate.metrics import spearman
+from rlm_core.predictor import Predictor
+from rlm_core.types import CodeText, Query
 
 Array = npt.NDArray[np.float64]
-UNSEEN, DRAWS, CANDIDATES = 200, 20, 500
-# Cells without a path from input to output run in almost no time where dead edges are pruned; logs need a floor.
-SMALLEST_MS = 0.3
-PHONES = ("pixel2", "pixel3", "samsung_a50", "samsung_s7", "essential_ph")
-GPUS = ("1080ti", "2080ti", "titan_rtx", "titanxp", "titanx", "v100")
+Setting = tuple[str, str]  # device and batch
+UNSEEN, DRAWS, CANDIDATES, NETWORKS = 200, 20, 200, 600
+SPACES = ("nasbench201", "fbnet", "ofa")
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """``values`` (architectures, settings) in log10 ms, the settings' names, and text columns (architectures, k)."""
+    """Measured and predicted log10 seconds ``(networks, settings)`` and text columns ``(networks, k)``."""
 
     name: str
-    settings: list[str]
-    values: Array
+    settings: list[Setting]
+    true: Array
+    predicted: Array
     columns: Array
 
 
-def read(folder: Path, name: str, kinds: Callable[[dict[str, str]], list[int]], skip: int) -> Space:
-    """All architectures of a label file; ``kinds`` counts the operators of a row."""
-    with gzip.open(folder / f"{name}_latency.csv.gz", "rt", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    settings = list(rows[0])[skip:]
-    values = np.log10([[max(float(row[setting]), SMALLEST_MS) for setting in settings] for row in rows])
-    return Space(name, settings, values, np.log10(1 + np.array([kinds(row) for row in rows], np.float64)))
+def read(path: Path, name: str, predictor: Predictor) -> Space:
+    """Networks of the test split that were measured in every setting of their space, with the model's answers."""
+    table = pq.read_table(path, columns=["id", "text", "metric", "device", "workload", "value", "split"])
+    chosen = pc.and_(pc.equal(table["split"], "test"), pc.equal(table["metric"], "latency"))
+    table = table.filter(pc.and_(chosen, pc.starts_with(table["id"], f"nas/{name}/")))
+    values: dict[str, dict[Setting, float]] = defaultdict(dict)
+    workloads = table["workload"].to_pylist(maps_as_pydicts="strict")
+    rows = zip(table["text"].to_pylist(), table["device"].to_pylist(), workloads, table["value"].to_pylist(), strict=True)
+    for text, device, workload, value in rows:
+        values[text][device, workload.get("batch", "")] = value
+    settings = sorted({setting for found in values.values() for setting in found})
+    texts = sorted(text for text, found in values.items() if len(found) == len(settings))
+    texts = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:NETWORKS]]
+    codes = [CodeText(text, "onnx", "network") for text in texts]
+    queries = [Query("latency", device, {"batch": batch}) for device, batch in settings]
+    answers = predictor.predict(codes, [queries] * len(codes))
+    medians = [[answer.median or np.nan for answer in line] for line in answers]
+    names = column_names("network")
+    true = np.log10([[values[text][setting] for setting in settings] for text in texts])
+    return Space(name, settings, true, np.log10(medians), np.array([text_columns(code, names) for code in codes]))
 
 
-def cell_kinds(row: dict[str, str]) -> list[int]:
-    """NAS-Bench-201: pointwise and spatial convolutions, pools, and the edges that are merged."""
-    arch = row["arch_str"]
-    kinds = [arch.count(name) for name in ("nor_conv_1x1", "nor_conv_3x3", "avg_pool", "skip_connect")]
-    return [5 * kinds[0] + 2, 5 * kinds[1] + 5, 5 * kinds[2] + 2, 5 * sum(kinds)]
-
-
-def layer_kinds(row: dict[str, str]) -> list[int]:
-    """FBNet: pointwise, depthwise and grouped convolutions of the layers that are not skipped."""
-    layers = [layer for layer in row["arch_str"].split() if layer != "skip"]
-    grouped = sum(layer.endswith("_g2") for layer in layers)
-    return [2 * (len(layers) - grouped), len(layers), grouped]
-
-
-def stage_kinds(row: dict[str, str]) -> list[int]:
-    """Once-for-all: blocks (pointwise convolutions, merges) and depthwise convolutions by kernel size."""
-    kernels = [int(kernel) for kernel in row["kernel"].split()]
-    depths = [int(depth) for depth in row["depth"].split()]
-    used = [kernel for stage, depth in enumerate(depths) for kernel in kernels[4 * stage : 4 * stage + depth]]
-    return [2 * len(used), *(used.count(size) for size in (3, 5, 7))]
-
-
-def family_of(setting: str) -> str:
+def family_of(device: str) -> str:
     """GPU, Xeon or phone; else the device itself."""
-    device = next((name for name in (*GPUS, *PHONES) if setting.replace("titan_xp", "titanxp").startswith(name)), "")
-    if device in GPUS:
+    if device.startswith("nvidia-"):
         return "gpu"
-    if device in PHONES:
+    if device.startswith(("pixel-", "samsung-", "essential-")):
         return "phone"
-    return "xeon" if setting.startswith(("gold", "silver")) else setting
+    return "xeon" if "xeon" in device else device
 
 
-def left_out(setting: str, protocol: str) -> str:
-    """What must be unknown when ``setting`` is new: its device or its family."""
-    if protocol == "family":
-        return family_of(setting)
-    return next((n for n in GPUS if setting.replace("titan_xp", "titanxp").startswith(n)), setting)
-
-
-def evaluate(space: Space, protocol: str, measured: int, noise: float) -> dict[str, Array]:
+def evaluate(space: Space, protocol: str, measured: int) -> dict[str, Array]:
     """Spearman on unseen networks by method, each ``(settings, draws)``."""
     found: dict[str, list[list[float]]] = {}
-    groups = np.array([left_out(setting, protocol) for setting in space.settings])
-    for j in range(len(groups)):
-        others = np.flatnonzero(groups != groups[j])
+    kin = np.array([family_of(device) if protocol == "family" else device for device, _ in space.settings])
+    candidates = min(CANDIDATES, len(space.true) // 2)
+    for j in range(len(kin)):
+        others = np.flatnonzero(kin != kin[j])
+        others = others[np.isfinite(space.predicted[:, others]).all(0)]
         if not len(others):
             continue
-        lines: dict[str, list[float]] = {}
+        lines: dict[str, list[float]] = defaultdict(list)
         for draw in range(DRAWS):
-            rng = np.random.default_rng([j, draw])
-            rows = rng.choice(len(space.values), CANDIDATES + UNSEEN, replace=False)
-            known = space.values[rows][:, others]
-            # Half of a model's error is shared by devices, as it comes from the text.
-            shared, own = rng.standard_normal((len(rows), 1)), rng.standard_normal(known.shape)
-            known = known + noise * known.std(0) * (shared + own) / np.sqrt(2)
-            target, extra = space.values[rows, j], space.columns[rows]
-            new, first = slice(CANDIDATES, None), list(range(measured))
-            best = choose(known[:CANDIDATES], measured, extra[:CANDIDATES])
+            rows = np.random.default_rng([j, draw]).permutation(len(space.true))[: candidates + UNSEEN]
+            known, target, extra = space.predicted[rows][:, others], space.true[rows, j], space.columns[rows]
+            new, first = slice(candidates, None), list(range(measured))
+            best = choose(known[:candidates], measured, extra[:candidates])
             predicted = {
                 "mean of known devices": known[new].mean(1),
                 "fit, devices alone": fit_device(known[first], target[first]).predict(known[new]),
@@ -115,35 +99,35 @@ def evaluate(space: Space, protocol: str, measured: int, noise: float) -> dict[s
             for name, at in (("fit", first), ("fit, chosen networks", best)):
                 predicted[name] = fit_device(known[at], target[at], extra[at]).predict(known[new], extra[new])
             for name, values in predicted.items():
-                lines.setdefault(name, []).append(spearman(values, target[new]) or 0.0)
+                lines[name].append(spearman(values, target[new]) or 0.0)
         for name, line in lines.items():
             found.setdefault(name, []).append(line)
     return {name: np.array(lines) for name, lines in found.items()}
 
 
 def main() -> None:
-    """Read the labels and print a table."""
+    """Ask the model about each space and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labels", type=Path, required=True, help="the folder of NAS label files")
-    parser.add_argument("--noise", type=float, default=0.05, help="error of predictions, in standard deviations")
+    parser.add_argument("--data", type=Path, required=True, help="the data set of networks")
+    parser.add_argument("--model", type=Path, default=None, help="an exported model; default: the one that ships")
     parser.add_argument("--measured", type=int, default=10)
+    parser.add_argument("--json", type=Path, default=None, help="also write the figures as JSON")
     arguments = parser.parse_args()
-    spaces = [
-        read(arguments.labels, "nasbench201", cell_kinds, 2),
-        read(arguments.labels, "fbnet", layer_kinds, 3),
-        read(arguments.labels, "ofa", stage_kinds, 5),
-    ]
-    print("| space | left out | method | mean | smallest mean of a setting | 95 % of draws above |")
-    print("|---|---|---|---|---|---|")
-    for space in spaces:
+    predictor = load(arguments.model)
+    figures = []
+    print("| space | left out | networks | method | mean | smallest mean of a setting | 95 % of draws above |")
+    print("|---|---|---|---|---|---|---|")
+    for name in SPACES:
+        space = read(arguments.data, name, predictor)
         for protocol in ("device", "family"):
-            for name, scores in evaluate(space, protocol, arguments.measured, arguments.noise).items():
+            for method, scores in evaluate(space, protocol, arguments.measured).items():
                 means = scores.mean(1)
-                print(
-                    f"| {space.name} | {protocol} | {name} | {means.mean():.3f} | {means.min():.3f}"
-                    f" | {np.quantile(scores, 0.05):.3f} |",
-                    flush=True,
-                )
+                line = [float(means.mean()), float(means.min()), float(np.quantile(scores, 0.05))]
+                figures.append([name, protocol, method, *line])
+                numbers = " | ".join(f"{number:.3f}" for number in line)
+                print(f"| {name} | {protocol} | {len(space.true)} | {method} | {numbers} |", flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

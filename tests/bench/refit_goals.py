@@ -23,9 +23,10 @@ from rlm_core.structure import structure
 from rlm_core.student import Student
 from rlm_core.tokenizer import Tokenizer, crop
 from rlm_core.train.config import TrainConfig, load_config
-from rlm_core.train.dataset import Corpus, load_corpus
+from rlm_core.train.dataset import Corpus, Rows, load_corpus
 from rlm_core.train.loop import Bank, encode_texts
 from rlm_core.train.refit import Frozen, Refit, refit, resplit
+from rlm_core.train.trees_fit import fit_trees
 from scipy.stats import kendalltau, spearmanr
 
 Figure = Callable[[npt.NDArray[np.int64]], float]
@@ -200,7 +201,6 @@ def accuracies(arguments: argparse.Namespace, settings: TrainConfig) -> list[dic
     asked = [i for i, (_, workload) in enumerate(corpus.queries) if wanted.items() <= workload.items()]
     mine = np.flatnonzero(np.isin(corpus.rows.query, asked) & np.char.startswith(corpus.rows.ids, "nas/nasbench201"))
     corpus = replace(corpus, rows=corpus.rows.chosen(mine))
-    frozen = freeze(corpus, arguments.run, settings)
     result = []
     for count, goal, known in ((156, 0.72, ".67"), (1562, 0.86, ".80"), (0, 0.92, ".88")):
         parts = []
@@ -210,12 +210,12 @@ def accuracies(arguments: argparse.Namespace, settings: TrainConfig) -> list[dic
             train = groups[:count] if count else groups[: int(0.8 * len(groups))]
             split = np.full(len(corpus.rows), "test", dtype="<U5")
             split[np.isin(corpus.rows.group, train)] = "train"
-            split[np.isin(corpus.rows.group, train[: max(len(train) // 10, 1)])] = "val"
-            found = refit(resplit(corpus, split), frozen, settings)
-            rows = corpus.rows.chosen(found.rows)
+            # Networks are answered by their forests alone: no encoding and no head takes part.
+            found = fit_trees(resplit(corpus, split), settings.trees).predictions[split == "test"]
+            rows = corpus.rows.chosen(np.flatnonzero(split == "test"))
 
-            def tau(index: npt.NDArray[np.int64], found: Refit = found, rows: Any = rows) -> float:
-                return float(kendalltau(found.median[index], rows.value[index]).statistic)
+            def tau(index: npt.NDArray[np.int64], found: npt.NDArray[np.float64] = found, rows: Rows = rows) -> float:
+                return float(kendalltau(found[index], rows.value[index]).statistic)
 
             parts.append(interval(rows.group, tau))
         measured = (float(np.mean([p[0] for p in parts])), min(p[1] for p in parts), max(p[2] for p in parts))

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from .. import cpu_score, load
+from ..calibration import INTERVALS, bands
 from ..errors import ModelError
 from ..notes import adapted_level
 from ..predictor import Predictor
-from ..types import Band, Basis, CodeText, Prediction, Query
+from ..types import MEDIAN, Basis, CodeText, Prediction, Query
 from .columns import text_columns
 from .fit import Array
 from .store import Adapter, folder, read_adapters
@@ -82,14 +83,16 @@ def logs(answers: Sequence[Prediction]) -> Array:
     return np.array([math.log10(max(answer.median or 0.0, answer.floor, _SMALLEST)) for answer in answers])
 
 
-def _half_width(answers: Sequence[Prediction], coverage: float) -> float:
-    """Half the mean width in log10 of the known devices' bands of a coverage; unbounded bands do not count."""
-    widths = [
-        math.log10(band.high / max(band.low, answer.floor, _SMALLEST)) / 2
-        for answer in answers
-        for band in answer.bands
-        if band.coverage == coverage and max(band.low, answer.floor, _SMALLEST) < band.high < math.inf
-    ]
+def _half_width(answers: Sequence[Prediction], out: int) -> float:
+    """Half the mean width in log10 of the known devices' intervals ``out`` quantiles beside the median.
+
+    Unbounded ones do not count.
+    """
+    widths = []
+    for answer in answers:
+        low, high = max(answer.quantiles[MEDIAN - out], answer.floor, _SMALLEST), answer.quantiles[MEDIAN + out]
+        if low < high < math.inf:
+            widths.append(math.log10(high / low) / 2)
     return float(np.mean(widths)) if widths else 0.0
 
 
@@ -108,13 +111,22 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
         result = 10 ** min(max(log, -300.0), 300.0)
         return 0.0 if result <= floor else float(result)
 
-    bands = []
-    for coverage in (band.coverage for band in first.bands):
-        (low,), (high,) = fit.band(known, coverage, _half_width(answers, coverage), extra)
-        bands.append(Band(value(low), max(value(high), floor), coverage, n, n, adapted_level(device)))
     median = value(float(fit.predict(known, extra)[0]))
-    truncated = any(answer.truncated for answer in answers)
-    return replace(first, device=device, median=median, bands=tuple(bands), floor=floor, truncated=truncated)
+    lows, highs = [median], [median]
+    for out, coverage in enumerate(INTERVALS, 1):
+        (low,), (high,) = fit.band(known, coverage, _half_width(answers, out), extra)
+        lows.append(min(value(low), lows[-1]))
+        highs.append(max(value(high), highs[-1], floor))
+    found = (*reversed(lows[1:]), *highs)
+    return replace(
+        first,
+        device=device,
+        median=median,
+        bands=bands(found, n, n, adapted_level(device)),
+        quantiles=found,
+        floor=floor,
+        truncated=any(answer.truncated for answer in answers),
+    )
 
 
 def personal(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from ..calibration import scores
+from ..features import answers_alone
 from ..onnx_predictor import OnnxPredictor
 from ..predictor import Predictor
 from ..types import CodeText
+from .pairs import Pair, Ratios
 from .rows import Row
 
 Array = npt.NDArray[np.float64]
@@ -64,6 +66,20 @@ def ask(predictor: Predictor, rows: Sequence[Row]) -> Asked:
     return Asked(Answers(*columns), floors, reasons)
 
 
+def ask_changes(predictor: OnnxPredictor, rows: Sequence[Row], pairs: Sequence[Pair]) -> Ratios:
+    """What a predictor says of the ratios of pairs of rows."""
+    found = np.full((3, len(pairs)), np.nan)
+    for start in range(0, len(pairs), _BATCH):
+        batch = pairs[start : start + _BATCH]
+        asked = [(rows[pair.first].code, rows[pair.second].code) for pair in batch]
+        queries = [[rows[pair.second].query] for pair in batch]
+        for place, [change] in enumerate(predictor.changes(asked, queries), start):
+            if change.ratio is not None:
+                band = change.bands[0]
+                found[:, place] = np.log10([change.ratio, band.low, band.high])
+    return Ratios(*found)
+
+
 def plain_reason(reason: str) -> str:
     """A reason without the numbers of one case, so that equal reasons count together."""
     return re.sub(r"\s*\([^)]*\d[^)]*\)", "", reason)
@@ -72,18 +88,21 @@ def plain_reason(reason: str) -> str:
 def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
     """The smallest level whose uncalibrated central interval covers each row's value, ``(rows,)``; NaN if unknown.
 
-    The share of rows at or below t is the measured coverage of the interval that states t.
+    The share of rows at or below t is the measured coverage of the interval that states t. Forests that answer alone
+    have no interval before their calibration.
     """
     levels = np.full(len(rows), np.nan)
     if not isinstance(predictor, OnnxPredictor):
         return levels
-    for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
+    own = np.flatnonzero([not answers_alone(row.code.basis) for row in rows])
+    for start in range(0, len(own), _BATCH):
+        places = own[start : start + _BATCH]
+        batch = [rows[int(i)] for i in places]
         found, slices = predictor.distributions([row.code for row in batch], [row.query for row in batch])
         for number in np.unique(slices):
             mine = np.flatnonzero(slices == number)
             values = np.array([batch[int(i)].value for i in mine])
-            levels[start + mine] = scores(found[mine], predictor.card.slices[number].scale, values)
+            levels[places[mine]] = scores(found[mine], predictor.card.slices[number].scale, values)
     return levels
 
 

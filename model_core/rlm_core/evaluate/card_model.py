@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from ..calibration import COVERAGES, MIN_GROUPS
+from ..calibration import COVERAGES, INTERVALS, MIN_GROUPS
 from ..card import CARD, Card
 from ..devices import DEVICES
 from . import card_text as words
@@ -99,6 +99,6 @@ def calibrated(card: Card) -> str:
     lines = [head]
     for name, level in card.calibration.to_json().items():
         if level["groups"] >= MIN_GROUPS and name.count("/") < 3:
-            values = [f"{value:.3f}" for value in level["levels"]]
+            values = [f"{level['levels'][INTERVALS.index(coverage)]:.3f}" for coverage in COVERAGES]
             lines.append([name, f"{level['groups']:,}", f"{level['rows']:,}", *values])
     return f"Levels with at least {MIN_GROUPS} groups, without those of single devices.\n\n{table(lines)}"

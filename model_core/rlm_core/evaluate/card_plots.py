@@ -12,8 +12,7 @@ from ..calibration import COVERAGES
 from ..predictor import Predictor
 from . import plots
 from .answers import central_levels
-from .figures import share
-from .metrics import Figure
+from .metrics import Figure, share
 from .report import MODEL, STATED, SliceReport
 from .run import Evaluation
 from .summaries import covered_each

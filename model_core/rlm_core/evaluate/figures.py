@@ -19,6 +19,7 @@ from .metrics import (
     floor_auc,
     kendall,
     mean_within,
+    share,
     spearman,
     with_interval,
     within,
@@ -139,11 +140,6 @@ def band_figures(answers: Answers, columns: Columns) -> Figures:
         found[f"cover{name}"] = share(inside, columns.groups)
         found[f"width{name}"] = with_interval(columns.groups, partial(_median, widths))
     return {name: figure for name, figure in found.items() if figure is not None}
-
-
-def share(values: Array, groups: Names) -> Figure | None:
-    """The mean of values from 0 to 1."""
-    return with_interval(groups, lambda rows: float(values[rows].mean()))
 
 
 def _median(values: Array, rows: Indices) -> float:

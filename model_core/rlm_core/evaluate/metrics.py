@@ -134,3 +134,8 @@ def with_interval(groups: Names, figure: Callable[[Indices], float | None]) -> F
     if value is None:
         return None
     return Figure(value, *(bootstrap(groups, figure) or (None, None)))
+
+
+def share(values: Array, groups: Names) -> Figure | None:
+    """The mean of values from 0 to 1."""
+    return with_interval(groups, lambda rows: float(values[rows].mean()))

@@ -1,4 +1,4 @@
-"""Which of two is costlier: pairs of rows with a known direction, and how often predictions have it right."""
+"""Which of two is costlier: pairs of rows, how often predictions have the direction right, what ratio bands cover."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from ..data.counterfactual.builder import Pair as Edit
-from .figures import share
-from .metrics import Array, Figure
+from .metrics import Array, Figure, share, with_interval
 from .rows import Row
 
 MIN_RATIO = 1.25
@@ -27,17 +28,34 @@ SUITES = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Places of two rows of one slice, what intervals resample it with, and log10 of second value over first."""
+    """Places of two rows of one slice, what intervals resample it with, and log10 of second value over first.
+
+    ``changed`` pairs differ by ``MIN_RATIO`` and by more than the measurement's noise: their direction is known.
+    """
 
     first: int
     second: int
     group: str
     ratio: float
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Predicted log10 ratios of pairs with the ends of their 80 % bands, ``(pairs,)`` each; NaN where there is none."""
+
+    median: Array
+    low: Array
+    high: Array
 
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """The share of right directions by predictor, for one suite, language (``all``: of all) and metric."""
+    """The share of right directions by predictor, for one suite, language (``all``: of all) and metric.
+
+    ``n`` pairs of ``groups`` groups changed; ``cover80`` and ``width80`` (a factor) are those of the model's ratio
+    bands on all ``pairs``, changed or not.
+    """
 
     suite: str
     language: str
@@ -45,15 +63,24 @@ class PairReport:
     n: int
     groups: int
     figures: Mapping[str, Figure]
+    pairs: int = 0
+    cover80: Figure | None = None
+    width80: Figure | None = None
 
 
-def report_pairs(rows: Sequence[Row], predicted: Mapping[str, Array], edits: Iterable[Edit] = ()) -> list[PairReport]:
+def report_pairs(
+    rows: Sequence[Row],
+    predicted: Mapping[str, Array],
+    edits: Iterable[Edit] = (),
+    ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]] = MappingProxyType({}),
+) -> list[PairReport]:
     """All suites that the rows hold pairs for.
 
     Args:
         rows: rows of any bases.
         predicted: by predictor, medians in SI units, ``(rows,)``; pairs with NaN are left out for all.
         edits: the pairs of the counterfactual data set, whose row ids they name.
+        ratios: by predictor, what tells the ratios of pairs where it knows better than its medians.
     """
     suites = {"same problem": same_problem(rows), "revisions": revisions(rows), "edits": edited(rows, edits)}
     known = np.all([np.isfinite(values) for values in predicted.values()], axis=0)
@@ -68,28 +95,48 @@ def report_pairs(rows: Sequence[Row], predicted: Mapping[str, Array], edits: Ite
         for (metric, language), pairs in sorted(cells.items(), key=lambda item: (item[0][0], item[0][1] != "all")):
             several = len([cell for cell in cells if cell[0] == metric]) > 2
             if language == "all" or (several and len({pair.group for pair in pairs}) >= MIN_GROUPS):
-                reports.append(_report(suite, language, metric, pairs, predicted))
-    return reports
+                reports.append(_report(suite, language, metric, pairs, predicted, ratios))
+    return [report for report in reports if report.n]
 
 
 def _report(
-    suite: str, language: str, metric: str, pairs: Sequence[Pair], predicted: Mapping[str, Array]
+    suite: str,
+    language: str,
+    metric: str,
+    pairs: Sequence[Pair],
+    predicted: Mapping[str, Array],
+    ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]],
 ) -> PairReport:
+    changed = np.array([pair.changed for pair in pairs])
     groups = np.array([pair.group for pair in pairs])
-    figures = {}
+    figures, bands = {}, {}
     for name, values in predicted.items():
-        right = directions(pairs, values)
-        found = share(right, groups)
+        first, second = (values[[getattr(pair, place) for pair in pairs]] for place in ("first", "second"))
+        said = second - first
+        if name in ratios:
+            told = ratios[name](pairs)
+            said = told.median
+            bands = _bands(pairs, told, groups)
+        found = share(directions(pairs, said)[changed], groups[changed]) if changed.any() else None
         if found is not None:
             figures[name] = found
-    return PairReport(suite, language, metric, len(pairs), len(np.unique(groups)), figures)
+    count = int(changed.sum())
+    return PairReport(suite, language, metric, count, len(np.unique(groups[changed])), figures, len(pairs), **bands)
 
 
-def directions(pairs: Sequence[Pair], predicted: Array) -> Array:
-    """1 where the prediction has the direction right, 0 where wrong, a half where it sees no difference."""
-    first, second = (predicted[[getattr(pair, name) for pair in pairs]] for name in ("first", "second"))
-    said, true = np.sign(second - first), np.sign([pair.ratio for pair in pairs])
-    return np.where(said == 0, 0.5, (said == true).astype(np.float64))
+def _bands(pairs: Sequence[Pair], told: Ratios, groups: npt.NDArray[np.str_]) -> dict[str, Figure | None]:
+    true = np.array([pair.ratio for pair in pairs])
+    known = np.isfinite(told.low)
+    inside = ((told.low <= true) & (true <= told.high)).astype(np.float64)[known]
+    width = (10 ** (told.high - told.low))[known]
+    middle = with_interval(groups[known], lambda rows: float(np.median(width[rows]))) if known.any() else None
+    return {"cover80": share(inside, groups[known]) if known.any() else None, "width80": middle}
+
+
+def directions(pairs: Sequence[Pair], said: Array) -> Array:
+    """1 where a predicted change has the direction right, 0 where wrong, a half where it sees no difference."""
+    true = np.sign([pair.ratio for pair in pairs])
+    return np.where(np.sign(said) == 0, 0.5, (np.sign(said) == true).astype(np.float64))
 
 
 def same_problem(rows: Sequence[Row]) -> list[Pair]:
@@ -110,7 +157,7 @@ def revisions(rows: Sequence[Row]) -> list[Pair]:
 
 
 def edited(rows: Sequence[Row], edits: Iterable[Edit]) -> list[Pair]:
-    """Functions and their edits whose cost changed, by ``MIN_RATIO`` and by more than the measurement's noise."""
+    """Functions and their edits."""
     places = {row.id: place for place, row in enumerate(rows) if row.held_out == "edit"}
     found = []
     for edit in edits if places else ():
@@ -118,8 +165,8 @@ def edited(rows: Sequence[Row], edits: Iterable[Edit]) -> list[Pair]:
             first, second = (places.get(f"{name}/{metric}") for name in (edit.before_id, edit.after_id))
             noise = edit.noise if metric == "latency" else 0.0
             changed = not edit.neutral and abs(ratio) >= max(math.log10(MIN_RATIO), noise)
-            if first is not None and second is not None and changed:
-                found.append(Pair(first, second, edit.family, ratio))
+            if first is not None and second is not None:
+                found.append(Pair(first, second, edit.family, ratio, changed))
     return found
 
 
@@ -133,11 +180,9 @@ def _pairs_of_programs(rows: Sequence[Row], key: Callable[[Row], tuple[object, .
     for members in cells.values():
         pairs = []
         for first, second in combinations(members, 2):
-            if rows[first].code.text == rows[second].code.text:
-                continue
-            ratio = math.log10(rows[second].value / rows[first].value)
-            if abs(ratio) >= math.log10(MIN_RATIO):
-                pairs.append(Pair(first, second, rows[first].group, ratio))
+            if rows[first].code.text != rows[second].code.text:
+                ratio = math.log10(rows[second].value / rows[first].value)
+                pairs.append(Pair(first, second, rows[first].group, ratio, abs(ratio) >= math.log10(MIN_RATIO)))
         if len(pairs) > MOST_A_GROUP:
             pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), MOST_A_GROUP, replace=False))]
         found += pairs

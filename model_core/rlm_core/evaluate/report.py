@@ -176,12 +176,13 @@ class Report:
         return table(dropped(lines)) if len(lines) > 1 else ""
 
     def pair_table(self) -> str:
-        """The share of right directions, in per cent; empty without pairs."""
+        """The share of right directions and what ratio bands cover, in per cent; empty without pairs."""
         names = list(dict.fromkeys(name for entry in self.pairs for name in entry.figures))
-        lines = [["pairs", "metric", "language", "pairs", "groups", *names]]
+        lines = [["pairs", "metric", "language", "pairs", "groups", *names, "80 % ratio band covers", "width"]]
         for entry in self.pairs:
             cells = [entry.suite, entry.metric, entry.language, f"{entry.n:,}", f"{entry.groups:,}"]
-            lines.append([*cells, *(figure(entry.figures.get(name), percent) for name in names)])
+            right = [figure(entry.figures.get(name), percent) for name in names]
+            lines.append([*cells, *right, figure(entry.cover80, percent), figure(entry.width80, factor)])
         return table(lines) if len(lines) > 1 else ""
 
     def abstentions(self) -> Iterable[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,8 +22,9 @@ from .. import load
 from ..data.counterfactual import builder as counterfactual
 from ..data.schema import SPLITS
 from ..errors import DataError
+from ..onnx_predictor import OnnxPredictor
 from ..predictor import Predictor
-from .answers import Answers, ask
+from .answers import Answers, ask, ask_changes
 from .baselines import DESCRIPTIONS, MAIN, fit_baselines
 from .figures import Columns, Figures, band_figures, gain, point_figures
 from .pairs import PairReport, report_pairs
@@ -105,7 +107,7 @@ def examine(
         slices,
         mean_reports(rows, answers),
         coverage_reports(rows, answers[MODEL], asked.floors, slices),
-        _pairs(rows, answers),
+        _pairs(rows, answers, predictor),
         {basis: dict(reasons.most_common()) for basis, reasons in abstained.items()},
     )
     return Evaluation(report, rows, asked.floors, answers)
@@ -201,12 +203,15 @@ def _slice(
     )
 
 
-def _pairs(rows: Sequence[Row], answers: Mapping[str, Answers]) -> list[PairReport]:
+def _pairs(rows: Sequence[Row], answers: Mapping[str, Answers], predictor: Predictor) -> list[PairReport]:
     concerned = np.array([place for place, row in enumerate(rows) if row.code.basis in ("call", "program")], np.int64)
     chosen = [rows[place] for place in concerned]
     edits = counterfactual.pairs() if any(row.held_out == "edit" for row in chosen) else ()
     names = [name for name in (MODEL, MAIN["call"]) if name in answers]
-    return report_pairs(chosen, {name: answers[name].median[concerned] for name in names}, edits)
+    medians = {name: answers[name].median[concerned] for name in names}
+    if not isinstance(predictor, OnnxPredictor):
+        return report_pairs(chosen, medians, edits)
+    return report_pairs(chosen, medians, edits, {MODEL: partial(ask_changes, predictor, chosen)})
 
 
 def _write_predictions(found: Evaluation, path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from .answers import Answers
 from .baselines import MAIN
-from .figures import covered, share
-from .metrics import Array, Indices, codes, mean_within, spearman, with_interval
+from .figures import covered
+from .metrics import Array, Indices, codes, mean_within, share, spearman, with_interval
 from .report import MODEL, STATED, CoverageReport, MeanReport, SliceReport, large_enough
 from .rows import Row
 

@@ -53,6 +53,11 @@ def monotonic_names(basis: str) -> tuple[str, ...]:
     return tuple(getattr(_module(basis), "MONOTONIC", ()))
 
 
+def answers_alone(basis: str) -> bool:
+    """Whether the forests answer without the query head: their error is finer than its bins."""
+    return bool(getattr(_module(basis), "ALONE", False))
+
+
 def describe(text: str, basis: str) -> Any:
     """What the features need of a canonical text; None for a basis without trees."""
     module = _module(basis)

@@ -33,6 +33,7 @@ from ..graphs.skeleton import (
     stride_of,
 )
 
+ALONE = True
 PATH_BUCKETS, LABEL_BUCKETS = 64, 64
 
 _KINDS = ("conv", "depthwise", "product", "pool", "global", "join", "nonlinear", "norm", "other")

@@ -5,19 +5,22 @@
 [train]      the encoder with labels: epochs, learning rates, tokens a batch ...
 [wide]       ridge regression on n-grams
 [trees.B]    boosted trees on features, of the bases B: kernel, module, network
+[distill]    read by ``rlm-lsp distill`` alone, see :mod:`rlm_core.full.train.distill`
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import DataError
 from ..student import StudentConfig
+from ..types import METRICS_OF_BASIS
 
 T = TypeVar("T")
+TEXTS_A_BASIS = 30_000
 TREE_BASES = ("kernel", "module", "network")
 
 
@@ -53,7 +56,10 @@ class TreesConfig:
 
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
-    """How the encoder is trained, and how its head is fitted to the finished encodings."""
+    """How the encoder is trained, and how its head is fitted to the finished encodings.
+
+    ``texts_a_basis`` is the most texts of a basis in an epoch, ``TEXTS_A_BASIS`` for a basis that is not named.
+    """
 
     epochs: int = 3
     tokens_a_batch: int = 8192
@@ -65,7 +71,7 @@ class LoopConfig:
     label_sigma: float = 0.75
     rows_a_text: int = 8
     rows_a_slice: int = 60_000
-    texts_a_basis: int = 30_000
+    texts_a_basis: dict[str, int] = field(default_factory=dict)
     checkpoint_minutes: float = 4.0
     head_epochs: int = 8
     head_learning_rate: float = 2e-3
@@ -102,11 +108,16 @@ def load_config(path: Path) -> TrainConfig:
     for table in ("model", "pretrain", "train", "trees", "wide"):
         if not isinstance(raw.get(table, {}), dict):
             raise DataError(f"{path}: [{table}] must be a table")
+    most = raw.get("train", {}).pop("texts_a_basis", {})
     wide = raw.pop("wide", {})
+    raw.pop("distill", None)
     parts: dict[str, Any] = {
         "model": _typed(StudentConfig, raw.pop("model", {}), f"{path}: [model]"),
         "pretrain": _typed(PretrainConfig, raw.pop("pretrain", {}), f"{path}: [pretrain]"),
-        "train": _typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
+        "train": replace(
+            _typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
+            texts_a_basis=_texts_a_basis(most, f"{path}: [train]"),
+        ),
         "trees": _trees(raw.pop("trees", {}), f"{path}: [trees"),
     }
     for key, target in (("bits", "wide_bits"), ("penalty", "wide_penalty")):
@@ -117,6 +128,14 @@ def load_config(path: Path) -> TrainConfig:
     if unknown := [*raw, *(f"wide.{key}" for key in wide)]:
         raise DataError(f"{path}: unknown key {unknown[0]!r}; see docs of rlm_core.train.config")
     return TrainConfig(**parts)
+
+
+def _texts_a_basis(table: Any, where: str) -> dict[str, int]:
+    if not isinstance(table, dict):
+        raise DataError(f"{where}: texts_a_basis must be a table of numbers by basis, not {table!r}")
+    if unknown := table.keys() - set(METRICS_OF_BASIS):
+        raise DataError(f"{where}: texts_a_basis: unknown basis {min(unknown)!r}; known: {', '.join(METRICS_OF_BASIS)}")
+    return {basis: _checked(most, 0, f"{where}: texts_a_basis.{basis}") for basis, most in table.items()}
 
 
 def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:

@@ -19,14 +19,18 @@ from tqdm import tqdm
 from ..bins import Scale
 from ..card import Card, SliceCard
 from ..data import functions, leethub
+from ..data.counterfactual.builder import pairs
 from ..distance import DISTANCE, fit_familiarity
 from ..encodings import encode, open_session
 from ..export import WEIGHTS, export_encoder
+from ..features import answers_alone
 from ..onnx_predictor import ENCODER, TOKENIZER, TREES, WIDE
+from ..residuals import Residuals
 from ..tokenizer import Ids
+from .changes_fit import fit_changes
 from .config import TrainConfig
 from .dataset import Corpus
-from .head_fit import Features, calibrate, fit_head
+from .head_fit import Features, calibrate, fit_head, log_medians
 from .loop import Bank, Loop
 from .wide_fit import LinearTerms
 
@@ -49,6 +53,8 @@ class Trained:
     loop: Loop
     corpus: Corpus
     terms: dict[str, LinearTerms]
+    residuals: dict[str, Residuals]
+    change_roles: npt.NDArray[np.float64]
     scales: list[Scale]
     settings: TrainConfig
     seconds: dict[str, float]
@@ -62,7 +68,9 @@ def finish(run: Trained, out: Path) -> None:
     export_encoder(student, out / ENCODER)
     bank = encode_all(out / ENCODER, run.loop.task.ids)
     features = Features.build(run.loop.task.inputs, bank)
-    train_rows, val_rows = np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val")
+    alone = [answers_alone(name.split("/")[0]) for name in corpus.slices]
+    headed = ~np.array(alone)[rows.slice]
+    train_rows, val_rows = (np.flatnonzero(headed & (rows.split == split)) for split in ("train", "val"))
     _say("fitting the head")
     joint = fit_head(features, train_rows, val_rows, student.config, config, deep=student.head.deep)
     anew = fit_head(features, train_rows, val_rows, student.config, config)
@@ -75,6 +83,7 @@ def finish(run: Trained, out: Path) -> None:
     _say(f"weights of the deep part: {weights}")
     _say("calibrating on families left out in turn")
     calibration = calibrate(features, corpus, head, run.scales, student.config, config)
+    changes = fit_changes(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, pairs())
     student.head = head
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
     save_file(tensors, out / WEIGHTS)
@@ -102,6 +111,8 @@ def finish(run: Trained, out: Path) -> None:
         calibration,
         _defaults(corpus),
         _known_devices(corpus),
+        run.residuals,
+        changes,
         trained,
     )
     card.write(out, [WEIGHTS, TOKENIZER, WIDE, TREES, DISTANCE])

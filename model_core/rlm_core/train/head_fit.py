@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ..bins import Scale
 from ..calibration import Calibration, parents, scores
+from ..features import answers_alone
 from ..student import Base, Deep, Head, StudentConfig
 from .batches import HeadInputs, pool_callees
 from .config import LoopConfig
@@ -180,6 +181,17 @@ def probabilities(
     return result
 
 
+def log_medians(features: Features, head: Head, corpus: Corpus, scales: list[Scale]) -> npt.NDArray[np.float64]:
+    """Log10 of the predicted medians of the rows that the head answers, at least the floor, ``(rows,)``; else NaN."""
+    result = np.full(len(corpus.rows), np.nan)
+    for number, (name, scale) in enumerate(zip(corpus.slices, scales, strict=True)):
+        mine = np.flatnonzero(corpus.rows.slice == number)
+        if len(mine) and not answers_alone(name.split("/")[0]):
+            found = scale.quantiles(probabilities(features, head, mine, scales), [0.5])[:, 0]
+            result[mine] = np.log10(np.maximum(found, scale.floor or 1e-12))
+    return result
+
+
 def calibrate(
     features: Features,
     corpus: Corpus,
@@ -227,6 +239,8 @@ def _calibration_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
     for prefix in corpus.prefixes():
         mine = np.zeros(len(rows), bool)
         mine[corpus.rows_of(prefix)] = True
-        if len(np.unique(rows.family[mine & chosen])) < _FEW_FAMILIES:
+        if answers_alone(prefix.split("/")[0]):
+            chosen &= ~mine
+        elif len(np.unique(rows.family[mine & chosen])) < _FEW_FAMILIES:
             chosen |= mine & (rows.split == "train")
     return np.flatnonzero(chosen)

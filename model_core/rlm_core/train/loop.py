@@ -23,10 +23,22 @@ from tqdm import tqdm
 from ..student import Encoder, Student
 from ..tokenizer import Ids
 from .batches import HeadInputs, pad, pool_callees, soft_targets, token_batches
-from .config import LoopConfig
+from .config import TEXTS_A_BASIS, LoopConfig
 
 _REPEATS = 4
 UNKNOWN = 1  # the tokenizer's unknown id stands for dropped tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A teacher's distributions of rows, ``targets (rows, outcomes)``, and their share of each row's target."""
+
+    targets: Tensor
+    weight: Tensor
+
+    def rows(self, chosen: Tensor) -> Teacher:
+        """The same for some rows."""
+        return Teacher(self.targets[chosen], self.weight[chosen])
 
 
 @dataclass(slots=True)
@@ -38,6 +50,7 @@ class Task:
     split: npt.NDArray[np.str_]
     group: npt.NDArray[np.str_]
     basis: npt.NDArray[np.str_]
+    teacher: Teacher | None = None
 
     def texts_of(self, split: str) -> npt.NDArray[np.int64]:
         """The texts that rows of a split are about."""
@@ -80,9 +93,12 @@ def head_logits(student: Student, inputs: HeadInputs, vectors: Tensor, bank: Ban
     return logits
 
 
-def loss_of(logits: Tensor, inputs: HeadInputs, sigma: float) -> Tensor:
-    """Mean cross-entropy against the soft targets, in nats."""
-    target = soft_targets(inputs.target, logits.shape[1], sigma).to(logits.device)
+def loss_of(logits: Tensor, inputs: HeadInputs, sigma: float, teacher: Teacher | None = None) -> Tensor:
+    """Mean cross-entropy against the soft targets, mixed with a teacher's where there is one, in nats."""
+    target = soft_targets(inputs.target, logits.shape[1], sigma)
+    if teacher is not None:
+        target = torch.lerp(target, teacher.targets.float(), teacher.weight[:, None])
+    target = target.to(logits.device)
     return -(target * F.log_softmax(logits.float(), dim=1)).sum(1).mean()
 
 
@@ -148,9 +164,9 @@ class Loop:
             basis = str(self.task.basis[self.rows_of[members[0]][0]])
             chosen.setdefault(basis, []).append(members[(epoch * size + np.arange(size)) % len(members)])
         rng = np.random.default_rng((self.config.seed, epoch, 1))
-        most = self.config.texts_a_basis
         parts = []
-        for found in chosen.values():
+        for basis, found in chosen.items():
+            most = self.config.texts_a_basis.get(basis, TEXTS_A_BASIS)
             texts = np.concatenate(found)
             if len(texts) > most:
                 texts = rng.choice(texts, most, replace=False)
@@ -248,11 +264,13 @@ class Loop:
         tokens = torch.where(dropped, UNKNOWN, tokens)
         chosen = [rng.choice(r, config.rows_a_text, replace=False) if len(r) > config.rows_a_text else r for r in rows]
         owner = torch.from_numpy(np.repeat(np.arange(len(texts)), [len(r) for r in chosen])).to(self.device)
-        inputs = self.task.inputs.rows(torch.from_numpy(np.concatenate(chosen)))
+        picked = torch.from_numpy(np.concatenate(chosen))
+        inputs = self.task.inputs.rows(picked)
+        teacher = self.task.teacher.rows(picked) if self.task.teacher is not None else None
         with autocast(self.device):
             vectors = self.encode(tokens.to(self.device), mask.to(self.device))
             logits = head_logits(self.student, inputs, vectors[owner], self.bank)
-        loss = loss_of(logits, inputs, config.label_sigma)
+        loss = loss_of(logits, inputs, config.label_sigma, teacher)
         for optimizer in self.optimizers:
             optimizer.zero_grad(set_to_none=True)
         # Batches of long texts hold few rows: weigh by rows, so that each row counts the same.

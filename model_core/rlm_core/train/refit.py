@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bins import fit_scale
+from ..features import answers_alone
 from ..student import StudentConfig
 from ..tokenizer import Ids
 from .batches import head_inputs
@@ -63,9 +64,10 @@ def refit(corpus: Corpus, frozen: Frozen, settings: TrainConfig) -> Refit:
     head, _ = fit_head(features, train, val, sizes, settings.train)
     found = probabilities(features, head, test, scales)
     median = np.zeros(len(test))
-    for number, scale in enumerate(scales):
+    for number, (name, scale) in enumerate(zip(corpus.slices, scales, strict=True)):
         mine = rows.slice[test] == number
-        median[mine] = scale.quantiles(found[mine], [0.5])[:, 0]
+        alone = answers_alone(name.split("/")[0])
+        median[mine] = 10 ** predictions[test][mine] if alone else scale.quantiles(found[mine], [0.5])[:, 0]
     return Refit(test, median, 10 ** predictions[test], found)
 
 

@@ -17,12 +17,13 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from .. import trees, wide
+from .. import wide
 from ..bins import Scale, fit_scale
 from ..data.texts import read_texts
 from ..errors import DataError
@@ -39,27 +40,46 @@ from .finish import Trained, finish
 from .loop import Loop, Task
 from .pretrain import Texts, pretrain, standardised
 from .synthetic import synthetic_targets
-from .trees_fit import answerable, fit_trees
+from .trees_fit import TreesFit, answerable, fit_trees, load_fit, save_fit
 from .wide_fit import fit_wide
 
-_RUN, _PRETRAINED, _TIMES = "run.json", "pretrained.pt", "times.json"
+_RUN, _PRETRAINED, _TIMES, _GROWN = "run.json", "pretrained.pt", "times.json", "grown.npz"
 _TOKENIZER_TEXTS = 9_000  # a language, so that the large ones do not take all tokens
 
 
-def train(data: Sequence[Path], config: Path, out: Path, *, texts: Sequence[Path] = (), resume: bool = False) -> None:
+class Teaching(Protocol):
+    """What a student learns from besides the labels, and the name of it by which runs are told apart."""
+
+    name: str
+
+    def extended(self, task: Task, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path) -> Task:
+        """The task of the encoder with a teacher's targets, perhaps for more texts than the corpus has."""
+        ...
+
+
+def train(
+    data: Sequence[Path],
+    config: Path | TrainConfig,
+    out: Path,
+    *,
+    texts: Sequence[Path] = (),
+    resume: bool = False,
+    teaching: Teaching | None = None,
+) -> None:
     """Train a student on the ``train`` split of data sets.
 
     Args:
         data: Parquet files of ``rlm-lsp data build``.
-        config: a TOML file, see :mod:`rlm_core.train.config`.
+        config: settings or a TOML file of them, see :mod:`rlm_core.train.config`.
         out: where checkpoints, the log and the trained model go.
         texts: files of unlabelled texts (``rlm-lsp data build texts``) to pretrain on besides the data sets.
         resume: go on with the checkpoint in ``out``.
+        teaching: a teacher for encoder and deep head; see :mod:`rlm_core.full.train.distill`.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
     """
-    settings = load_config(config)
+    settings = config if isinstance(config, TrainConfig) else load_config(config)
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     _say("reading data sets")
@@ -70,10 +90,10 @@ def train(data: Sequence[Path], config: Path, out: Path, *, texts: Sequence[Path
             names = ", ".join(map(str, data))
             raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
     out.mkdir(parents=True, exist_ok=True)
-    _check_run(out, corpus, settings, resume)
+    _check_run(out, corpus, settings, resume, teaching)
     _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.slices)} slices")
     unlabelled = _unlabelled(corpus, texts)
-    tokenizer = _tokenizer(out, unlabelled, settings, resume)
+    tokenizer = fit_tokenizer(out, unlabelled, settings.model.vocabulary, settings.train.seed, resume)
     ids = corpus.encode(tokenizer)
     sizes = replace(settings.model, slices=len(corpus.slices))
     torch.manual_seed(settings.train.seed)
@@ -83,22 +103,37 @@ def train(data: Sequence[Path], config: Path, out: Path, *, texts: Sequence[Path
     scales = _scales(corpus)
     thin = _thinned(corpus, settings.train.rows_a_slice, settings.train.seed)
     few = replace(corpus, rows=corpus.rows.chosen(thin))
-    loop = Loop(student, _task(few, ids, scales, settings), settings.train, out)
+    task = _task(few, ids, scales, settings)
+    taught = teaching.extended(task, few, scales, settings, out) if teaching is not None else task
+    loop = Loop(student, taught, settings.train, out)
     if resume and loop.resume():
         _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
     with _timed(out, "encoder"):
         loop.run()
+    loop.task = task  # the head is fitted to labels alone
     with _timed(out, "wide part and trees"):
         _say("fitting the wide part")
         fitted = fit_wide(corpus, ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
         wide.save(fitted.parts, out / WIDE)
         _say("fitting the trees")
-        grown = fit_trees(corpus, settings.trees)
-        trees.save(grown.forests, {name: feature_names(name.split("/")[0]) for name in corpus.slices}, out / TREES)
+        grown = _grown(corpus, settings, out, resume)
         predictions = (fitted.predictions + grown.predictions)[thin]
         loop.task.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
     with _timed(out, "head and calibration"):
-        finish(Trained(loop, few, fitted.terms, scales, settings, times(out)), out)
+        finish(
+            Trained(loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out)), out
+        )
+
+
+def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:
+    """The forests, fitted anew or those that the run has fitted already."""
+    names = {name: feature_names(name.split("/")[0]) for name in corpus.slices}
+    rest = out / _GROWN
+    if resume and rest.exists():
+        return load_fit(out / TREES, rest, names)
+    grown = fit_trees(corpus, settings.trees)
+    save_fit(grown, out / TREES, rest, names)
+    return grown
 
 
 def times(out: Path) -> dict[str, float]:
@@ -136,11 +171,20 @@ def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
     return [entry for entry in found if entry not in held_out]
 
 
-def _tokenizer(out: Path, texts: list[tuple[str, str]], settings: TrainConfig, resume: bool) -> Tokenizer:
+def fit_tokenizer(
+    out: Path, texts: list[tuple[str, str]], size: int, seed: int, resume: bool, table: str = "model"
+) -> Tokenizer:
+    """The tokenizer of a run with a vocabulary of ``size``: trained on (text, language) pairs, or that of before.
+
+    ``table`` of the configuration is where the size comes from.
+
+    Raises:
+        DataError: the vocabulary is too small or too large.
+    """
     path = out / TOKENIZER
     if resume and path.exists():
         return Tokenizer.load(path)
-    rng = np.random.default_rng(settings.train.seed)
+    rng = np.random.default_rng(seed)
     by_language: dict[str, list[str]] = defaultdict(list)
     for text, language in texts:
         by_language[language].append(text)
@@ -150,13 +194,12 @@ def _tokenizer(out: Path, texts: list[tuple[str, str]], settings: TrainConfig, r
         for text in (members[i] for i in rng.permutation(len(members))[:_TOKENIZER_TEXTS])
     ]
     rng.shuffle(sample)
-    size = settings.model.vocabulary
     try:
-        tokenizer = train_tokenizer(sample, size, seed=settings.train.seed)
+        tokenizer = train_tokenizer(sample, size, seed=seed)
     except RuntimeError as error:
         if "smaller than required" in str(error):
-            raise DataError(f"a vocabulary of {size} does not hold the fixed symbols; raise it in [model]") from None
-        raise DataError(f"{len(sample)} texts are too few for a vocabulary of {size}; lower it in [model]") from None
+            raise DataError(f"a vocabulary of {size} does not hold the fixed symbols; raise it in [{table}]") from None
+        raise DataError(f"{len(sample)} texts are too few for a vocabulary of {size}; lower it in [{table}]") from None
     path.write_bytes(tokenizer.model)
     return tokenizer
 
@@ -228,12 +271,16 @@ def _structure(entry: tuple[str, str]) -> npt.NDArray[np.float32]:
     return structure(*entry)
 
 
-def _check_run(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool) -> None:
+def _check_run(
+    out: Path, corpus: Corpus, settings: TrainConfig, resume: bool, teaching: Teaching | None = None
+) -> None:
     """Refuse to mix two runs in one directory."""
     digest = hashlib.sha256()
     for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
         digest.update(f"{name}\t{split}\n".encode())
     found = {"data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings)))}
+    if teaching is not None:
+        found["teacher"] = teaching.name
     path = out / _RUN
     if path.exists():
         if not resume:

@@ -6,33 +6,37 @@ share of the prediction: it carries over to sizes that no training row had.
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from .. import trees
 from ..features import (
+    answers_alone,
     describe,
-    estimate_name,
     feature_names,
     features,
     forest_key,
-    learnable_names,
-    monotonic_names,
 )
+from ..residuals import Residuals, fit_residuals, from_axis, normal_axis, spread_key, to_axis
 from ..trees import Forest, slice_of
 from .config import TreesConfig
 from .dataset import Corpus, floor_of
+from .forest_fit import Matrix, fit_forest
 from .wide_fit import FOLDS, fold_of
 
-Matrix = npt.NDArray[np.float32]
 _FEWEST_ROWS = 100
+_SPREAD = TreesConfig(trees=40, seeds=1, learning_rate=0.1, leaves=8, leaf_rows=40, l2=3.0)
+_SMALLEST_RESIDUAL = 1e-4  # what lies closer says nothing about how far others will lie
 Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (workload, device) of each of its rows
 
 
@@ -40,29 +44,104 @@ Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (
 class TreesFit:
     """Forests by :func:`rlm_core.features.forest_key`; ``predictions (rows,)`` in log10 SI units, 0 without a forest.
 
-    Those of training rows are out of fold.
+    Those of training rows are out of fold. ``residuals`` are those of the forests that answer alone; the forests of
+    their size are among the forests.
     """
 
     forests: dict[str, Forest]
+    residuals: dict[str, Residuals]
     predictions: npt.NDArray[np.float64]
 
 
+def save_fit(fit: TreesFit, path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> None:
+    """Write the forests to ``path`` and, last, what else was fitted to ``rest`` (.npz); ``names`` as for trees.save."""
+    trees.save(fit.forests, names, path)
+    residuals = json.dumps({key: entry.to_json() for key, entry in fit.residuals.items()})
+    np.savez_compressed(rest, predictions=fit.predictions, residuals=np.array(residuals))
+
+
+def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> TreesFit:
+    """Read what :func:`save_fit` wrote.
+
+    Raises:
+        ModelError: the forests are damaged or were fitted on other features.
+    """
+    with np.load(rest, allow_pickle=False) as file:
+        residuals = {key: Residuals.from_json(entry) for key, entry in json.loads(str(file["residuals"])).items()}
+        return TreesFit(trees.load(path, names), residuals, file["predictions"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What one forest is fitted to: the rows of its key, each array ``(rows, ...)``; ``told`` are the features."""
+
+    key: str
+    config: TreesConfig
+    told: Matrix
+    target: npt.NDArray[np.float64]
+    group: npt.NDArray[np.str_]
+    fold: npt.NDArray[np.int64]
+    split: npt.NDArray[np.str_]
+
+
 def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
-    """Fit every slice whose basis has features on the training rows of the corpus, as the basis' config says."""
+    """Fit every slice whose basis has features on the training rows of the corpus, as the basis' config says.
+
+    The forests are independent: each is fitted in a process of its own with one thread.
+    """
     forests: dict[str, Forest] = {}
+    residuals: dict[str, Residuals] = {}
     predictions = np.zeros(len(corpus.rows))
-    for prefix in corpus.prefixes():
-        basis = prefix.split("/")[0]
-        if not feature_names(basis):
-            continue
-        rows = corpus.rows_of(prefix)
-        told = _Features(corpus, rows, basis)
-        keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
-        for key in tqdm(np.unique(keys).tolist(), desc=f"trees of {prefix}", disable=None):
-            mine = np.flatnonzero(keys == key)
-            forest, found = _cross_fit(corpus, rows[mine], told.of(mine), slice_of(key), configs[basis])
-            forests[key], predictions[rows[mine]] = forest, found
-    return TreesFit(forests, predictions)
+    # A forked child could wait for a lock that a thread of ours held.
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        for prefix in corpus.prefixes():
+            basis = prefix.split("/")[0]
+            if not feature_names(basis):
+                continue
+            rows = corpus.rows_of(prefix)
+            told = _Features(corpus, rows, basis)
+            keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
+            names = np.unique(keys).tolist()
+            members = {key: np.flatnonzero(keys == key) for key in names}
+            jobs = (_job(corpus, rows[members[key]], told.of(members[key]), key, configs[basis]) for key in names)
+            fitted = tqdm(pool.map(_fit, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
+            for key, (grown, measured, found) in zip(names, fitted, strict=True):
+                forests |= grown
+                predictions[rows[members[key]]] = found
+                if measured is not None:
+                    residuals[key] = measured
+    return TreesFit(forests, residuals, predictions)
+
+
+def _job(corpus: Corpus, rows: npt.NDArray[np.int64], told: Matrix, key: str, config: TreesConfig) -> _Job:
+    folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
+    target = log_values(corpus, rows, slice_of(key))
+    return _Job(key, config, told, target, corpus.rows.group[rows], folds, corpus.rows.split[rows])
+
+
+def _fit(job: _Job) -> tuple[dict[str, Forest], Residuals | None, npt.NDArray[np.float64]]:
+    """The forests of a job, its residuals if they answer alone, and its predictions."""
+    with threadpool_limits(1):
+        if not answers_alone(job.key.split("/")[0]):
+            forest, found = _cross_fit(job)
+            return {job.key: forest}, None, found
+        axis = normal_axis(job.target[job.split == "train"]) if slice_of(job.key).endswith("/accuracy") else ()
+        placed = replace(job, target=to_axis(job.target, axis))
+        forest, found = _cross_fit(placed)
+        spread = _fit_spread(placed, found)
+    held_out = job.split == "cal"
+    scores = (placed.target - found)[held_out] / 10 ** spread.predict(job.told[held_out])
+    measured = fit_residuals(scores, job.group[held_out], axis) if held_out.any() else None
+    return {job.key: forest, spread_key(job.key): spread}, measured, from_axis(found, axis)
+
+
+def _fit_spread(job: _Job, found: npt.NDArray[np.float64]) -> Forest:
+    """A forest of the size of the training rows' residuals, which are out of fold."""
+    train = job.split == "train"
+    sizes = np.log10(np.abs(job.target - found)[train] + _SMALLEST_RESIDUAL)
+    basis = job.key.split("/")[0]
+    # Nothing says that a residual grows with a cost.
+    return fit_forest(job.told[train], sizes, _weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
 
 
 class _Features:
@@ -82,21 +161,21 @@ class _Features:
         return self._matrix[self._place[chosen]]
 
 
-def _cross_fit(
-    corpus: Corpus, rows: npt.NDArray[np.int64], told: Matrix, name: str, config: TreesConfig
-) -> tuple[Forest, npt.NDArray[np.float64]]:
+def _cross_fit(job: _Job) -> tuple[Forest, npt.NDArray[np.float64]]:
     """A forest on the training rows, and log10 predictions for all rows, out of fold for the training rows."""
-    target = log_values(corpus, rows, name)
-    weights = _weights(corpus.rows.group[rows])
-    train = corpus.rows.split[rows] == "train"
-    folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
-    forest = fit_forest(told[train], target[train], weights[train], name, config)
-    found = forest.predict(told)
-    for fold in range(FOLDS):
-        held, kept = train & (folds == fold), train & (folds != fold)
+    name = slice_of(job.key)
+    weights = _weights(job.group)
+    train = job.split == "train"
+    forest = fit_forest(job.told[train], job.target[train], weights[train], name, job.config)
+    found = forest.predict(job.told)
+    # Without a head to train, the residuals' sizes are all that the folds are for.
+    folds = 2 if answers_alone(job.key.split("/")[0]) else FOLDS
+    for number in range(folds):
+        held = train & (job.fold % folds == number)
+        kept = train & ~held
         if held.any() and kept.any():
-            others = fit_forest(told[kept], target[kept], weights[kept], name, config)
-            found[held] = others.predict(told[held])
+            others = fit_forest(job.told[kept], job.target[kept], weights[kept], name, job.config)
+            found[held] = others.predict(job.told[held])
     return forest, found
 
 
@@ -164,79 +243,3 @@ def _features(basis: str, asked: Asked) -> Matrix:
     text, queries = asked
     described = describe(text, basis)
     return np.stack([features(described, basis, workload, device) for workload, device in queries])
-
-
-def fit_forest(
-    told: Matrix,
-    target: npt.NDArray[np.float64],
-    weights: npt.NDArray[np.float64],
-    name: str,
-    config: TreesConfig,
-) -> Forest:
-    """One forest: boosted regressions with different seeds, averaged, with a share for the basis' own estimate.
-
-    Args:
-        told: features, ``(rows, features)``.
-        target: log10 of the values in SI units, ``(rows,)``.
-        weights: of the rows, ``(rows,)``.
-        name: of the slice.
-        config: of the basis.
-    """
-    basis, _, metric = name.split("/")
-    names = feature_names(basis)
-    chosen = [names.index(one) for one in learnable_names(basis)]
-    # The learner takes no column without a value.
-    columns = np.array([column for column in chosen if np.isfinite(told[:, column]).any()])
-    growing = monotonic_names(basis) if metric == "latency" else ()
-    models = []
-    for seed in range(config.seeds):
-        model = HistGradientBoostingRegressor(
-            max_iter=config.trees,
-            learning_rate=config.learning_rate,
-            max_leaf_nodes=config.leaves,
-            min_samples_leaf=config.leaf_rows,
-            l2_regularization=config.l2,
-            max_features=config.features_a_split,
-            monotonic_cst=[int(names[column] in growing) for column in columns],
-            random_state=seed,
-        )
-        models.append(model.fit(told[:, columns], target, sample_weight=weights))
-    estimate = estimate_name(basis) if metric == "latency" and config.estimate_share else None
-    column = names.index(estimate) if estimate is not None else -1
-    return to_forest(models, columns, column, config.estimate_share if estimate is not None else 0.0)
-
-
-def to_forest(models: Sequence[Any], columns: npt.NDArray[np.int64], estimate: int = -1, share: float = 0.0) -> Forest:
-    """The mean of fitted ``HistGradientBoostingRegressor`` models as arrays.
-
-    Args:
-        models: the models.
-        columns: the numbers of the features that they were fitted on.
-        estimate: the number of a feature that takes a share of the prediction, -1 for none.
-        share: that share, 0..1.
-    """
-    nodes, roots, constant = [], [], 0.0
-    size = 0
-    for model in models:
-        constant += float(np.ravel(model._baseline_prediction)[0]) / len(models)
-        for (predictor,) in model._predictors:
-            nodes.append((predictor.nodes, size))
-            roots.append(size)
-            size += len(predictor.nodes)
-    exact = np.concatenate([n["num_threshold"] for n, _ in nodes])
-    threshold = exact.astype(np.float32)
-    # Rounded down, so that a feature in single precision goes the way that it went in training.
-    threshold = np.where(threshold > exact, np.nextafter(threshold, np.float32(-np.inf)), threshold)
-    leaf = np.concatenate([n["is_leaf"].astype(bool) for n, _ in nodes])
-    feature = columns[np.concatenate([n["feature_idx"] for n, _ in nodes]).astype(np.int64)].astype(np.int16)
-    feature[leaf] = -1
-    return Forest(
-        feature,
-        threshold.astype(np.float32),
-        np.concatenate([n["left"].astype(np.int64) + at for n, at in nodes]).astype(np.int32),
-        np.concatenate([n["right"].astype(np.int64) + at for n, at in nodes]).astype(np.int32),
-        np.concatenate([n["missing_go_to_left"].astype(bool) for n, _ in nodes]),
-        ((1 - share) * np.concatenate([n["value"] for n, _ in nodes]) / len(models)).astype(np.float32),
-        np.array(roots, np.int32),
-        np.array([(1 - share) * constant, estimate, share], np.float32),
-    )

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from ..tokenizer import Ids
-from ..wide import METRICS, Bag, WideSlice, bag, calendar, code_weights, combine, tfidf, words_of
+from ..wide import CHANGING, METRICS, Bag, WideSlice, bag, calendar, code_weights, combine, tfidf, words_of
 from .dataset import Corpus, floor_of
 
 FOLDS = 5
@@ -33,18 +33,22 @@ class LinearTerms:
 
 @dataclass(frozen=True, slots=True)
 class WideFit:
-    """The fitted wide part. ``predictions (rows,)`` are log10 SI units, out of fold for training rows."""
+    """The fitted wide part. ``predictions (rows,)`` are log10 SI units, out of fold for training rows.
+
+    ``changes (rows,)`` is what the change role says of the rows' texts (log10 units), 0 where a basis has none.
+    """
 
     parts: dict[str, WideSlice]
     terms: dict[str, LinearTerms]
     predictions: npt.NDArray[np.float64]
+    changes: npt.NDArray[np.float64]
 
 
 def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 3.0) -> WideFit:
     """Fit every slice on the training rows of the corpus."""
     parts: dict[str, WideSlice] = {}
     terms: dict[str, LinearTerms] = {}
-    predictions = np.zeros(len(corpus.rows))
+    predictions, changes = np.zeros(len(corpus.rows)), np.zeros(len(corpus.rows))
     for prefix in corpus.prefixes():
         if prefix.split("/")[0] not in _ROLE_SCALE:
             continue
@@ -62,7 +66,8 @@ def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float =
         idf = _idf([bags[int(i)] for i in own], width)
         units = {i: tfidf(value, idf) for i, value in bags.items()}
         features = _matrix(corpus, rows, units, scales, width)
-        weights = np.zeros((len(scales), len(METRICS), 1 << width), np.float32)
+        changing = prefix.split("/")[0] in CHANGING
+        weights = np.zeros((len(scales) + changing, len(METRICS), 1 << width), np.float32)
         for m, number in numbers.items():
             name = corpus.slices[number]
             mine = np.flatnonzero(corpus.rows.slice[rows] == number)
@@ -70,11 +75,38 @@ def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float =
             predictions[rows[mine]] = predicted
             split = len(scales) << width
             coefficients = model.coef_[:split].reshape(len(scales), -1)
-            weights[:, m] = coefficients * np.asarray(scales)[:, None]
+            weights[: len(scales), m] = coefficients * np.asarray(scales)[:, None]
             dates = model.coef_[split:] * _CALENDAR_SCALE
+            if changing:
+                own = features[mine][:, : 1 << width]
+                weights[-1, m] = _within_groups(own, corpus, rows[mine], penalty)
+                changes[rows[mine]] = own @ weights[-1, m]
             terms[name] = LinearTerms(float(model.intercept_), [float(value) for value in dates])
         parts[prefix] = code_weights(idf, weights)
-    return WideFit(parts, terms, predictions)
+    return WideFit(parts, terms, predictions, changes)
+
+
+def _within_groups(
+    features: sparse.csr_matrix, corpus: Corpus, rows: npt.NDArray[np.int64], penalty: float
+) -> npt.NDArray[np.float64]:
+    """The change role of one slice: a ridge on what training rows of a group and half year differ in.
+
+    What the group itself costs (the problem, its inputs) is common to them and so drops out.
+    """
+    train = np.flatnonzero(corpus.rows.split[rows] == "train")
+    target = np.log10(np.maximum(corpus.rows.value[rows[train]], 1e-12))
+    half = np.floor(2 * corpus.rows.date[rows[train]]).astype(int)
+    cells = np.char.add(corpus.rows.group[rows[train]], np.char.add("@", half.astype(np.str_)))
+    _, inverse, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    places = np.arange(len(train))
+    mean = sparse.csr_matrix((1 / counts[inverse], (inverse, places)))
+    kept = np.flatnonzero(counts[inverse] > 1)
+    if not len(kept):
+        return np.zeros(features.shape[1])
+    centred = features[train] - (mean @ features[train])[inverse]
+    model = Ridge(penalty, solver="sparse_cg", tol=1e-3, fit_intercept=False)
+    found: npt.NDArray[np.float64] = model.fit(centred[kept], (target - (mean @ target)[inverse])[kept]).coef_
+    return found
 
 
 def contributions(

@@ -29,7 +29,7 @@ def find_units(source: bytes, language: str) -> list[Unit]:
     """
     if languages.by_name(language).grammar is None:
         return find_ttir(source) if language == "ttir" else [find_network(source)]
-    root = languages.parser(language).parse(source).root_node
+    root = languages.parse(language, source).root_node
     units = find_programs(source, root, language)
     if language == "python":
         special = [*find_kernels(source, root), *find_modules(source, root)]

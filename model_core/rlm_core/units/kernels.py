@@ -63,7 +63,7 @@ def find_kernels(source: bytes, root: Node) -> list[Unit]:
     units = _units(_read(source, root))
     compiled = _compiled_sources(source, root)
     if compiled is not None:
-        units += _units(_read(compiled, languages.parser("python").parse(compiled).root_node))
+        units += _units(_read(compiled, languages.parse("python", compiled).root_node))
     return sorted(units, key=lambda unit: unit.span.start_byte)
 
 
@@ -73,10 +73,10 @@ def kernel_text(source: str, kernels: Collection[str] | None = None) -> str:
     The whole text when the file holds none of them.
     """
     data = source.encode("utf-8", errors="replace")
-    root = languages.parser("python").parse(data).root_node
+    root = languages.parse("python", data).root_node
     file = _read(data, root)
     if not file.kernels and (compiled := _compiled_sources(data, root)) is not None:
-        file = _read(compiled, languages.parser("python").parse(compiled).root_node)
+        file = _read(compiled, languages.parse("python", compiled).root_node)
     present = {kernel.name for kernel in file.kernels}
     wanted = present if kernels is None else present & set(kernels)
     return _join(file.select(wanted)) if wanted else source

@@ -58,7 +58,7 @@ def module_text(source: str, name: str | None = None) -> str:
     the whole text when there is neither.
     """
     data = source.encode("utf-8", errors="replace")
-    root = languages.parser("python").parse(data).root_node
+    root = languages.parse("python", data).root_node
     parts = list(_parts(data, root))
     starts = {_outer(node).start_byte for node in _modules(root)}
     modules = [part for part in parts if part.node.start_byte in starts]

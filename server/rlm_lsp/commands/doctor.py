@@ -32,14 +32,10 @@ def doctor(model: str, threads: int, *, rescore: bool = False) -> None:
     for package in ("onnxruntime", "pygls", "tree-sitter"):
         print(f"{package:<12} {_version(package)}")
     print(f"processor    {_processor()}")
-    directory = Path(rlm_core.__file__).parent / "builtin" if model == "builtin" else Path(model)
     started = time.perf_counter()
     predictor = rlm_core.load(model, threads=threads)
     loaded = time.perf_counter()
-    sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
-    print(f"model        {predictor.model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
-    for name, size in sizes.items():
-        print(f"             {name} {size / 2**20:.2f} MiB")
+    _print_model(predictor.model_id, model)
     times = []
     for number in range(1 + _WARM_ROUNDS):
         # Another text each time, as after a keystroke: a known one would come from the cache.
@@ -50,6 +46,17 @@ def doctor(model: str, threads: int, *, rescore: bool = False) -> None:
     print(f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms")
     print(f"             a small function: {render.label(answers) or 'no prediction'}")
     _print_score(rescore)
+
+
+def _print_model(model_id: str, model: str) -> None:
+    if model.startswith(("http://", "https://")):
+        print(f"model        {model_id} ({model})")
+        return
+    directory = Path(rlm_core.__file__).parent / "builtin" if model == "builtin" else Path(model)
+    sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
+    print(f"model        {model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
+    for name, size in sizes.items():
+        print(f"             {name} {size / 2**20:.2f} MiB")
 
 
 def _print_score(rescore: bool) -> None:

@@ -114,7 +114,7 @@ def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Pr
 
 def _explain_no_unit(source: SourceFile, text: bytes, language: str) -> None:
     entry = languages.by_name(language)
-    if entry.grammar is not None and languages.parser(language).parse(text).root_node.has_error:
+    if entry.grammar is not None and languages.parse(language, text).root_node.has_error:
         raise SourceError(
             f"{source.path}: has syntax errors and no unit that parses as {entry.title}; correct its syntax"
         )
@@ -175,9 +175,11 @@ def _write_table(batches: Batches) -> None:
 
 
 def _metric(prediction: Prediction) -> str:
-    """The metric, with its device where a unit may be asked about several."""
+    """The metric, with its device and a kernel's sizes where a unit may be asked about several."""
     several = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
-    return f"{prediction.metric}, {prediction.device}" if several else prediction.metric
+    sizes = prediction.workload.items() if prediction.basis == "kernel" else ()
+    told = [*([str(prediction.device)] if several else []), " ".join(f"{name}={value}" for name, value in sizes)]
+    return ", ".join([prediction.metric, *filter(None, told)])
 
 
 def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core import Band, CodeText, DataError, ModelError, Prediction, Query
+from rlm_core import CodeText, DataError, ModelError, Prediction, Query
 from rlm_core.adapt import (
     AdaptedPredictor,
     Measurement,
@@ -27,8 +27,11 @@ from rlm_core.adapt import (
 )
 from rlm_core.adapt.columns import column_names, text_columns
 from rlm_core.adapt.fit import Array, DeviceFit
+from rlm_core.calibration import bands
 from rlm_core.graphs import Constant, Graph, Node, Ref, Value, ordered, render
 from rlm_core.types import METRICS_OF_BASIS, Basis
+
+from ...fakes import quantiles
 
 DEVICES = ("gpu-a", "gpu-b", "gpu-c")
 
@@ -57,8 +60,8 @@ class FakePredictor:
             return blank
         slope = 1.0 + 0.1 * DEVICES.index(query.device)
         value = 1e-6 * len(code.text) ** slope * self.factors[query.device]
-        bands = tuple(Band(value / 2, value * 2, coverage, 50, 500, "kernel") for coverage in (0.8, 0.9))
-        return replace(blank, median=value, bands=bands, abstained=None)
+        found = quantiles(value)
+        return replace(blank, median=value, bands=bands(found, 50, 500, "kernel"), abstained=None, quantiles=found)
 
 
 def kernel(size: int) -> CodeText:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rlm_core.bins import BINS, Scale
-from rlm_core.calibration import COVERAGES, MIN_GROUPS, Calibration, conformal_level, parents, scores
+from rlm_core.calibration import COVERAGES, MIN_GROUPS, Calibration, bands, conformal_level, parents, scores
+from rlm_core.types import LEVELS
 
 Array = npt.NDArray[np.float64]
 SCALE = Scale(1e-7, np.linspace(-7, 1, BINS + 1))
@@ -112,3 +113,23 @@ def test_levels_survive_json() -> None:
     after = Calibration.from_json(json.loads(json.dumps(before.to_json())))
     assert after.to_json() == before.to_json()
     assert after.lookup("call", "python", "latency", "x86-64") == before.lookup("call", "python", "latency", "x86-64")
+
+
+@given(st.lists(st.floats(0, 0.99), min_size=1, max_size=60))
+def test_the_raw_levels_of_quantiles_rise_and_are_symmetric(found: list[float]) -> None:
+    level = Calibration.fit([["call"]] * len(found), np.array(found), np.arange(len(found)).astype(np.str_)).lookup(
+        "call", "python", "latency", ""
+    )
+    assert level is not None
+    raw = level.raw_levels()
+    assert len(raw) == len(LEVELS)
+    assert raw == sorted(raw)
+    np.testing.assert_allclose(np.add(raw, raw[::-1]), 1)
+    assert level.at(0.8) == level.levels[3]
+
+
+def test_bands_are_cut_out_of_the_quantiles() -> None:
+    assert [(band.low, band.high, band.coverage) for band in bands(LEVELS, 40, 400, "here")] == [
+        (0.1, 0.9, 0.8),
+        (0.05, 0.95, 0.9),
+    ]

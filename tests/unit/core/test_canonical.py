@@ -142,3 +142,15 @@ def test_a_block_comment_between_words_does_not_join_them() -> None:
 def test_a_language_that_we_do_not_read_is_an_error() -> None:
     with pytest.raises(SourceError, match="unknown language 'cobol'"):
         canonical("x", "cobol")
+
+
+@pytest.mark.parametrize("tag", ["", "<?php\n", "\n  <?php "])
+def test_php_says_the_same_without_its_opening_tag(tag: str) -> None:
+    code = "/** @param int $x */\nfunction f($x) {\n  foreach ($x as $i) { g($i); } // twice\n}\n"
+    assert canonical(tag + code, "php") == "function f($x) {\nforeach ($x as $i) { g($i); }\n}"
+
+
+def test_a_page_of_html_keeps_its_tags() -> None:
+    page = "<h1>\n<?php echo 1; /* c */ ?>\n</h1>"
+    assert canonical(page, "php") == "<h1>\n<?php echo 1; ?>\n</h1>"
+    assert canonical("<?php f(); ?>\n<h1></h1>", "php") == "<?php f(); ?>\n<h1></h1>"

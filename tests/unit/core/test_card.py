@@ -10,8 +10,13 @@ import pytest
 from rlm_core.bins import Scale
 from rlm_core.calibration import Calibration, Level
 from rlm_core.card import CARD, Card, SliceCard, read_card
+from rlm_core.changes import ChangeModel
 from rlm_core.errors import ModelError
+from rlm_core.residuals import Residuals
+from rlm_core.types import LEVELS
 
+RESIDUALS = {"network/onnx/latency@pixel-3/1": Residuals(tuple(float(level) for level in LEVELS), 40, 80)}
+CHANGES = {"changes/call/latency": ChangeModel((0.9, 0.0), (0.01, 0.2), *RESIDUALS.values())}
 FILES = ("encoder.onnx", "head.onnx")
 
 
@@ -25,7 +30,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def make_card(name: str = "test") -> Card:
-    level = Level("call", (0.7, 0.85), 40, 400)
+    level = Level("call", (0.1, 0.3, 0.5, 0.7, 0.85, 0.92, 0.96, 0.98), 40, 400)
     return Card(
         name,
         {"context": 512},
@@ -33,6 +38,8 @@ def make_card(name: str = "test") -> Card:
         Calibration({"call": level}),
         {"call": {"device": "x86-64", "workload": {}}},
         {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]},
+        RESIDUALS,
+        CHANGES,
         {"rows": 7},
     )
 
@@ -41,6 +48,7 @@ def test_what_is_written_is_read(directory: Path) -> None:
     card = read_card(directory)
     assert (card.name, card.sizes, card.trained) == ("test", {"context": 512}, {"rows": 7})
     assert card.devices == {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]}
+    assert (card.residuals, card.changes) == (RESIDUALS, CHANGES)
     [entry] = card.slices
     assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, (0.0, 0.1))
     np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
@@ -49,7 +57,7 @@ def test_what_is_written_is_read(directory: Path) -> None:
 
 
 def test_the_card_is_plain_json(directory: Path) -> None:
-    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-2"
+    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-3"
 
 
 def test_the_model_id_follows_the_weights(directory: Path) -> None:
@@ -79,7 +87,7 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
         read_card(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-2"}', "\ud800"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-3"}', "\ud800"])
 def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
     (directory / CARD).write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ModelError, match=r"card\.json: corrupt"):
@@ -89,7 +97,7 @@ def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
 def test_another_format_is_refused(directory: Path) -> None:
     data = json.loads((directory / CARD).read_text())
     (directory / CARD).write_text(json.dumps({**data, "format": "rlm-student-9"}))
-    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-2"):
+    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-3"):
         read_card(directory)
 
 

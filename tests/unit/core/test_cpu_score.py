@@ -9,12 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rlm_core import Band, CodeText, Prediction, Query, cpu_score, notes
+from rlm_core import CodeText, Prediction, Query, cpu_score, notes
+from rlm_core.calibration import bands
 from rlm_core.cpu_score import CpuScore, Rates, ScaledPredictor, scaled
 from rlm_core.types import Basis
 
+from ...fakes import quantiles
+
 BASE = Rates(100.0, 100.0, 100.0, 0.0)
 SLOW = CpuScore(0.5, 0.5, 0.5, 0.5, 0.1, cpu_score.cpu_name(), "2026-11-20")
+QUANTILES = quantiles(1e-4, 10)
 CALL = Prediction(
     "call",
     "latency",
@@ -22,9 +26,10 @@ CALL = Prediction(
     {"runtime": "cpython-3.12"},
     "test-1",
     1e-4,
-    (Band(1e-5, 1e-3, 0.8, 40, 400, "call/python/latency"), Band(1e-6, 1e-2, 0.9, 40, 400, "call/python/latency")),
+    bands(QUANTILES, 40, 400, "call/python/latency"),
     5e-8,
     False,
+    quantiles=QUANTILES,
 )
 
 
@@ -110,8 +115,7 @@ def test_a_slower_cpu_makes_a_call_longer_and_its_bands_wider() -> None:
 
 
 def test_a_value_below_the_floor_stays_below_the_scaled_floor() -> None:
-    tiny = replace(CALL, median=0.0, bands=(Band(0.0, 5e-8, 0.8, 40, 400, "call"),))
-    found = scaled(tiny, SLOW)
+    found = scaled(replace(CALL, median=0.0, quantiles=(0.0,) * 9 + (5e-8,) * 8), SLOW)
     assert found.median == 0
     assert found.band is not None
     assert found.band.low == 0
@@ -119,7 +123,7 @@ def test_a_value_below_the_floor_stays_below_the_scaled_floor() -> None:
 
 
 def test_an_open_band_stays_open() -> None:
-    found = scaled(replace(CALL, bands=(Band(1e-5, math.inf, 0.8, 40, 400, "call"),)), SLOW)
+    found = scaled(replace(CALL, quantiles=(*QUANTILES[:12], *[math.inf] * 5)), SLOW)
     assert found.band is not None
     assert found.band.high == math.inf
 
@@ -130,7 +134,7 @@ def test_an_open_band_stays_open() -> None:
         {"metric": "memory"},
         {"basis": "program"},
         {"device": "my-phone"},
-        {"median": None, "bands": (), "abstained": "unknown"},
+        {"median": None, "bands": (), "quantiles": (), "abstained": "unknown"},
     ],
 )
 def test_all_but_latencies_of_calls_on_the_reference_device_pass_through(change: dict[str, object]) -> None:

@@ -94,7 +94,7 @@ module {
 
 def kernels(source: str) -> dict[str, Unit]:
     data = source.encode()
-    return {unit.qualname: unit for unit in find_kernels(data, languages.parser("python").parse(data).root_node)}
+    return {unit.qualname: unit for unit in find_kernels(data, languages.parse("python", data).root_node)}
 
 
 def test_each_kernel_is_a_unit_of_kind_kernel_with_its_decorators_in_the_span() -> None:

@@ -51,7 +51,7 @@ def test_model():
 
 def modules(source: str) -> dict[str, Unit]:
     data = source.encode()
-    return {unit.qualname: unit for unit in find_modules(data, languages.parser("python").parse(data).root_node)}
+    return {unit.qualname: unit for unit in find_modules(data, languages.parse("python", data).root_node)}
 
 
 def test_each_module_class_is_a_unit() -> None:

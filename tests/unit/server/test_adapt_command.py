@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 import rlm_core
 from click.testing import CliRunner, Result
-from rlm_core import Band, CodeText, Prediction, Query, cpu_score, notes
+from rlm_core import CodeText, Prediction, Query, cpu_score, notes
 from rlm_core.adapt import read_adapters, store
+from rlm_core.calibration import bands
 from rlm_core.types import METRICS_OF_BASIS, Basis
 from rlm_core.units import find_units
 from rlm_lsp.cli import app
 from rlm_lsp.features.hover import hover_text
+
+from ...fakes import quantiles
 
 pytestmark = pytest.mark.timeout(60)
 UNIT = find_units(b"def f(n):\n    return n\n", "python")[0]
@@ -37,10 +40,9 @@ class FakePredictor:
 
     def _one(self, code: CodeText, query: Query) -> Prediction:
         value = 1e-6 * len(code.text)
-        bands = (Band(value / 2, value * 2, 0.8, 50, 500, "kernel"),)
-        return Prediction(
-            code.basis, query.metric, query.device, query.workload, self.model_id, value, bands, 0.0, False
-        )
+        found = quantiles(value)
+        asked = (code.basis, query.metric, query.device, query.workload, self.model_id)
+        return Prediction(*asked, value, bands(found, 50, 500, "kernel"), 0.0, False, quantiles=found)
 
 
 def run(*arguments: str | Path) -> Result:

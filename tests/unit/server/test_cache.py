@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from rlm_core import Callee, CodeText, Prediction, Query
-from rlm_lsp.cache import PredictionCache, content_key
+from rlm_lsp.cache import TRANSIENT_SECONDS, PredictionCache, content_key
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -47,4 +47,23 @@ def test_the_least_recently_used_entry_goes_first(make_prediction: Callable[...,
     cache.put(b"c", [])
     assert cache.get(b"b") is None
     assert cache.get(b"a") == (make_prediction(),)
+    assert len(cache) == 2
+
+
+def test_a_transient_answer_is_forgotten_and_a_later_one_kept(make_prediction: Callable[..., Prediction]) -> None:
+    now = [0.0]
+    cache = PredictionCache(2, clock=lambda: now[0])
+    gone = (make_prediction(abstained="no connection", transient=True),)
+    cache.put(b"a", gone)
+    now[0] = TRANSIENT_SECONDS - 0.1
+    assert cache.get(b"a") == gone
+    now[0] = TRANSIENT_SECONDS
+    assert cache.get(b"a") is None
+    cache.put(b"a", gone)
+    there = (make_prediction(),)
+    cache.put(b"a", there)
+    now[0] *= 10
+    assert cache.get(b"a") == there
+    for key in (b"b", b"c", b"d"):
+        cache.put(key, gone)
     assert len(cache) == 2

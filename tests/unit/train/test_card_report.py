@@ -51,7 +51,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         name="tiny",
         sizes={"width": 4321},
         slices=[SliceCard(f"network/onnx/{metric}", scale, 0.0, ()) for metric in ("accuracy", "latency")],
-        calibration=Calibration({"network": Level("network", (0.71, 0.82), 41, 999)}),
+        calibration=Calibration({"network": Level("network", (0.1, 0.3, 0.5, 0.71, 0.82, 0.92, 0.96, 0.98), 41, 999)}),
         defaults={"network/accuracy": {"device": None, "workload": {"dataset": "cifar10"}}},
         devices={"network": DEVICES},
         trained={"rows": 8765, "seconds": {"encoder": 90.0}, "deep_weights": {"network/onnx/latency": 0.37}},

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from rlm_core import CodeText, Query
 from rlm_core.data.counterfactual.builder import Pair as Edit
-from rlm_core.evaluate.pairs import MOST_A_GROUP, directions, edited, report_pairs, revisions, same_problem
+from rlm_core.evaluate.pairs import (
+    MOST_A_GROUP,
+    Pair,
+    Ratios,
+    directions,
+    edited,
+    report_pairs,
+    revisions,
+    same_problem,
+)
 from rlm_core.evaluate.rows import Row
 
 
@@ -21,8 +31,9 @@ def solution(number: int, value: float, *, group: str = "p", date: str = "2024-0
 
 def test_solutions_of_a_half_year_pair_when_their_costs_differ_enough() -> None:
     rows = [solution(0, 1.0), solution(1, 1.2), solution(2, 2.0), solution(3, 9.0, date="2024-08-01")]
-    found = {(pair.first, pair.second) for pair in same_problem(rows)}
-    assert found == {(0, 2), (1, 2)}
+    found = same_problem(rows)
+    assert {(pair.first, pair.second) for pair in found} == {(0, 1), (0, 2), (1, 2)}
+    assert {(pair.first, pair.second) for pair in found if pair.changed} == {(0, 2), (1, 2)}
 
 
 def test_equal_texts_and_other_problems_make_no_pair() -> None:
@@ -55,7 +66,7 @@ def test_edits_count_when_they_change_the_cost_beyond_noise() -> None:
 
     rows = [function(name, metric) for name in ("base", "a", "b", "c") for metric in ("latency", "memory")]
     edits = [edit("a", 1.0, 0.0), edit("b", 0.2, -1.0, noise=0.5), edit("c", 1.0, 1.0, neutral=True)]
-    found = edited(rows, [*edits, edit("not in the data", 1.0, 1.0)])
+    found = [pair for pair in edited(rows, [*edits, edit("not in the data", 1.0, 1.0)]) if pair.changed]
     assert [(rows[p.first].id, rows[p.second].id, p.ratio) for p in found] == [
         ("base/latency", "a/latency", 1.0),
         ("base/memory", "b/memory", -1.0),
@@ -64,8 +75,8 @@ def test_edits_count_when_they_change_the_cost_beyond_noise() -> None:
 
 def test_no_difference_seen_counts_half() -> None:
     pairs = same_problem([solution(0, 1.0), solution(1, 2.0)])
-    for predicted, right in (([1.0, 2.0], 1), ([2.0, 1.0], 0), ([1.0, 1.0], 0.5)):
-        assert directions(pairs, np.array(predicted)) == pytest.approx(right)
+    for said, right in ((1.0, 1), (-1.0, 0), (0.0, 0.5)):
+        assert directions(pairs, np.array([said])) == pytest.approx(right)
 
 
 def test_report_has_every_predictor_and_leaves_out_pairs_without_an_answer() -> None:
@@ -77,3 +88,20 @@ def test_report_has_every_predictor_and_leaves_out_pairs_without_an_answer() -> 
     assert (found.suite, found.language, found.n, found.groups) == ("same problem", "all", 30 - 2, 10)
     assert found.figures["model"].value == 1
     assert found.figures["tfidf"].value == 0
+
+
+def test_ratios_of_a_predictor_take_the_place_of_its_medians() -> None:
+    rows = [solution(n, 10.0 ** (n % 3), group=f"p{n // 3}") for n in range(60)]
+
+    def ratios(pairs: Sequence[Pair]) -> Ratios:
+        true = np.array([pair.ratio for pair in pairs])
+        inside = np.arange(len(pairs)) % 4 > 0
+        return Ratios(true, np.where(inside, true - 1, true + 0.1), true + 1)
+
+    blind = np.ones(60)
+    [found] = report_pairs(rows, {"model": blind, "tfidf": blind}, ratios={"model": ratios})
+    assert (found.figures["model"].value, found.figures["tfidf"].value) == (1, 0.5)
+    assert found.cover80 is not None
+    assert found.width80 is not None
+    assert found.cover80.value == pytest.approx(0.75)
+    assert found.width80.value == pytest.approx(100)

@@ -17,8 +17,9 @@ from rlm_core.card import Card, read_card
 from rlm_core.data.schema import read_rows
 from rlm_core.export import export
 from rlm_core.features import feature_names
-from rlm_core.onnx_predictor import OnnxPredictor, wide_position
+from rlm_core.onnx_predictor import OnnxPredictor
 from rlm_core.predictor import Predictor
+from rlm_core.query_head import wide_position
 from rlm_core.structure import structure
 from rlm_core.student import Student, StudentConfig
 from rlm_core.tokenizer import Tokenizer, crop

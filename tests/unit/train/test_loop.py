@@ -18,8 +18,9 @@ from rlm_core.train.dataset import Corpus
 from rlm_core.train.loop import Bank, Loop, Task, encode_texts
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)
+BASES = ("call", "program")
 # Few texts a basis, so that none comes several times an epoch.
-CONFIG = LoopConfig(epochs=2, tokens_a_batch=128, warmup_steps=1, texts_a_basis=8, compile=False)
+CONFIG = LoopConfig(epochs=2, tokens_a_batch=128, warmup_steps=1, texts_a_basis=dict.fromkeys(BASES, 8), compile=False)
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_every_training_text_is_read_before_one_comes_again(task: Task, tmp_path
 
 
 def test_no_basis_takes_more_than_its_share_of_an_epoch(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path, replace(CONFIG, texts_a_basis=3))
+    loop = make_loop(task, tmp_path, replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, 3)))
     for epoch in range(4):
         sample = loop._sample(epoch)
         taken = Counter(str(task.basis[loop.rows_of[place][0]]) for place in sample)
@@ -78,12 +79,12 @@ def test_no_basis_takes_more_than_its_share_of_an_epoch(task: Task, tmp_path: Pa
 
 
 def test_a_small_basis_comes_several_times(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path, replace(CONFIG, texts_a_basis=10_000))
+    loop = make_loop(task, tmp_path, replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, 10_000)))
     assert set(Counter(loop._sample(0).tolist()).values()) == {4}
 
 
 def test_the_sample_of_an_epoch_is_always_the_same(task: Task, tmp_path: Path) -> None:
-    config = replace(CONFIG, texts_a_basis=3)
+    config = replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, 3))
     first, second = make_loop(task, tmp_path, config), make_loop(task, tmp_path, config)
     assert [first._sample(epoch).tolist() for epoch in (1, 0)] == [second._sample(epoch).tolist() for epoch in (1, 0)]
 

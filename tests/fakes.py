@@ -1,0 +1,14 @@
+"""Values that stand for a model's answers in tests of what is done with them."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+from rlm_core.types import LEVELS
+
+_TEN_PERCENT = NormalDist().inv_cdf(0.9)
+
+
+def quantiles(median: float, factor: float = 2.0) -> tuple[float, ...]:
+    """Log-normal quantiles at ``LEVELS`` whose 80 % band goes from ``median / factor`` to ``median * factor``."""
+    return tuple(median * factor ** (NormalDist().inv_cdf(level) / _TEN_PERCENT) for level in LEVELS)
