@@ -1,0 +1,1 @@
+"""The full model: text encoders, numbers as tokens, exact quantiles."""
