@@ -10,11 +10,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .callgraph import CallGraph, ModuleIndex, index_module
 from .types import CodeText, Unit
 from .units import MAX_FILE_BYTES, find_units
-from .units.sizes import UnitSizes, sizes_of
+
+if TYPE_CHECKING:
+    from .units.sizes import UnitSizes
 
 Overlay = Callable[[Path], bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
@@ -54,8 +57,7 @@ class Analyser:
         root, dotted = _package_of(path) if path is not None else (None, "")
         index = index_module(source, dotted, is_package=path is not None and path.name == "__init__.py")
         graph = CallGraph(lambda wanted: index if wanted == dotted else self._load(root, dotted, wanted))
-        has_kernels = any(unit.kind == "kernel" for unit in units)
-        sizes = sizes_of(source, units, self._default_sizes(path)).units if has_kernels else {}
+        sizes = self._sizes(source, units, path) if any(unit.kind == "kernel" for unit in units) else {}
         found = []
         for unit in units:
             callees = graph.callees(index, unit) if unit.kind == "function" else ()
@@ -65,6 +67,12 @@ class Analyser:
                 AnalysedUnit(unit, CodeText(unit.text, unit.language, unit.basis, callees, workloads), of_unit)
             )
         return found
+
+    def _sizes(self, source: bytes, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
+        # Imported for the first kernel: it takes numpy, which the server's start must not.
+        from .units.sizes import sizes_of
+
+        return sizes_of(source, units, self._default_sizes(path)).units
 
     def _load(self, root: Path | None, dotted: str, wanted: str) -> ModuleIndex | None:
         # Only the file's own package: what other packages cost is not looked up.

@@ -86,9 +86,9 @@ class _DataCommand(click.Command):
 _PATH = click.Path(path_type=Path)
 _model = click.option(
     "--model",
-    metavar="DIR|builtin",
+    metavar="DIR|URL|builtin",
     default="builtin",
-    help="An exported model, or the one that ships with rlm-lsp.",
+    help="An exported model, a model server's address, or the model that ships with rlm-lsp.",
 )
 _threads = click.option(
     "--threads",
@@ -174,6 +174,49 @@ def predict(
 
 
 @app.command()
+@click.argument("paths", metavar="[PATH]...", type=_PATH, nargs=-1)
+@click.option("--diff", metavar="REV", help="Only units that changed since a git revision; tells regressions too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif", "github", "junit"]),
+    default="text",
+    help="How findings are written.",
+)
+@click.option("--output", metavar="FILE", type=_PATH, help="Where findings go instead of stdout.")
+@click.option("--baseline", metavar="FILE", type=_PATH, help="Known findings, which are not reported again.")
+@click.option("--update-baseline", is_flag=True, help="Keep all findings of now in the baseline; none is reported.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["information", "warning", "error"]),
+    default="warning",
+    help="The mildest findings that give exit status 1.",
+)
+@click.option(
+    "--confidence",
+    metavar="P",
+    type=click.FloatRange(0.5, 0.99),
+    help="Report a budget when it is passed with at least this probability, whatever the settings say.",
+)
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Files to leave out; may be repeated.")
+@_model
+@_threads
+@_cpu_scale
+def check(paths: tuple[Path, ...], model: str, threads: int, **options: Any) -> None:
+    """Hold units against their budgets, for CI: exit status 1 when a cost is over its budget.
+
+    Without PATH the working directory is checked. Budgets stand in comments above units (rlm: latency < 1 ms) or as
+    globs in pyproject.toml and rlm-lsp.toml.
+    """
+    from rlm_core.adapt import load_personal
+
+    from .commands.check import Options, check_paths
+
+    status = check_paths(paths or (Path(),), Options(**options), lambda: load_personal(model, threads=threads))
+    raise click.exceptions.Exit(status)
+
+
+@app.command()
 @click.option("--stdio", is_flag=True, help="Talk over stdin and stdout (the default).")
 @click.option("--tcp", metavar="HOST:PORT", help="Listen for one client instead.")
 @_cpu_scale
@@ -184,6 +227,38 @@ def serve(stdio: bool, tcp: str | None) -> None:
     from .commands.serve import serve as run
 
     run(tcp)
+
+
+@app.command(name="serve-model")
+@click.option("--host", metavar="HOST", default="127.0.0.1", help="Where to listen; beyond this machine with a token.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=8765, help="0 takes any free port.")
+@_model
+@_threads
+@click.option("--token-file", metavar="FILE", type=_PATH, help="The token, instead of the one in RLM_LSP_TOKEN.")
+@click.option("--certificate", metavar="FILE", type=_PATH, help="A certificate chain (PEM), to serve https.")
+@click.option("--key", metavar="FILE", type=_PATH, help="The certificate's private key (PEM).")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, help="Batches that the model works on at once.")
+@click.option("--max-batch", metavar="TEXTS", type=click.IntRange(1, 4096), default=64, help="Texts in a batch.")
+@click.option("--max-wait", metavar="MS", type=click.FloatRange(0, 1000), default=0, help="How long a batch fills.")
+@click.option("--max-queue", metavar="TEXTS", type=click.IntRange(min=1), default=4096, help="Texts that may wait.")
+@click.option("--max-texts", type=click.IntRange(min=1), default=256, help="Texts in a request.")
+@click.option("--max-characters", type=click.IntRange(min=1), default=200_000, help="Characters in a text.")
+@click.option("--max-body", metavar="MIB", type=click.IntRange(1, 1024), default=16, help="Size of a request.")
+@click.option("--timeout", metavar="S", type=click.FloatRange(min=0, min_open=True), default=60, help="For a request.")
+def serve_model(
+    host: str,
+    port: int,
+    model: str,
+    threads: int,
+    token_file: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    **limits: Any,
+) -> None:
+    """Serve a model to a team over HTTP (needs the [serve] extra); others name it as --model http://HOST:PORT."""
+    from .commands.serve_model import serve_model as run
+
+    run(host, port, model, threads, token_file, certificate, key, **limits)
 
 
 @app.command()
@@ -226,9 +301,14 @@ def data() -> None:
 
 
 @data.command()
-@click.argument("kind", type=click.Choice(["functions", "leethub", "triton", "nas", "counterfactual", "texts"]))
+@click.argument(
+    "kind", type=click.Choice(["functions", "leethub", "triton", "nas", "counterfactual", "texts", "code-regression"])
+)
 @click.option(
-    "--labels", metavar="PATH", type=_PATH, help="The label file (.jsonl or .jsonl.gz); for triton and nas a folder."
+    "--labels",
+    metavar="PATH",
+    type=_PATH,
+    help="The label file (.jsonl or .jsonl.gz); a folder for triton and nas; for code-regression also .parquet.",
 )
 @click.option("--out", metavar="X.parquet", type=_PATH, required=True, help="The data set to write.")
 @click.option("--source-cache", metavar="DIR", type=_PATH, help="Where wheels and repositories are kept.")
@@ -241,7 +321,7 @@ def data() -> None:
 @click.option("--offline", is_flag=True, help="Use what the cache holds; download nothing.")
 @click.option("--languages", metavar="a,b", default="", show_default=False, help="Only these languages.")
 def build(
-    kind: Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts"],
+    kind: Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts", "code-regression"],
     labels: Path | None,
     out: Path,
     source_cache: Path | None,
@@ -267,6 +347,22 @@ def train(data: tuple[Path, ...], texts: tuple[Path, ...], config: Path, out: Pa
     from .commands.develop import train as run
 
     run(list(data), list(texts), config, out, resume=resume)
+
+
+@app.command(cls=_DataCommand)
+@click.option("--teacher", metavar="DIR|URL", required=True, help="A full model, or a model server's address.")
+@_data
+@click.option("--texts", metavar="X.parquet", type=_PATH, multiple=True, help="Unlabelled texts, for the teacher too.")
+@click.option("--config", metavar="FILE", type=_PATH, help="The student's configuration; may have a table [distill].")
+@click.option("--out", metavar="DIR", type=_PATH, required=True, help="Directory of checkpoints and logs.")
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in --out.")
+def distill(
+    teacher: str, data: tuple[Path, ...], texts: tuple[Path, ...], config: Path | None, out: Path, resume: bool
+) -> None:
+    """Train a small model on a large one's answers and the labels (needs the [train] extra)."""
+    from .commands.develop import distill as run
+
+    run(teacher, list(data), list(texts), config, out, resume=resume)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from rlm_core.analysis import AnalysedUnit
@@ -17,10 +18,13 @@ _FIXED = frozenset({"call", "program"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked about units: metrics (None: all), devices and workload (empty: the model's defaults)."""
+    """What is asked about units: metrics (None: all), devices and workload (empty: the model's defaults).
+
+    None among the devices is the model's own default.
+    """
 
     metrics: Sequence[Metric] | None = None
-    devices: Sequence[str] = ()
+    devices: Sequence[str | None] = ()
     workload: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -31,18 +35,24 @@ def queries_for(predictor: Predictor, code: CodeText, asked: Asked = DEFAULTS) -
     """The queries about a unit: the model's defaults for its basis, with what is asked in their place.
 
     Chosen devices are for kernels, modules and networks; a function keeps the device that its labels were measured on,
-    unless the chosen one is known for functions too.
+    unless the chosen one is known for functions too. A kernel is asked at each of the sizes that its file names; chosen
+    sizes take their place.
     """
     found: list[Query] = []
     known = predictor.devices(code.basis)
-    own = [name for name in asked.devices if code.basis not in _FIXED or (canonical_device(name) or name) in known]
+    own = [
+        name
+        for name in asked.devices
+        if name is None or code.basis not in _FIXED or (canonical_device(name) or name) in known
+    ]
+    sizes = [dict(workload) for workload in code.workloads if not _sized(asked.workload)] or [{}]
     for query in predictor.default_queries(code.basis, code.language):
         if asked.metrics is not None and query.metric not in asked.metrics:
             continue
-        workload = query.workload if code.basis in _FIXED else {**query.workload, **asked.workload}
         devices: Sequence[str | None] = own if own and query.metric != "accuracy" else [query.device]
-        for device in devices:
-            one = Query(query.metric, device, workload)
+        for named, device in product(sizes, devices):
+            workload = query.workload if code.basis in _FIXED else {**query.workload, **named, **asked.workload}
+            one = Query(query.metric, device or query.device, workload)
             if one not in found:
                 found.append(one)
     return tuple(found)
@@ -60,6 +70,7 @@ def answer(prediction: Prediction) -> dict[str, Any]:
         "high": band.high if band else None,
         "coverage": band.coverage if band else None,
         "device": prediction.device,
+        "workload": dict(prediction.workload),
         "model": prediction.model,
         "abstained": prediction.abstained,
         "truncated": prediction.truncated,
@@ -70,3 +81,10 @@ def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[
     """One row of ``rlm-lsp predict``: where the unit is (1-based line of its name) and the answer to one query."""
     unit = analysed.unit
     return {"file": file, "line": unit.name.start_line + 1, "qualname": unit.qualname, **answer(prediction)}
+
+
+def _sized(workload: Mapping[str, str]) -> bool:
+    # Imported when first asked: it takes numpy, which the server's start must not.
+    from rlm_core.workload import has_sizes
+
+    return has_sizes(workload)

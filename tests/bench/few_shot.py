@@ -52,7 +52,9 @@ def read(path: Path, name: str, predictor: Predictor) -> Space:
     table = table.filter(pc.and_(chosen, pc.starts_with(table["id"], f"nas/{name}/")))
     values: dict[str, dict[Setting, float]] = defaultdict(dict)
     workloads = table["workload"].to_pylist(maps_as_pydicts="strict")
-    rows = zip(table["text"].to_pylist(), table["device"].to_pylist(), workloads, table["value"].to_pylist(), strict=True)
+    rows = zip(
+        table["text"].to_pylist(), table["device"].to_pylist(), workloads, table["value"].to_pylist(), strict=True
+    )
     for text, device, workload, value in rows:
         values[text][device, workload.get("batch", "")] = value
     settings = sorted({setting for found in values.values() for setting in found})

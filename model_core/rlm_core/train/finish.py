@@ -109,8 +109,8 @@ def finish(run: Trained, out: Path) -> None:
         student.config.to_json(),
         slices,
         calibration,
-        _defaults(corpus),
-        _known_devices(corpus),
+        default_queries_of(corpus),
+        known_devices(corpus),
         run.residuals,
         changes,
         trained,
@@ -144,7 +144,7 @@ def _distances(corpus: Corpus, vectors: npt.NDArray[np.float32], out: Path) -> N
     fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
 
 
-def _known_devices(corpus: Corpus) -> dict[str, list[str]]:
+def known_devices(corpus: Corpus) -> dict[str, list[str]]:
     """The devices with training rows, by basis, those with most rows first."""
     counts: dict[str, dict[str, int]] = {}
     train = corpus.rows.split == "train"
@@ -157,10 +157,10 @@ def _known_devices(corpus: Corpus) -> dict[str, list[str]]:
     return {basis: sorted(found, key=lambda name: (-found[name], name)) for basis, found in counts.items()}
 
 
-def _defaults(corpus: Corpus) -> dict[str, Any]:
+def default_queries_of(corpus: Corpus) -> dict[str, Any]:
     """The device and workload that a query without them means; "today" is the last day of the training labels."""
     defaults: dict[str, Any] = {"network/accuracy": {"device": None, "workload": dict(_TRAINING)}}
-    for basis, devices in _known_devices(corpus).items():
+    for basis, devices in known_devices(corpus).items():
         chosen = _DEVICES.get(basis, devices[0])
         workload = dict(_WORKLOADS.get(basis, {}))
         defaults[basis] = {"device": chosen if chosen in devices else devices[0], "workload": workload}

@@ -10,7 +10,7 @@ from rlm_core import DataError
 from .. import console
 from .extras import training_extra
 
-Kind = Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts"]
+Kind = Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts", "code-regression"]
 
 
 def build(
@@ -48,7 +48,7 @@ def build(
 
 def _builder(kind: Kind, labels: Path | None, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
     """The builder of a kind of data set: ``rows(progress)`` and ``report()``."""
-    from rlm_core.data import functions, leethub, nas, triton
+    from rlm_core.data import code_regression, functions, leethub, nas, triton
     from rlm_core.data.counterfactual import builder as counterfactual
 
     if kind == "counterfactual":
@@ -60,6 +60,8 @@ def _builder(kind: Kind, labels: Path | None, cache: Path, split: str, *, downlo
         return functions.Builder(labels, cache, split, download=download)
     if kind == "triton":
         return triton.Builder(labels, cache, split, download=download)
+    if kind == "code-regression":
+        return code_regression.Builder(labels, split)
     if kind == "nas":
         return nas.Builder(labels, split)
     return leethub.Builder(labels, cache, split, download=download, languages=frozenset(wanted) or None)

@@ -1,4 +1,4 @@
-"""``rlm-lsp train``, ``export`` and ``eval``: thin wrappers that need the ``[train]`` extra."""
+"""``rlm-lsp train``, ``distill``, ``export`` and ``eval``: thin wrappers that need the ``[train]`` extra."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
+
+from rlm_core import RlmError
 
 from .extras import training_extra
 
@@ -17,9 +19,30 @@ def train(data: list[Path], texts: list[Path], config: Path, out: Path, *, resum
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
     with training_extra():
+        from rlm_core.full.train.config import is_full
+
+        if is_full(config):
+            if texts:
+                raise RlmError(f"--texts: the full model of {config} reads labelled texts only; leave the option out")
+            from rlm_core.full.train.run import train as run_full
+
+            run_full(data, config, out, resume=resume)
+            return
         from rlm_core.train.run import train as run
 
         run(data, config, out, texts=texts, resume=resume)
+
+
+def distill(teacher: str, data: list[Path], texts: list[Path], config: Path | None, out: Path, *, resume: bool) -> None:
+    """Train a student on a teacher's distributions and the labels into the directory ``out``.
+
+    Raises:
+        RlmError: bad input, or the ``[train]`` extra is missing.
+    """
+    with training_extra():
+        from rlm_core.full.train.distill import distill as run
+
+        run(teacher, data, config, out, texts=texts, resume=resume)
 
 
 def export(model: Path, out: Path) -> None:

@@ -13,7 +13,7 @@ from rlm_core.encodings import encode, open_session
 from rlm_core.export import export_encoder
 from rlm_core.student import Student, StudentConfig
 from rlm_core.train.dataset import Corpus, load_corpus
-from rlm_core.train.finish import _defaults, _distances, _known_devices, encode_all
+from rlm_core.train.finish import _distances, default_queries_of, encode_all, known_devices
 from rlm_core.train.run import _thinned
 
 from .conftest import Trained, kernel_rows
@@ -29,17 +29,17 @@ def test_devices_are_those_of_training_rows_the_most_frequent_first(tmp_path: Pa
     rows = [row for row in rows if row["device"] != "nvidia-a100-sxm4-80gb" or row["workload"]["n"] == "1024"]
     write_rows(rows, tmp_path / "rows.parquet")
     corpus = load_corpus([tmp_path / "rows.parquet"])
-    assert _known_devices(corpus) == {"kernel": ["nvidia-l40s", "nvidia-a100-sxm4-80gb"]}
-    assert _defaults(corpus)["kernel"]["device"] == "nvidia-a100-sxm4-80gb"
+    assert known_devices(corpus) == {"kernel": ["nvidia-l40s", "nvidia-a100-sxm4-80gb"]}
+    assert default_queries_of(corpus)["kernel"]["device"] == "nvidia-a100-sxm4-80gb"
 
 
 def test_a_usual_device_without_training_rows_is_no_default(tmp_path: Path) -> None:
     write_rows([row for row in kernel_rows(8) if row["device"] == "nvidia-l40s"], tmp_path / "rows.parquet")
-    assert _defaults(load_corpus([tmp_path / "rows.parquet"]))["kernel"]["device"] == "nvidia-l40s"
+    assert default_queries_of(load_corpus([tmp_path / "rows.parquet"]))["kernel"]["device"] == "nvidia-l40s"
 
 
 def test_defaults_name_what_is_measured_and_when(mixed_corpus: Corpus) -> None:
-    defaults = _defaults(mixed_corpus)
+    defaults = default_queries_of(mixed_corpus)
     assert defaults["call"] == {"device": "x86-64", "workload": {"runtime": "cpython-3.12"}}
     assert defaults["program"]["workload"].keys() == {"judge", "date"}
     assert defaults["network/accuracy"]["device"] is None
