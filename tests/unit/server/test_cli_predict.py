@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(120)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FIELDS = [
     *("file", "line", "qualname", "basis", "metric", "unit", "median"),
-    *("low", "high", "coverage", "device", "model", "abstained", "truncated"),
+    *("low", "high", "coverage", "device", "workload", "model", "abstained", "truncated"),
 ]
 GOOD = "def good(n):\n    return sum(range(n))\n"
 

@@ -1,54 +1,250 @@
-"""Settings: defaults, values, and one line for each thing that was not understood."""
+"""Settings: defaults, values, precedence, who may set what, and one line for each thing that was not understood."""
 
 from __future__ import annotations
 
+from pathlib import PurePath
+from typing import Any
+
 import pytest
-from rlm_lsp.settings import Settings
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_lsp.settings import ENTRIES, Budget, Settings, Source, resolve
+from rlm_lsp.settings.resolve import OF_WORKSPACE, environment
 
 pytestmark = pytest.mark.timeout(30)
 
 
-def test_no_options_mean_defaults() -> None:
-    assert Settings.from_options(None) == (Settings(), [])
-    assert Settings.from_options({}) == (Settings(), [])
+def one(values: Any, **about: Any) -> tuple[Settings, list[str]]:
+    settings, problems = resolve([Source("here", values, **about)])
+    return settings, [str(problem) for problem in problems]
 
 
-def test_known_options_are_taken() -> None:
-    options: dict[str, object] = {
-        "metrics": ["memory"],
-        "languages": ["python"],
-        "model": "m",
-        "threads": 2,
-        "debounceMs": 0,
-    }
-    options["devices"] = ["a100", "l40s", "a100"]
-    settings, problems = Settings.from_options(options)
-    assert settings == Settings(("memory",), ("python",), ("a100", "l40s"), "m", 2, 0)
+def test_no_values_mean_defaults() -> None:
+    assert resolve([]) == (Settings(), ())
+    assert one(None) == (Settings(), [])
+    assert one({}) == (Settings(), [])
+
+
+def test_known_values_are_taken() -> None:
+    settings, problems = one(
+        {
+            "metrics": ["memory"],
+            "languages": ["python"],
+            "devices": ["a100", "l40s", "a100"],
+            "model": "m",
+            "threads": 2,
+            "debounceMs": 0,
+            "label": "median±",
+            "maxLabel": 12,
+            "hideBelow": {"latency": "1 ms", "memory": "1 MiB", "accuracy": "50 %"},
+            "changeConfidence": 0.9,
+            "changes": False,
+            "budgets": {"src/**": "latency < 1 ms"},
+            "defaultSizes": {"M": 8192, "dtype": "bf16"},
+            "severity": {"error": 0.95},
+            "tokenFile": "~/token",
+        }
+    )
     assert problems == []
+    assert (settings.metrics, settings.languages, settings.devices) == (("memory",), ("python",), ("a100", "l40s"))
+    assert (settings.model, settings.threads, settings.debounce_ms) == ("m", 2, 0)
+    assert (settings.label, settings.max_label, settings.changes) == ("median±", 12, False)
+    assert settings.hide_below == {"latency": 1e-3, "memory": 2.0**20, "accuracy": 0.5}
+    assert settings.budgets == (Budget("src/**", "latency < 1 ms", "here"),)
+    assert settings.default_sizes == {"M": "8192", "dtype": "bf16"}
+    assert settings.severity == {"information": 0.5, "warning": 0.9, "error": 0.95}
+    assert (settings.change_confidence, settings.token_file) == (0.9, "~/token")
 
 
-def test_null_keeps_the_default() -> None:
-    assert Settings.from_options({"model": None}) == (Settings(), [])
+def test_null_counts_as_not_set() -> None:
+    assert resolve([Source("a", {"label": None}), Source("b", {"label": "median"})])[0].label == "median"
+
+
+@pytest.mark.parametrize("name", ["hideBelow", "hide-below", "hide_below"])
+def test_names_may_be_in_the_case_of_files(name: str) -> None:
+    assert one({name: {"latency": "2 ms"}})[0].hide_below == {"latency": 2e-3}
+
+
+def test_a_setting_in_two_spellings_is_a_problem() -> None:
+    settings, [problem] = one({"maxLabel": 7, "max-label": 9})
+    assert settings.max_label == 7
+    assert problem == "here: setting `max-label` is there twice; the first holds"
 
 
 @pytest.mark.parametrize(
-    ("options", "part"),
+    ("values", "part"),
     [
-        ({"colour": 1}, "unknown setting `colour`"),
-        ({"threads": -1}, "`threads` must be an integer from 0"),
-        ({"threads": True}, "`threads` must be an integer from 0"),
+        ({"colour": 1}, "unknown setting `colour`; docs/settings.md lists all"),
+        ({"thread": 1}, "unknown setting `thread`; did you mean `threads`?"),
+        ({"threads": -1}, "`threads` must be an integer from 0 to 256"),
+        ({"threads": True}, "`threads` must be an integer from 0 to 256"),
+        ({"threads": 1.5}, "`threads` must be an integer from 0 to 256"),
+        ({"changeRatio": "2"}, "`changeRatio` must be a number from 1 to 1000"),
+        ({"changeConfidence": float("nan")}, "`changeConfidence` must be a number from 0.5 to 0.99"),
+        ({"hints": "yes"}, "`hints` must be `true` or `false`"),
+        ({"label": "bands"}, "`label` must be one of band, median, median±"),
+        ({"maxLabel": 26}, "`maxLabel` must be an integer from 5 to 25"),
         ({"metrics": ["speed"]}, "`metrics` must be a list of latency"),
         ({"metrics": "latency"}, "`metrics` must be a list of latency"),
         ({"languages": [["python"]]}, "`languages` must be a list"),
         ({"devices": "a100"}, "`devices` must be a list of names"),
         ({"devices": ["a100", ""]}, "`devices` must be a list of names"),
         ({"devices": [1]}, "`devices` must be a list of names"),
+        ({"exclude": [1]}, "`exclude` must be a list of globs"),
+        ({"exclude": ["/"]}, "`exclude` holds `/`, which must be a glob"),
         ({"model": 3}, "`model` must be a non-empty string"),
-        ([1], "must be an object"),
+        ({"model": ""}, "`model` must be a non-empty string"),
+        ({"hideBelow": 1}, "`hideBelow` must be a table of metric and cost"),
+        ({"hideBelow": {"speed": "1 ms"}}, "`hideBelow` has no entry `speed`; its entries are latency, memory"),
+        ({"hideBelow": {"latency": 1}}, "entry `latency` must be text with a unit"),
+        ({"hideBelow": {"latency": "1 MiB"}}, "entry `latency` `1 MiB` is no cost"),
+        ({"hideBelow": {"latency": "1 ms on a100"}}, "entry `latency` `1 ms on a100` is no cost"),
+        ({"hideBelow": {"latency": "1 ms, latency < 2 ms"}}, "is no cost"),
+        ({"budgets": {"a.py": "speed < 1"}}, "entry `a.py` is no budget: unknown metric 'speed'"),
+        ({"budgets": {"a.py": 1}}, "entry `a.py` must be a budget"),
+        ({"budgets": {"": "latency < 1 ms"}}, "must be a glob"),
+        ({"severity": {"error": 2}}, "entry `error` must be a probability"),
+        ({"severity": {"fatal": 0.9}}, "`severity` has no entry `fatal`"),
+        ({"defaultSizes": {"M": "a b"}}, "entry `M` must be a size or a type"),
+        ({"defaultSizes": {"M N": 1}}, "entry `M N` must be a size or a type"),
+        ({"defaultSizes": {"M": True}}, "entry `M` must be a size or a type"),
+        ([1], "must be an object of settings"),
+        ("x", "must be an object of settings"),
     ],
 )
-def test_what_is_not_understood_is_named_and_its_default_holds(options: object, part: str) -> None:
-    settings, problems = Settings.from_options(options)
+def test_what_is_not_understood_is_named_and_the_default_holds(values: object, part: str) -> None:
+    settings, [problem] = one(values)
     assert settings == Settings()
-    assert len(problems) == 1
-    assert part in problems[0]
+    assert problem.startswith("here: ")
+    assert part in problem
+    assert "\n" not in problem
+
+
+def test_one_bad_entry_of_a_table_leaves_the_others() -> None:
+    settings, problems = one({"hideBelow": {"latency": "1 ms", "memory": "much"}, "exclude": ["a", ""]})
+    assert settings.hide_below == {"latency": 1e-3}
+    assert settings.exclude == ("a",)
+    assert len(problems) == 2
+
+
+def test_the_first_source_wins_and_tables_are_joined() -> None:
+    high = Source("high", {"label": "median", "defaultSizes": {"M": 1}, "budgets": {"a": "latency < 1 ms"}})
+    low = Source(
+        "low",
+        {
+            "label": "band",
+            "threads": 3,
+            "defaultSizes": {"M": 2, "N": 2},
+            "budgets": {"a": "latency < 2 ms", "b": "memory < 1 MiB"},
+        },
+    )
+    settings, problems = resolve([high, low])
+    assert problems == ()
+    assert (settings.label, settings.threads) == ("median", 3)
+    assert settings.default_sizes == {"M": "1", "N": "2"}
+    assert settings.budgets == (Budget("a", "latency < 1 ms", "high"), Budget("b", "memory < 1 MiB", "low"))
+
+
+def test_a_bad_value_leaves_the_next_source_its_say() -> None:
+    settings, [problem] = resolve([Source("high", {"threads": "many"}), Source("low", {"threads": 3})])
+    assert settings.threads == 3
+    assert problem.place == "high"
+
+
+@pytest.mark.parametrize(("key", "value"), [("model", "https://evil.example"), ("tokenFile", "t"), ("measure", False)])
+def test_a_workspace_does_not_decide_what_runs_or_where_text_goes(key: str, value: object) -> None:
+    settings, [problem] = one({key: value}, scopes=OF_WORKSPACE)
+    assert settings == Settings()
+    assert f"setting `{key}` is not taken from a workspace" in problem
+    assert resolve([Source("mine", {key: value})])[0] != Settings()
+
+
+def test_only_the_first_folder_sets_what_holds_for_the_session() -> None:
+    settings, [problem] = one({"threads": 2, "label": "median"}, scopes=frozenset({"folder"}))
+    assert (settings.threads, settings.label) == (0, "median")
+    assert "setting `threads` holds for the whole session" in problem
+
+
+def test_what_clients_keep_for_themselves_is_no_problem() -> None:
+    assert one({"trace": {"server": "off"}, "trusted": True}, client=True) == (Settings(), [])
+    assert len(one({"trace": {"server": "off"}})[1]) == 1
+
+
+def test_the_environment_is_read_as_text() -> None:
+    variables = {
+        "RLM_LSP_METRICS": "latency, memory",
+        "RLM_LSP_THREADS": "2",
+        "RLM_LSP_HINTS": "off",
+        "RLM_LSP_LABEL": "median±",
+        "RLM_LSP_CHANGE_RATIO": "1.5",
+        "RLM_LSP_HIDE_BELOW": "latency=1 ms; memory = 1 KiB",
+        "RLM_LSP_SEVERITY": '{"error": 0.99}',
+        "RLM_LSP_DEFAULT_SIZES": "M=64;dtype=bf16",
+        "RLM_LSP_BUDGETS": "src/**=latency < 1 ms, memory < 10 MiB",
+        "RLM_LSP_EXCLUDE": '["a,b"]',
+        "RLM_LSP_TOKEN": "a-very-secret-token-of-ours",
+        "RLM_LSP_ALLOW_HTTP": "1",
+        "RLM_LSP_CPU_SCALE": "0",
+        "RLM_LSP_DEVICES": "",
+        "HOME": "/",
+    }
+    settings, problems = resolve([environment(variables)])
+    assert problems == ()
+    assert (settings.metrics, settings.threads, settings.hints) == (("latency", "memory"), 2, False)
+    assert (settings.label, settings.change_ratio) == ("median±", 1.5)
+    assert settings.hide_below == {"latency": 1e-3, "memory": 1024.0}
+    assert settings.severity["error"] == 0.99
+    assert settings.default_sizes == {"M": "64", "dtype": "bf16"}
+    assert settings.budgets == (Budget("src/**", "latency < 1 ms, memory < 10 MiB", "environment"),)
+    assert settings.exclude == ("a,b",)
+
+
+def test_a_bad_variable_is_named() -> None:
+    _, problems = resolve([environment({"RLM_LSP_THREAD": "1", "RLM_LSP_THREADS": "x", "RLM_LSP_SEVERITY": "{"})])
+    assert sorted(map(str, problems)) == [
+        "environment: setting `RLM_LSP_SEVERITY` must be a table of severity and probability",
+        "environment: setting `RLM_LSP_THREADS` must be an integer from 0 to 256",
+        "environment: unknown setting `RLM_LSP_THREAD`; did you mean `RLM_LSP_THREADS`?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("probability", "severity"), [(0.79, None), (0.8, "information"), (0.9, "warning"), (0.995, "error")]
+)
+def test_a_finding_is_as_severe_as_it_is_probable(probability: float, severity: str | None) -> None:
+    assert Settings().severity_of(probability) == severity
+
+
+def test_a_severity_from_one_on_is_never_given() -> None:
+    assert one({"severity": {"error": 1}})[0].severity_of(1.0) == "warning"
+    assert one({"severity": {"error": 1, "warning": 1, "information": 1}})[0].severity_of(1.0) is None
+    assert Settings().severity_of(float("nan")) is None
+
+
+def test_globs_choose_files() -> None:
+    settings, _ = one({"exclude": ["tests/**", "*_pb2.py"], "budgets": {"src/*.py": "latency < 1 ms"}})
+    for path, excluded in [("tests/a.py", True), ("src/x_pb2.py", True), ("src/a.py", False), ("a/tests/b.py", False)]:
+        assert settings.excludes(PurePath(path)) == excluded
+    assert [budget.glob for budget in settings.budgets_of(PurePath("src/a.py"))] == ["src/*.py"]
+    assert settings.budgets_of(PurePath("src/deep/a.py")) == ()
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(ENTRIES)) | st.text(max_size=8), _JSON, max_size=5))
+def test_whatever_is_said_there_are_settings_and_problems_of_one_line(values: dict[str, Any]) -> None:
+    settings, problems = one(values)
+    assert all(problem.startswith("here: ") for problem in problems)
+    for key, entry in ENTRIES.items():
+        if key not in values:
+            assert getattr(settings, entry.name) == entry.default
+
+
+@given(st.dictionaries(st.sampled_from([entry.variable for entry in ENTRIES.values()]), st.text(max_size=12)))
+def test_any_environment_is_read(variables: dict[str, str]) -> None:
+    resolve([environment(variables)])

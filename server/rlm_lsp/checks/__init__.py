@@ -1,0 +1,1 @@
+"""What ``rlm-lsp check`` does: ``files`` says which files, ``pipeline`` reads, asks and reports them in batches."""

@@ -1,0 +1,236 @@
+"""The text that files had at a git revision, through ``git``'s plumbing.
+
+Nothing of the repository is run: no hooks, filters, textconv or file-system monitor, and nothing is fetched. Many files
+of a repository are read by one process. Calls block; the server makes them off its event loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rlm_core.errors import DataError
+
+TIMEOUT = 30.0
+# Blobs are asked for in parts, so that neither side waits for the other with a full pipe.
+_BATCH = 256
+_SHA1 = 20
+# Where git looks for the repository is ours to say: a hook's environment names another.
+_PLACES = frozenset(
+    {
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_PREFIX",
+        "GIT_COMMON_DIR",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    }
+)
+_SWITCHES = (
+    "--no-pager",
+    "--no-optional-locks",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never"),
+)
+
+
+class GitError(DataError):
+    """git is missing, did not end in time, or refused."""
+
+
+def repository_of(path: Path) -> Path | None:
+    """The folder of the git working tree that holds a path, None outside one."""
+    path = path.resolve() if path.is_dir() else real(path)
+    return next((folder for folder in (path, *path.parents) if (folder / ".git").exists()), None)
+
+
+def real(path: Path) -> Path:
+    """An absolute path without links in its folders, as this module names files; a link itself stays one."""
+    return path.parent.resolve() / path.name if path.name else path.resolve()
+
+
+def commit_of(repository: Path, revision: str = "HEAD") -> str | None:
+    """The commit that a revision names; None when there is none of that name, or no commit yet.
+
+    Raises:
+        GitError: git is missing, did not end in time, or refused.
+    """
+    arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
+    status, out = _git(repository, arguments, accept=(0, 1))
+    return out.decode("ascii", errors="replace").strip() if status == 0 else None
+
+
+def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> dict[Path, bytes | None]:
+    """The bytes of each path at a commit; None for one that was not there, or was no file.
+
+    Raises:
+        GitError: git is missing, did not end in time, or refused.
+    """
+    found: dict[Path, bytes | None] = dict.fromkeys(paths)
+    asked = [(path, name) for path in paths if (name := _name_in(repository, path)) is not None]
+    for start in range(0, len(asked), _BATCH):
+        part = asked[start : start + _BATCH]
+        request = "".join(f"{commit}:{name}\n" for _, name in part)
+        _, out = _git(repository, ["cat-file", "--batch"], os.fsencode(request))
+        found.update(zip((path for path, _ in part), _blobs(out, len(part)), strict=True))
+    return found
+
+
+def text_at(path: Path, revision: str = "HEAD") -> bytes | None:
+    """The bytes of one file at a revision; None outside a repository, before its first commit, and for a new file.
+
+    Raises:
+        GitError: git is missing, did not end in time, or refused.
+    """
+    repository = repository_of(path)
+    commit = commit_of(repository, revision) if repository is not None else None
+    return texts_at(repository, commit, [path])[path] if repository is not None and commit is not None else None
+
+
+class Tree:
+    """The files of a commit, and which of them are the same on disk.
+
+    Contents are compared by their blob's name, here and not by git, which would run the filters that the repository
+    configures; what a filter changes on the way to disk counts as changed.
+
+    Raises:
+        GitError: git is missing, did not end in time, or refused.
+    """
+
+    def __init__(self, repository: Path, commit: str) -> None:
+        self.repository, self.commit = repository, commit
+        _, out = _git(repository, ["ls-tree", "-r", "-z", "--full-tree", commit])
+        self._blobs: dict[str, bytes] = {}
+        for entry in out.split(b"\0"):
+            about, _, name = entry.partition(b"\t")
+            if about.startswith(b"100"):  # a plain file, no link and no submodule
+                self._blobs[os.fsdecode(name)] = bytes.fromhex(about.rsplit(b" ", 1)[1].decode("ascii"))
+
+    def __contains__(self, path: Path) -> bool:
+        return _name_in(self.repository, path) in self._blobs
+
+    def same(self, path: Path) -> bool:
+        """Whether a file has on disk the bytes that it had at the commit."""
+        blob = self._blobs.get(_name_in(self.repository, path) or "")
+        if blob is None:
+            return False
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return False
+        algorithm = hashlib.sha1 if len(blob) == _SHA1 else hashlib.sha256
+        return algorithm(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest() == blob
+
+    def texts(self, paths: Sequence[Path]) -> dict[Path, bytes | None]:
+        """The bytes of paths at the commit; None for one that was not there.
+
+        Raises:
+            GitError: git is missing, did not end in time, or refused.
+        """
+        found: dict[Path, bytes | None] = dict.fromkeys(paths)
+        return found | texts_at(self.repository, self.commit, [path for path in paths if path in self])
+
+
+def ignored(repository: Path, paths: Sequence[Path]) -> set[Path]:
+    """Those of the paths that git ignores.
+
+    Raises:
+        GitError: git is missing, did not end in time, or refused.
+    """
+    names = {name: path for path in paths if (name := _name_in(repository, path)) is not None}
+    if not names:
+        return set()
+    request = b"".join(os.fsencode(name) + b"\0" for name in names)
+    # Status 1: none is ignored.
+    _, out = _git(repository, ["check-ignore", "--stdin", "-z"], request, accept=(0, 1))
+    return {names[name] for name in os.fsdecode(out).split("\0") if name in names}
+
+
+def by_repository(paths: Iterable[Path]) -> dict[Path | None, list[Path]]:
+    """Paths by the working tree that holds them; None for those outside one."""
+    folders: dict[Path, Path | None] = {}
+    found: dict[Path | None, list[Path]] = {}
+    for path in paths:
+        # Resolving is most of the work, and files come folder by folder.
+        folder = path.parent
+        if folder not in folders:
+            folders[folder] = repository_of(folder)
+        found.setdefault(folders[folder], []).append(path)
+    return found
+
+
+def _name_in(repository: Path, path: Path) -> str | None:
+    try:
+        name = real(path).relative_to(repository).as_posix()
+    except ValueError:
+        return None
+    # `cat-file --batch` reads a name a line.
+    return None if "\n" in name else name
+
+
+def _blobs(out: bytes, count: int) -> list[bytes | None]:
+    """The contents in the output of ``cat-file --batch``: a header line each, then as many bytes as it says."""
+    found: list[bytes | None] = []
+    at = 0
+    while len(found) < count and at < len(out):
+        end = out.index(b"\n", at)
+        words = out[at:end].rsplit(b" ", 2)
+        at = end + 1
+        if len(words) == 3 and words[2].isdigit():
+            size = int(words[2])
+            found.append(out[at : at + size] if words[1] == b"blob" else None)
+            at += size + 1
+        else:
+            found.append(None)
+    return found + [None] * (count - len(found))
+
+
+def _program() -> str:
+    found = shutil.which("git")
+    if found is None:
+        raise GitError("git was not found; install it and put it on the PATH")
+    return found
+
+
+def _environment() -> Mapping[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _PLACES}
+    return kept | {
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "LC_ALL": "C",
+    }
+
+
+def _git(
+    repository: Path,
+    arguments: Sequence[str],
+    stdin: bytes = b"",
+    accept: Sequence[int] = (0,),
+) -> tuple[int, bytes]:
+    """Run git in a repository; its status and what it printed."""
+    try:
+        done = subprocess.run(
+            [_program(), *_SWITCHES, "-C", str(repository), *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+            env=_environment(),
+        )
+    except subprocess.TimeoutExpired:
+        raise GitError(f"{repository}: git {arguments[0]} did not end in {TIMEOUT:.0f} s; try again") from None
+    except OSError as error:
+        raise GitError(f"{repository}: git cannot be run ({error.strerror}); check its installation") from None
+    if done.returncode not in accept:
+        reason = (done.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["no reason given"])[0]
+        raise GitError(f"{repository}: git {arguments[0]} failed ({reason})")
+    return done.returncode, done.stdout

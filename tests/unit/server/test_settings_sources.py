@@ -1,0 +1,178 @@
+"""Files, folders and a session's settings: what is read from where, what wins, and what is told once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rlm_lsp.settings import SettingsStore, project_folder
+from rlm_lsp.settings.files import MAX_BYTES, folder_source, user_file, user_source
+
+pytestmark = pytest.mark.timeout(30)
+
+
+def store(
+    options: Any = None, *folders: Path, user: Path = Path("/nowhere/config.toml"), **variables: str
+) -> SettingsStore:
+    return SettingsStore(options, folders, variables, user)
+
+
+def lines(found: SettingsStore) -> list[str]:
+    return [str(problem) for problem in found.unreported()]
+
+
+def test_a_folder_has_its_own_file_or_a_table_in_pyproject(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.rlm-lsp]\nlabel = "median"\n[tool.rlm-lsp.hide-below]\nlatency = "1 ms"\n'
+    )
+    found = store(None, tmp_path)
+    assert (found.session.label, found.session.hide_below) == ("median", {"latency": 1e-3})
+    (tmp_path / "rlm-lsp.toml").write_text("threads = 2\n")
+    found = store(None, tmp_path)
+    assert (found.session.label, found.session.threads) == ("band", 2)
+    assert lines(found) == [
+        f"{tmp_path / 'pyproject.toml'}: [tool.rlm-lsp] is not read beside rlm-lsp.toml; keep one of the two"
+    ]
+
+
+def test_a_project_of_others_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.other\n")
+    assert lines(store(None, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"label = ", "is no valid TOML ("),
+        (b"label = '\xff'", "is not valid UTF-8"),
+        (b"#" * (MAX_BYTES + 1), "is over 1 MiB"),
+        (b"a = " + b"[" * 5000, "is "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, content: bytes, part: str) -> None:
+    (tmp_path / "rlm-lsp.toml").write_bytes(content)
+    found = store({"label": "median"}, tmp_path)
+    [line] = lines(found)
+    assert line.startswith(f"{tmp_path / 'rlm-lsp.toml'}: {part}")
+    assert "\n" not in line
+    assert found.session.label == "median"
+
+
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rlm-lsp.toml")
+    assert lines(store(None, tmp_path)) == [
+        f"{tmp_path / 'rlm-lsp.toml'}: is not a regular file; its settings are not read"
+    ]
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "rlm-lsp.toml").write_bytes(b'\xef\xbb\xbflabel = "median"')
+    assert store(None, tmp_path).session.label == "median"
+
+
+def test_the_user_has_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('model = "mine"\n')
+    source, problems = user_source(file)
+    assert (source.values, problems) == ({"model": "mine"}, [])
+    assert store(user=file).session.model == "mine"
+    assert user_file().name == "config.toml"
+
+
+def test_the_order_of_sources(tmp_path: Path) -> None:
+    folder, user = tmp_path / "project", tmp_path / "config.toml"
+    folder.mkdir()
+    user.write_text('threads = 1\nlabel = "median"\nmaxLabel = 5\ndebounceMs = 1\nchangeRatio = 5\n')
+    (folder / "rlm-lsp.toml").write_text("threads = 2\nmax-label = 6\ndebounce-ms = 2\nchange-ratio = 6\n")
+    found = store({"threads": 3, "debounceMs": 3, "changeRatio": 7}, folder, user=user, RLM_LSP_THREADS="5")
+    found.set_client({folder: {"threads": 4, "changeRatio": 8}})
+    found.use(found.read_files([folder]))
+    now = found.session
+    assert (now.threads, now.change_ratio, now.debounce_ms, now.max_label, now.label) == (5, 8, 3, 6, "median")
+
+
+def test_each_folder_has_its_settings(tmp_path: Path) -> None:
+    first, second, inner = tmp_path / "first", tmp_path / "second", tmp_path / "second" / "inner"
+    for folder, label in ((first, "band"), (second, "median"), (inner, "median±")):
+        folder.mkdir()
+        (folder / "rlm-lsp.toml").write_text(f'label = "{label}"\nthreads = 2\nexclude = ["gen/**"]\n')
+    found = store(None, first, second, inner)
+    assert found.settings_for((first / "a.py").as_uri()).label == "band"
+    assert found.settings_for((second / "a.py").as_uri()).label == "median"
+    assert found.settings_for((inner / "deep" / "a.py").as_uri()).label == "median±"
+    assert found.settings_for((tmp_path / "a.py").as_uri()).threads == 0
+    assert found.settings_for("untitled:Untitled-1").label == "band"
+    assert found.session.threads == 2
+    assert found.excludes(inner / "gen" / "a.py")
+    assert not found.excludes(second / "inner2" / "a.py")
+    assert not found.excludes(None)
+    assert [line.partition(": ")[2][:40] for line in lines(found)] == ["setting `threads` holds for the whole se"] * 2
+
+
+def test_the_client_may_answer_by_folder(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    found = store(None, first, second)
+    found.set_client({None: {"label": "median"}, second: {"label": "median±"}})
+    found.use(found.read_files([first, second]))
+    assert found.settings_of(tmp_path / "other.py").label == "median"
+    assert found.settings_of(first / "a.py").label == "median"
+    assert found.settings_of(second / "a.py").label == "median±"
+
+
+def test_a_workspace_sets_no_machine_settings_even_if_trusted(tmp_path: Path) -> None:
+    (tmp_path / "rlm-lsp.toml").write_text('model = "https://evil.example"\n')
+    found = store({"trusted": True}, tmp_path)
+    assert found.session.model == "builtin"
+    assert "is not taken from a workspace" in lines(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "model"), [({}, "builtin"), ({"trusted": "yes"}, "builtin"), ({"trusted": True}, "m")]
+)
+def test_the_clients_configuration_sets_them_where_it_is_trusted(options: dict[str, Any], model: str) -> None:
+    found = store(options)
+    found.set_client({None: {"model": "m"}})
+    found.use(found.read_files([]))
+    assert found.session.model == model
+    assert found.trusted == (model == "m")
+
+
+def test_options_environment_and_user_file_may_set_everything(tmp_path: Path) -> None:
+    user = tmp_path / "config.toml"
+    user.write_text('tokenFile = "t"\n')
+    found = store({"model": "m"}, user=user, RLM_LSP_MEASURE="off")
+    assert (found.session.model, found.session.token_file, found.session.measure) == ("m", "t", False)
+    assert lines(found) == []
+
+
+def test_a_problem_is_told_once_and_again_after_it_was_gone(tmp_path: Path) -> None:
+    file = tmp_path / "rlm-lsp.toml"
+    file.write_text("colour = 1\n")
+    found = store(None, tmp_path)
+    assert len(lines(found)) == 1
+    found.use(found.read_files([tmp_path]))
+    assert lines(found) == []
+    file.write_text("")
+    found.use(found.read_files([tmp_path]))
+    assert lines(found) == []
+    file.write_text("colour = 1\n")
+    found.use(found.read_files([tmp_path]))
+    assert len(lines(found)) == 1
+
+
+def test_the_project_of_a_path_is_the_nearest_with_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "rlm-lsp.toml").touch()
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nrlm-lsp = 1\n")
+    assert project_folder(inner) == tmp_path
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.rlm-lsp]\n")
+    assert project_folder(inner / "x.py") == tmp_path / "a"
+
+
+def test_a_folder_that_is_none_has_no_settings(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    source, problems = folder_source(tmp_path / "file")
+    assert (source.values, problems) == (None, [])
