@@ -1,7 +1,7 @@
 """What each part of the model buys, on functions (Python) and programs (Python, C++).
 
     python tests/bench/ablate.py --run RUN_DIR --config configs/student.toml --data functions.parquet leethub.parquet \
-        --out ablations.json [--tokens 1200000]
+        --out ablations.json [--tokens 1200000] [--share 0.3]
 
 Two kinds of rows. *Parts*: the head refitted on the encodings of a trained run without one of its inputs. *Encoders*:
 encoders trained for the same few tokens on the same rows, with one thing changed; the deep part alone is scored.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -49,17 +50,30 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=1_200_000, help="that each encoder reads")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the packages and problems to use")
     parser.add_argument("--only", choices=["parts", "encoders"], help="one of the two kinds")
     arguments = parser.parse_args()
     settings = load_config(arguments.config)
     known = load_corpus(arguments.data, ("val",)).slices
     corpus = load_corpus(arguments.data, slices=[name for name in known if name.rpartition("/")[0] in _SLICES])
+    corpus = smaller(corpus, arguments.share)
     rows: list[Row] = []
     if arguments.only != "encoders":
         rows += parts(corpus, arguments.run, settings)
     if arguments.only != "parts":
         rows += encoders(corpus, arguments.run, settings, arguments.tokens)
     arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def smaller(corpus: Corpus, share: float) -> Corpus:
+    """The rows of a share of the groups; unseen packages, which are few, are kept."""
+    rows = corpus.rows
+    drawn = np.array([zlib.crc32(group.encode()) / 2**32 < share for group in rows.group])
+    rows = rows.chosen(np.flatnonzero(drawn | np.isin(rows.family, list(TEST_PACKAGES))))
+    used = np.unique(np.concatenate([rows.text, rows.callees[rows.callees >= 0]]))
+    callees = np.where(rows.callees >= 0, np.searchsorted(used, rows.callees), -1).astype(np.int32)
+    rows = replace(rows, text=np.searchsorted(used, rows.text), callees=callees)
+    return replace(corpus, texts=[corpus.texts[text] for text in used], rows=rows)
 
 
 def scales_of(corpus: Corpus) -> list[Scale]:
@@ -186,7 +200,8 @@ def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> l
             loop.run()
         test = np.flatnonzero(corpus.rows.split == "test")
         bank = Bank(torch.zeros(len(ids), sizes.width), torch.zeros(len(ids), dtype=torch.bool))
-        encode_texts(student, cropped, np.arange(len(ids)), bank)
+        asked = corpus.rows.chosen(test)
+        encode_texts(student, cropped, np.union1d(asked.text, asked.callees[asked.callees >= 0]), bank)
         features = Features.build(inputs, bank)
         head = student.head.eval()
         # The deep part alone: no base, all of its own logits.

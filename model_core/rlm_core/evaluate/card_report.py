@@ -171,7 +171,7 @@ def _suites() -> str:
     told = "; ".join(f"*{name}*: {meaning}" for name, meaning in SUITES.items())
     return (
         f"Share of right directions in per cent, over pairs whose measured values differ by a factor of {MIN_RATIO:g}"
-        f" or more. {told[0].upper()}{told[1:]}."
+        f" or more; how often the 80 % band of the ratio covers is counted over all pairs. {told[0].upper()}{told[1:]}."
     )
 
 

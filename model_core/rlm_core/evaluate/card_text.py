@@ -28,11 +28,16 @@ PARTS = """- **Text.** Comments, docstrings and layout are removed; what is left
   int8. What a function calls enters the head as the mean and maximum of the vectors of its callees.
 - **Wide part.** For functions and programs ridge regression on hashed n-grams of tokens and words; for kernels,
   modules and networks boosted trees on features read out of the text and the query. Training rows enter the head with
-  predictions that did not see the row's group.
+  predictions that did not see the row's group. Networks are answered by their trees alone, a forest for each device and
+  batch or training: their error is finer than the head's bins.
 - **Head.** One distribution a query over log-spaced bins and "at or below the floor". The base reads the wide
   prediction, counts from the syntax tree, sizes and the query; the deep part adds its evidence by one weight a slice.
 - **Calibration.** Bands are central intervals whose level was set on held-out groups, by basis, language, metric and
-  device, with backing off to the parent where groups are too few."""
+  device, with backing off to the parent where groups are too few. Bands of networks are quantiles of held-out residuals
+  in units of a size that a second forest expects.
+- **Changes.** The ratio of two texts' costs is predicted from the difference of the medians and, for programs, from a
+  ridge on what solutions of one problem differ in. Its band is calibrated on pairs: solutions of held-out problems for
+  programs, our own measured edits for functions."""
 
 PROTOCOL = """Splits are by group: some packages are test only, other functions are split by module, solutions by
 problem, kernels by idea, modules by problem, networks by architecture. Test rows touched neither tokenizer, training
@@ -63,6 +68,7 @@ LIMITS = """- A band is about *a group the model has never seen* (a user's packa
 - The model has never run anything: a loop bound that is a parameter is a guess from the name and from how tests call
   such code.
 - LeetCode megabytes are read as millions of bytes. Runtimes of a few milliseconds are mostly noise in the labels.
+- Ratio bands of functions rest on generated functions and their edits; on programs two solutions stand for a change.
 - Kernels in the labels are few: the figures between kernels rest on a handful of groups, as their intervals show.
 - Networks are from a few search spaces; accuracy stands for their training recipes and means little elsewhere. The
   text of an architecture is the same for every batch and data set; those are in the query.
