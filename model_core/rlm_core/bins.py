@@ -30,6 +30,16 @@ class Scale:
         places = np.interp(logs, self.edges, np.arange(len(self.edges), dtype=np.float64))
         return np.where(values <= self.floor, -0.5, places)
 
+    def share_below(self, value: float) -> float:
+        """The share of the training values above the floor that are below a value (SI units).
+
+        :func:`fit_scale` gives each bin the same share of a half observed, half flat density, so the observed share is
+        known at each edge; between edges it is interpolated.
+        """
+        flat = (self.edges - self.edges[0]) / (self.edges[-1] - self.edges[0])
+        shares = np.maximum.accumulate(np.clip(2 * np.linspace(0, 1, len(flat)) - flat, 0, 1))
+        return float(np.interp(np.log10(max(value, 1e-300)), self.edges, shares))
+
     def quantiles(self, probabilities: Array, levels: npt.ArrayLike) -> Array:
         """Quantiles of distributions, 0 where they lie at or below the floor.
 

@@ -49,6 +49,14 @@ class PredictionCache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def clear(self) -> int:
+        """Forget everything; how many units it was."""
+        with self._lock:
+            count = len(self._entries)
+            self._entries.clear()
+            self._expiry.clear()
+            return count
+
     def get(self, key: bytes) -> tuple[Prediction, ...] | None:
         """The predictions under ``key``, None when there are none."""
         with self._lock:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rlm_core.analysis import AnalysedUnit
-from rlm_core.changes import Change
 from rlm_core.types import CodeText, Query
+
+if TYPE_CHECKING:
+    # It takes numpy, which the server's start must not.
+    from rlm_core.changes import Change
 
 
 class Comparing(Protocol):

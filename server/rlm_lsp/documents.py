@@ -15,7 +15,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core import languages
-from rlm_core.analysis import AnalysedUnit, Analyser
+from rlm_core.analysis import AnalysedUnit, Analyser, DefaultSizes
 from rlm_core.types import CodeText
 from rlm_core.units import MAX_FILE_BYTES
 
@@ -62,11 +62,11 @@ class Analysis:
 class Documents:
     """The documents that the client has open; lives on the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, default_sizes: DefaultSizes | None = None) -> None:
         self._open: dict[str, Document] = {}
         self._texts: dict[Path, bytes] = {}
         self._generation = 0
-        self._analyser = Analyser(self._texts.get)
+        self._analyser = Analyser(self._texts.get, default_sizes)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-analysis")
         self._analyses: dict[str, tuple[int, asyncio.Future[Analysis]]] = {}
 
@@ -98,6 +98,15 @@ class Documents:
     def files_changed(self) -> None:
         """Files have changed on disk."""
         self._generation += 1
+
+    def document(self, uri: str) -> Document | None:
+        """A document as it is now in the editor; None when it is closed."""
+        return self._open.get(uri)
+
+    @property
+    def uris(self) -> tuple[str, ...]:
+        """The open documents, in the order in which they were opened."""
+        return tuple(self._open)
 
     def version_of(self, uri: str) -> int | None:
         """The version of an open document."""

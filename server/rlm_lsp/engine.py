@@ -6,22 +6,39 @@ The event loop only reads the cache. The worker is our own, since pygls reads st
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from rlm_core import RlmError
 from rlm_core.predictor import Predictor
-from rlm_core.types import CodeText, Prediction
+from rlm_core.shares import share_below
+from rlm_core.types import CodeText, Prediction, Query
 
 from .cache import PredictionCache, content_key
+from .comparison import comparing
 from .rows import Asked, queries_for
 from .settings import Settings
 
+if TYPE_CHECKING:
+    from rlm_core.changes import Change
 
-def _load(model: str, *, threads: int) -> Predictor:
+_Result = TypeVar("_Result")
+_MOST_CHANGES = 10_000
+
+
+def _load(model: str, *, threads: int, token_file: str | None = None) -> Predictor:
     # Imported on the worker: the server answers its first requests before the model's libraries are there.
-    from rlm_core.adapt import load_personal
+    from rlm_core.adapt import load_personal, personal
 
+    if token_file is not None and model.lower().startswith(("http://", "https://")):
+        from rlm_core.remote import RemotePredictor
+        from rlm_core.remote.access import TOKEN, find_token
+
+        token = find_token(Path(token_file).expanduser()) if not os.environ.get(TOKEN) else None
+        return personal(RemotePredictor(model, token=token))
     return load_personal(model, threads=threads)
 
 
@@ -32,22 +49,37 @@ class Engine:
         self._settings, self._load = settings, load or _load
         self._asked = Asked(settings.metrics, settings.devices)
         self._cache = PredictionCache()
+        self._changes: dict[bytes, tuple[Change, ...]] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-model")
         self._predictor: Predictor | None = None
         self._loaded = asyncio.Event()
+        # Another object when known predictions are out of date: another model, other questions, a cleared cache.
+        self.state = object()
 
     async def load(self) -> str | None:
         """Load the model; None when it is ready, else one line saying why not."""
         loop, settings = asyncio.get_running_loop(), self._settings
+        token = {"token_file": settings.token_file} if settings.token_file is not None else {}
         try:
             self._predictor = await loop.run_in_executor(
-                self._worker, lambda: self._load(settings.model, threads=settings.threads)
+                self._worker, lambda: self._load(settings.model, threads=settings.threads, **token)
             )
             return None
         except (RlmError, ImportError, OSError) as error:
             return str(error)
         finally:
+            self.state = object()
             self._loaded.set()
+
+    async def reload(self, settings: Settings) -> str | None:
+        """Load the model that ``settings`` name now; if that fails the one from before stays. As :meth:`load`."""
+        self._settings = settings
+        return await self.load()
+
+    def ask(self, asked: Asked) -> None:
+        """Ask this about units from now on."""
+        self._asked = asked
+        self.state = object()
 
     @property
     def ready(self) -> bool:
@@ -58,9 +90,15 @@ class Engine:
         """Wait until loading has ended, well or badly."""
         await self._loaded.wait()
 
-    def cached(self, code: CodeText) -> tuple[Prediction, ...] | None:
-        """The known predictions for a unit."""
-        return self._cache.get(self._key(self._predictor, code)) if self._predictor is not None else None
+    def cached(self, code: CodeText, wanted: Asked | None = None) -> tuple[Prediction, ...] | None:
+        """The known predictions for a unit; ``wanted`` picks some of what is asked."""
+        predictor, asked = self._predictor, self._asked
+        found = self._cache.get(self._key(predictor, code)) if predictor is not None else None
+        if predictor is None or found is None or wanted is None or wanted == asked:
+            return found
+        chosen = queries_for(predictor, code, wanted)
+        queries = queries_for(predictor, code, asked)
+        return tuple(prediction for query, prediction in zip(queries, found, strict=True) if query in chosen)
 
     async def predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool] = lambda: False) -> None:
         """Put the predictions for ``codes`` into the cache; does nothing if cancelled before the worker gets to it."""
@@ -70,14 +108,64 @@ class Engine:
         predictor = self._predictor
         if predictor is None or cancelled():
             return
-        wanted = {self._key(predictor, code): code for code in codes}
-        missing = {key: code for key, code in wanted.items() if self._cache.get(key) is None}
-        if not missing:
-            return
-        texts = list(missing.values())
-        answers = predictor.predict(texts, [queries_for(predictor, code, self._asked) for code in texts])
-        for key, predictions in zip(missing, answers, strict=True):
-            self._cache.put(key, predictions)
+        self.answers(predictor, [(code, queries_for(predictor, code, self._asked)) for code in codes])
+
+    def share_below(self, prediction: Prediction, language: str) -> float | None:
+        """Where a prediction stands among comparable ones; see :func:`rlm_core.shares.share_below`."""
+        return share_below(self._predictor, prediction, language) if self._predictor is not None else None
+
+    async def run(
+        self, work: Callable[[Predictor], _Result], cancelled: Callable[[], bool] = lambda: False
+    ) -> _Result | None:
+        """What ``work`` makes of the model, on the worker; None without a model or if cancelled before its turn."""
+
+        def on_worker() -> _Result | None:
+            predictor = self._predictor
+            return work(predictor) if predictor is not None and not cancelled() else None
+
+        return await asyncio.get_running_loop().run_in_executor(self._worker, on_worker)
+
+    def answers(
+        self, predictor: Predictor, asked: Sequence[tuple[CodeText, Sequence[Query]]]
+    ) -> list[tuple[Prediction, ...]]:
+        """The answers to questions about units, from the cache or the model; for the worker."""
+        keys = [content_key(code, queries, predictor.model_id) for code, queries in asked]
+        found = {key: self._cache.get(key) for key in keys}
+        missing = {key: question for key, question in zip(keys, asked, strict=True) if found[key] is None}
+        if missing:
+            texts, queries = zip(*missing.values(), strict=True)
+            for key, predictions in zip(missing, predictor.predict(texts, queries), strict=True):
+                self._cache.put(key, predictions)
+                found[key] = tuple(predictions)
+        return [found[key] or () for key in keys]
+
+    def changes(
+        self, predictor: Predictor, asked: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
+    ) -> list[tuple[Change, ...]] | None:
+        """How costs change from one text to another; None when the model cannot compare. For the worker."""
+        model = comparing(predictor)
+        if model is None:
+            return None
+        keys = [
+            content_key(before, (), predictor.model_id) + content_key(after, queries, predictor.model_id)
+            for before, after, queries in asked
+        ]
+        found = {key: self._changes.get(key) for key in keys}
+        missing = {key: question for key, question in zip(keys, asked, strict=True) if found[key] is None}
+        if missing:
+            pairs = [(before, after) for before, after, _ in missing.values()]
+            answers = model.changes(pairs, [queries for *_, queries in missing.values()])
+            for key, changes in zip(missing, answers, strict=True):
+                found[key] = self._changes[key] = tuple(changes)
+        while len(self._changes) > _MOST_CHANGES:
+            del self._changes[next(iter(self._changes))]
+        return [found[key] or () for key in keys]
+
+    def clear(self) -> int:
+        """Forget all predictions; how many units they were of."""
+        self._changes = {}
+        self.state = object()
+        return self._cache.clear()
 
     def _key(self, predictor: Predictor, code: CodeText) -> bytes:
         return content_key(code, queries_for(predictor, code, self._asked), predictor.model_id)

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from rlm_core.changes import Change
 from rlm_core.types import Metric, Prediction, Span, Unit
 
 from . import render
 from .budgets import Budget, Malformed, Rules, bound, budget_of
 from .budgets import render as budget_text
+
+if TYPE_CHECKING:
+    # It takes numpy, which the server's start must not.
+    from rlm_core.changes import Change
 
 Code = Literal["over-budget", "malformed-budget", "regression"]
 Severity = Literal["information", "warning", "error"]

@@ -42,6 +42,7 @@ class Scheduler:
         version_of: the version of an open document now, None when it is closed.
         publish: called with the document when new results of its current version are there.
         on_error: called with what a job raised.
+        on_step: called with a document and how many of how many units are done; all of them at a job's end.
         debounce: seconds of quiet after an edit.
     """
 
@@ -52,9 +53,11 @@ class Scheduler:
         publish: Callable[[str], None],
         on_error: Callable[[BaseException], None],
         debounce: float,
+        on_step: Callable[[str, int, int], None] = lambda uri, done, total: None,
     ) -> None:
         self._predict, self._version_of = predict, version_of
-        self._publish, self._on_error, self._debounce = publish, on_error, debounce
+        self._publish, self._on_error, self.debounce = publish, on_error, debounce
+        self._on_step = on_step
         self._jobs: dict[str, _Job] = {}
         self._edited_at: dict[str, float] = {}
 
@@ -92,17 +95,27 @@ class Scheduler:
     def _finish(self, uri: str, job: _Job, task: asyncio.Task[None]) -> None:
         if self._jobs.get(uri) is job:
             del self._jobs[uri]
+        if uri not in self._jobs:
+            self._on_step(uri, 0, 0)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_error(error)
 
+    async def quiet(self, uri: str) -> None:
+        """Wait until the pause after a document's last edit is over."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(0.0, self._edited_at.get(uri, float("-inf")) + self.debounce - loop.time()))
+
     async def _work(self, uri: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()
-        await asyncio.sleep(max(0.0, self._edited_at.get(uri, float("-inf")) + self._debounce - loop.time()))
+        await self.quiet(uri)
         published = loop.time()
+        done = 0
         while job.waiting and not job.cancelled.is_set():
             step = list(job.waiting)[:STEP_UNITS]
             for code in step:
                 del job.waiting[code]
+            self._on_step(uri, done, done + len(step) + len(job.waiting))
+            done += len(step)
             await self._predict(step, job.cancelled.is_set)
             if job.waiting and loop.time() - published < PUBLISH_SECONDS:
                 continue

@@ -7,18 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
+from rlm_core.types import CodeText, Prediction
 
 from . import __version__
 from .documents import Analysis, Documents
 from .engine import Engine
+from .features import code_lens, commands, configuration, diagnostics
+from .features.changes import Changes
+from .features.code_actions import KINDS, code_actions
 from .features.hover import hover
-from .features.inlay_hints import inlay_hints
+from .features.inlay_hints import HiddenHints, Hints, inlay_hints, resolve_inlay_hint
+from .features.notice import Notice
+from .features.progress import DocumentProgress, progress
+from .log_tail import LogTail
+from .revisions import Revisions
+from .rows import Asked
 from .scheduler import Scheduler
-from .settings import Settings
+from .settings import Settings, SettingsStore
+from .sync import SyncedWorkspace
 
 _log = logging.getLogger(__name__)
 
@@ -30,23 +42,43 @@ class Server(LanguageServer):
     scheduler: Scheduler
 
     def __init__(self) -> None:
-        # Whole texts: pygls splits lines at form feeds too and would apply an edit below one to a wrong line.
-        super().__init__("rlm-lsp", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-        self.documents = Documents()
-        self.settings_problems: list[str] = []
+        super().__init__("rlm-lsp", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental)
+        self.configuring = 0
+        self.documents = Documents(lambda path: self.settings_store.settings_of(path).default_sizes)
+        self.revisions = Revisions(lambda path: self.settings_store.settings_of(path).default_sizes)
+        self.changes = Changes(self)
+        self.hints = Hints()
+        self.hints_hidden = HiddenHints()
+        self.notice = Notice()
+        self.log_tail = LogTail()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._logged: set[str] = set()
+        self._has_popped_up = False
         self._dependents: asyncio.Task[None] | None = None
-        self.configure(Settings())
+        self.configure(SettingsStore())
 
-    def configure(self, settings: Settings) -> None:
+    @property
+    def settings(self) -> Settings:
+        """What holds for the whole session; what may differ by folder is in :meth:`settings_for`."""
+        return self.settings_store.session
+
+    def settings_for(self, uri: str) -> Settings:
+        """The settings of a document."""
+        return self.settings_store.settings_for(uri)
+
+    def configure(self, store: SettingsStore) -> None:
         """Begin a session with these settings; the model is not loaded yet."""
-        self.settings = settings
+        self.settings_store = store
+        settings = store.session
         self.engine = Engine(settings)
+        self.engine.ask(configuration.asked(store))
         self.scheduler = Scheduler(
             self.engine.predict,
             self.documents.version_of,
             lambda uri: self.refresh_hints(),
             self.log_error,
             settings.debounce_ms / 1000,
+            DocumentProgress(self).tell,
         )
 
     @property
@@ -65,24 +97,34 @@ class Server(LanguageServer):
     async def analysis(self, uri: str) -> Analysis | None:
         """The units of an open document, None when it is not in a language that the settings name."""
         analysis = await self.documents.analysis(uri, self.workspace.position_codec)
-        if analysis is None or analysis.document.language not in self.settings.languages:
+        if analysis is None or analysis.document.language not in self.settings_for(uri).languages:
             return None
-        return analysis
+        return None if self.settings_store.excludes(analysis.document.path) else analysis
+
+    def cached(self, uri: str, code: CodeText) -> tuple[Prediction, ...] | None:
+        """The known predictions for a unit of a document, as far as its folder's settings want them."""
+        if len(self.settings_store.by_folder) == 1:
+            return self.engine.cached(code)
+        settings = self.settings_for(uri)
+        return self.engine.cached(code, Asked(settings.metrics, settings.devices))
 
     def watch_files(self) -> None:
-        """Ask the client to tell when Python files change on disk: open documents may call what is in them."""
+        """Ask the client to tell when files change on disk: Python, which open documents may call, and settings."""
         workspace = self.client_capabilities.workspace
         watching = workspace.did_change_watched_files if workspace else None
         if watching is None or not watching.dynamic_registration:
             return
-        options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*.py")])
+        watchers = [types.FileSystemWatcher("**/*.py"), *configuration.watchers()]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
         self.client_register_capability(types.RegistrationParams([types.Registration(method, method, options)]))
 
     def refresh_hints(self) -> None:
-        """Ask the client to ask for hints again."""
+        """Ask the client to ask for hints and code lenses again."""
         if self.client_refreshes:
             self.workspace_inlay_hint_refresh(None)
+        if code_lens.refreshes(self):
+            self.workspace_code_lens_refresh(None)
 
     def check_dependents(self, uri: str | None = None) -> None:
         """Something has changed, in an open document or on disk: once it is quiet, see whether others call it."""
@@ -99,19 +141,60 @@ class Server(LanguageServer):
         await asyncio.sleep(self.settings.debounce_ms / 1000)
         if await self.documents.dependents_changed(uri, self.workspace.position_codec):
             self.refresh_hints()
+            diagnostics.refresh(self)
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do something in the background; what was under way by this name is dropped."""
+        self.drop(name)
+        task = self._tasks[name] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._log_failure)
+        task.add_done_callback(lambda task: self._tasks.pop(name) if self._tasks.get(name) is task else None)
+
+    def drop(self, name: str) -> None:
+        """Give up what is under way in the background by this name."""
+        if (task := self._tasks.pop(name, None)) is not None:
+            task.cancel()
 
     def log_error(self, error: BaseException) -> None:
-        """Log an internal error for the client and, with its traceback, on stderr."""
+        """Log an internal error for the client and, with its traceback, on stderr; the first one pops up too."""
         _log.error("internal error", exc_info=error)
         self.log(f"internal error: {error!r}", types.MessageType.Error)
+        self._pop_up(repr(error))
 
     def log(self, text: str, kind: types.MessageType) -> None:
-        """Write a line to the client's log of this server."""
-        self.window_log_message(types.LogMessageParams(kind, text))
+        """Write a line to the client's log of this server, if the settings let lines of its kind through."""
+        self.log_tail.add(kind.name.lower(), text)
+        if configuration.is_logged(self.settings, kind):
+            self.window_log_message(types.LogMessageParams(kind, text))
+
+    def log_once(self, text: str, kind: types.MessageType = types.MessageType.Warning) -> None:
+        """Write a line to the client's log the first time that there is reason to."""
+        if text not in self._logged:
+            self._logged.add(text)
+            self.log(text, kind)
+
+    def show_failure(self, failure: str) -> None:
+        """Tell the user why there are no predictions."""
+        self.window_show_message(
+            types.ShowMessageParams(types.MessageType.Error, f"rlm-lsp: no predictions: {failure}")
+        )
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log uncaught errors; pygls would pop them up."""
+        """Log uncaught errors; pygls would pop them all up. A message that we cannot read is the client's error."""
         self.log(f"{source.__name__}: {error}", types.MessageType.Error)
+        if isinstance(error, JsonRpcInternalError) or not isinstance(error, JsonRpcException):
+            self._pop_up(str(error))
+
+    def _pop_up(self, error: str) -> None:
+        if not self._has_popped_up:
+            self._has_popped_up = True
+            text = f"rlm-lsp: internal error: {error}; more is in the log, further ones do not pop up"
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
+
+    @property
+    def shut_down(self) -> bool:
+        """Whether the client has asked for the end."""
+        return self.protocol._shutdown
 
     def shutdown(self) -> None:
         """End the session. From Python 3.12 on, a TCP server would wait for its connection to close."""
@@ -123,6 +206,8 @@ class Server(LanguageServer):
         """Drop what waits for a thread: the client has gone."""
         self.engine.close()
         self.documents.close()
+        self.revisions.close()
+        logging.getLogger("rlm_lsp").removeHandler(self.log_tail)
 
 
 def create_server() -> Server:
@@ -134,42 +219,95 @@ def create_server() -> Server:
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
     server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_did_change_files)
+    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configuration.did_change_configuration)
+    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(configuration.did_change_folders)
     server.feature(types.TEXT_DOCUMENT_INLAY_HINT)(inlay_hints)
+    server.feature(types.INLAY_HINT_RESOLVE)(resolve_inlay_hint)
+    server.feature(types.TEXT_DOCUMENT_CODE_LENS)(code_lens.code_lenses)
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(list(KINDS)))(code_actions)
+    commands.register(server)
+    everything = types.FileOperationRegistrationOptions(
+        [types.FileOperationFilter(types.FileOperationPattern("**/*"), scheme="file")]
+    )
+    server.feature(types.WORKSPACE_DID_RENAME_FILES, everything)(_did_rename_files)
+    server.feature(types.WORKSPACE_DID_DELETE_FILES, everything)(_did_delete_files)
+    options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier="rlm-lsp")
+    server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostics.document_diagnostic)
+    server.feature(types.WORKSPACE_DIAGNOSTIC)(diagnostics.workspace_diagnostic)
+    logging.getLogger("rlm_lsp").addHandler(server.log_tail)
     return server
 
 
 def _initialize(ls: Server, params: types.InitializeParams) -> None:
-    settings, ls.settings_problems = Settings.from_options(params.initialization_options)
-    ls.configure(settings)
+    # pygls makes its own and has no other way to give it documents of ours.
+    ls.protocol._workspace = SyncedWorkspace.like(ls.workspace)
+    ls.configure(configuration.begin(ls, params))
 
 
 async def _initialized(ls: Server, params: types.InitializedParams) -> None:
-    for problem in ls.settings_problems:
-        ls.log(problem, types.MessageType.Warning)
+    configuration.report(ls)
+    configuration.register(ls)
     ls.watch_files()
-    failure = await ls.engine.load()
+    # The model is loaded while the client is asked, and whether it answers or not.
+    await asyncio.gather(_load_model(ls), configuration.refresh(ls))
+
+
+async def _load_model(ls: Server) -> None:
+    with progress(ls, "rlm-lsp: loading the model", counted=False):
+        failure = await ls.engine.load()
     if failure is not None:
-        ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"rlm-lsp: no predictions: {failure}"))
+        ls.show_failure(failure)
     else:
         ls.refresh_hints()
+        diagnostics.refresh(ls)
 
 
 def _did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    ls.documents.put(ls.workspace.get_text_document(params.text_document.uri))
+    document = ls.documents.put(ls.workspace.get_text_document(params.text_document.uri))
+    diagnostics.push(ls, document.uri)
 
 
 def _did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
     document = ls.documents.put(ls.workspace.get_text_document(params.text_document.uri))
     ls.scheduler.edited(document.uri)
     ls.check_dependents(document.uri)
+    diagnostics.push(ls, document.uri)
 
 
-def _did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+async def _did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    ls.documents.files_changed()
+    ls.check_dependents()
+    if any(configuration.is_configuration(change.uri) for change in params.changes):
+        await configuration.refresh(ls)
+        diagnostics.refresh(ls)
+
+
+def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    _forget(ls, params.text_document.uri)
+
+
+def _did_rename_files(ls: Server, params: types.RenameFilesParams) -> None:
+    _did_go(ls, [file.old_uri for file in params.files])
+
+
+def _did_delete_files(ls: Server, params: types.DeleteFilesParams) -> None:
+    _did_go(ls, [file.uri for file in params.files])
+
+
+def _did_go(ls: Server, uris: Sequence[str]) -> None:
+    """Files or folders are no longer where they were; not all clients close what they had open of them."""
+    for uri in ls.documents.uris:
+        if any(uri == old or uri.startswith(f"{old}/") for old in uris):
+            _forget(ls, uri)
     ls.documents.files_changed()
     ls.check_dependents()
 
 
-def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    ls.documents.remove(params.text_document.uri)
-    ls.scheduler.closed(params.text_document.uri)
+def _forget(ls: Server, uri: str) -> None:
+    """Nothing is known or shown any more about a document."""
+    ls.documents.remove(uri)
+    ls.scheduler.closed(uri)
+    ls.changes.forget(uri)
+    ls.hints.forget(uri)
+    diagnostics.gone(ls, uri)

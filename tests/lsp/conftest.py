@@ -20,6 +20,8 @@ from rlm_core import Band, Prediction
 from rlm_lsp import render
 from rlm_lsp.cli import app
 
+from .clients import capabilities as capabilities_of
+
 COMMAND = (sys.executable, "-m", "rlm_lsp", "serve", "--stdio")
 EVERYWHERE = types.Range(types.Position(0, 0), types.Position(100_000, 0))
 
@@ -53,6 +55,11 @@ class Session:
         params = types.InlayHintParams(types.TextDocumentIdentifier(uri), wanted)
         return list(await self.client.text_document_inlay_hint_async(params) or [])
 
+    async def lenses(self, uri: str) -> list[types.CodeLens]:
+        """Ask for code lenses once."""
+        params = types.CodeLensParams(types.TextDocumentIdentifier(uri))
+        return list(await self.client.text_document_code_lens_async(params) or [])
+
     async def labels(self, uri: str, count: int) -> dict[int, str]:
         """Ask for hints, and again after each refresh, until there are ``count``: label by line."""
         while True:
@@ -78,7 +85,9 @@ Start = Callable[..., Awaitable[Session]]
 
 
 @asynccontextmanager
-async def _session(refresh: bool, encoding: str, markup: str, options: Any) -> AsyncIterator[Session]:
+async def _session(
+    refresh: bool, encoding: str, markup: str, options: Any, editor: str | None
+) -> AsyncIterator[Session]:
     client = make_test_lsp_client()
     session = Session(client)
 
@@ -89,6 +98,7 @@ async def _session(refresh: bool, encoding: str, markup: str, options: Any) -> A
         session.registered.extend(registration.method for registration in params.registrations)
 
     client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)(on_refresh)
+    client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda params: None)
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(on_register)
 
     await client.start_io(*COMMAND)
@@ -102,6 +112,8 @@ async def _session(refresh: bool, encoding: str, markup: str, options: Any) -> A
             hover=types.HoverClientCapabilities(content_format=[types.MarkupKind(markup)])
         ),
     )
+    if editor is not None:
+        capabilities = capabilities_of(editor)
     await client.initialize_session(types.InitializeParams(capabilities, initialization_options=options))
     try:
         yield session
@@ -112,13 +124,18 @@ async def _session(refresh: bool, encoding: str, markup: str, options: Any) -> A
 
 @pytest_asyncio.fixture
 async def start() -> AsyncIterator[Start]:
-    """Starts servers with the wanted client capabilities and settings; they end with the test."""
+    """Starts servers with the wanted client capabilities, or an editor's, and settings; they end with the test."""
     async with AsyncExitStack() as stack:
 
         async def begin(
-            *, refresh: bool = True, encoding: str = "utf-16", markup: str = "markdown", options: Any = None
+            *,
+            refresh: bool = True,
+            encoding: str = "utf-16",
+            markup: str = "markdown",
+            options: Any = None,
+            editor: str | None = None,
         ) -> Session:
-            return await stack.enter_async_context(_session(refresh, encoding, markup, options))
+            return await stack.enter_async_context(_session(refresh, encoding, markup, options, editor))
 
         yield begin
 

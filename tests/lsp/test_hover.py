@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from rlm_core import Band
 from rlm_lsp import render
+
+from .clients import CLIENTS
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
@@ -32,17 +35,46 @@ async def test_the_hover_has_the_numbers_of_the_command_line(
         assert row["median"] == 0 or render.quantity(row["metric"], row["median"]) in text
         assert row["qualname"] in text
         assert f"model {row['model']}" in text
-        assert f"device {row['device']}" in text
+        assert f"on {row['device']}" in text
         assert ("| median |" in text) == (markup == "markdown")
 
 
-async def test_the_hover_says_on_what_the_band_was_calibrated(start: Start, examples: Path) -> None:
+async def test_the_hover_says_how_far_the_band_can_be_trusted(start: Start, examples: Path) -> None:
     session = await start()
     text = await session.hover(session.open(examples / "functions.py"), 13)
     assert "one call, as its tests call it" in text
-    assert "latency: 80 % band, calibrated on " in text
-    assert "peak memory: 80 % band, calibrated on " in text
-    assert " measurements, " in text
+    assert re.search(
+        r"- latency: bands checked on [\d,]+ packages that the model had not seen"
+        r" \([\d,]+ measurements of Python functions\)\n",
+        text,
+    )
+    assert re.search(r"- peak memory: more than \d+ % of the Python functions above 64 B that the model learned", text)
+
+
+@pytest.mark.parametrize("editor", CLIENTS)
+async def test_each_editor_gets_what_it_can_show(start: Start, examples: Path, editor: str) -> None:
+    session = await start(editor=editor)
+    text = await session.hover(session.open(examples / "kernel.py"), 7, 5)
+    assert ("| latency |" in text) == (editor != "emacs")
+    assert ("`" in text) == (editor != "emacs")
+    assert "usual sizes, since the file names none" in text
+    assert "n_elements 4194304" in text
+
+
+async def test_a_kernel_is_told_for_each_device_and_size(start: Start, tmp_path: Path, examples: Path) -> None:
+    devices = ["nvidia-h100-sxm", "nvidia-a100-sxm4-80gb"]
+    session = await start(refresh=False, options={"devices": devices})
+    sizes = "".join(f"# rlm: sizes n_elements={size} dtype=fp16\n" for size in (4096, 8192, 16384))
+    source = (examples / "kernel.py").read_text().replace("@triton.jit", f"{sizes}@triton.jit")
+    uri = session.open(tmp_path / "kernel.py", source)
+    [hint] = await session.hints(uri)
+    assert hint.label.endswith(" +5")
+    text = await session.hover(uri, hint.position.line, 5)
+    assert "| | device | at | median | 80 % band | 90 % band |" in text
+    rows = [line for line in text.splitlines() if line.startswith("| latency | ")]
+    told = [tuple(row.split(" | ")[1:3]) for row in rows]
+    assert told == [(device, f"n_elements {size}") for size in (4096, 8192, 16384) for device in devices]
+    assert "sizes from the comment at the kernel" in text
 
 
 async def test_a_program_is_hovered_on_its_class(start: Start, examples: Path) -> None:
@@ -67,7 +99,8 @@ async def test_the_innermost_unit_counts(start: Start, tmp_path: Path) -> None:
 
 
 async def test_the_hover_says_why_the_model_abstains(start: Start, examples: Path, predict: Predict) -> None:
-    [row] = predict(examples / "kernel.py")
+    [row] = [row for row in predict(examples / "module.py") if row["abstained"]]
     session = await start()
-    text = await session.hover(session.open(examples / "kernel.py"), row["line"] - 1)
+    text = await session.hover(session.open(examples / "module.py"), row["line"] - 1)
     assert f"latency: no prediction, {row['abstained']}" in text
+    assert "median" not in text

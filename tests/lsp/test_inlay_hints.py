@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
+from rlm_lsp import render
+
+from .clients import CLIENTS
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
@@ -167,8 +170,89 @@ async def test_settings_choose_metrics_and_languages(start: Start, examples: Pat
     assert await session.hints(session.open(examples / "solution.go", language="go")) == []
 
 
-async def test_units_on_which_the_model_abstains_get_no_hint(start: Start, examples: Path, predict: Predict) -> None:
-    [row] = predict(examples / "kernel.py")
-    assert row["abstained"]
+async def test_units_on_which_the_model_abstains_get_no_hint(
+    start: Start, examples: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    rows = predict(examples / "module.py")
+    assert [row["qualname"] for row in rows if row["abstained"]] == ["GatedMlp"]
     session = await start(refresh=False)
-    assert await session.hints(session.open(examples / "kernel.py")) == []
+    hints = await session.hints(session.open(examples / "module.py"))
+    assert {hint.position.line: hint.label for hint in hints} == labels_of(rows)
+
+
+@pytest.mark.parametrize("editor", CLIENTS)
+async def test_each_editor_gets_its_hints_and_their_tooltips(
+    start: Start, examples: Path, tmp_path: Path, predict: Predict, labels_of: LabelsOf, editor: str
+) -> None:
+    session = await start(editor=editor)
+    # Outside a repository: what is known of HEAD comes when it comes.
+    uri = session.open(tmp_path / "functions.py", (examples / "functions.py").read_text())
+    expected = labels_of(predict(examples / "functions.py"))
+    assert await session.labels(uri, len(expected)) == expected
+    hint = (await session.hints(uri))[0]
+    hover = await session.hover(uri, hint.position.line, 5)
+    if editor == "emacs":
+        assert hint.tooltip == "latency, peak memory: 80 % band of one call, as its tests call it"
+    else:
+        assert hint.tooltip is None
+        resolved = await session.client.inlay_hint_resolve_async(hint)
+        assert resolved.tooltip == types.MarkupContent(types.MarkupKind.Markdown, hover)
+        assert resolved.label == hint.label
+
+
+async def test_a_hint_of_an_older_version_gets_no_tooltip(start: Start, tmp_path: Path) -> None:
+    session = await start(editor="vscode")
+    uri = session.open(tmp_path / "a.py", "def f(n):\n    return sum(range(n))\n")
+    await session.labels(uri, 1)
+    [hint] = await session.hints(uri)
+    session.change(uri, "def f(n):\n    return sorted(range(n))\n")
+    await session.labels(uri, 1)
+    assert (await session.client.inlay_hint_resolve_async(hint)).tooltip is None
+
+
+async def test_settings_choose_the_form_of_a_label(start: Start, examples: Path, predict: Predict) -> None:
+    [first, *_] = predict(examples / "functions.py")
+    median = render.quantity("latency", first["median"])
+    cases: tuple[tuple[dict[str, Any], str | None], ...] = (
+        ({"label": "median"}, median),
+        ({"label": "median", "maxLabel": 7}, median),
+        ({"label": "median", "hideBelow": {"latency": "1 s"}}, None),
+    )
+    for options, shown in cases:
+        session = await start(refresh=False, options={"metrics": ["latency"], **options})
+        hints = await session.hints(session.open(examples / "functions.py"))
+        labels = {hint.position.line + 1: hint.label for hint in hints}
+        assert labels.get(first["line"]) == shown
+        assert all(len(label) <= options.get("maxLabel", 25) for label in labels.values())
+
+
+async def test_hints_can_be_switched_off(start: Start, examples: Path) -> None:
+    session = await start(refresh=False, options={"hints": False})
+    uri = session.open(examples / "functions.py")
+    assert await session.hints(uri) == []
+    assert await session.hover(uri, 13, 5) is not None
+
+
+async def test_hints_of_unchanged_functions_move_with_an_edit_at_once(start: Start, examples: Path) -> None:
+    session = await start(editor="vscode")
+    text = (examples / "functions.py").read_text()
+    uri = session.open(examples / "functions.py")
+    before = await session.labels(uri, 16)
+    session.change(uri, f"# a comment\n{text}")
+    moved = await session.hints(uri)
+    assert {hint.position.line: hint.label for hint in moved} == {line + 1: label for line, label in before.items()}
+    resolved = await session.client.inlay_hint_resolve_async(moved[0])
+    assert resolved.tooltip is not None
+
+
+async def test_hints_of_a_file_or_a_language_are_toggled(start: Start, examples: Path) -> None:
+    session = await start(refresh=False)
+    uri = session.open(examples / "functions.py")
+    for asked in ({"file": uri}, {"language": "python"}):
+        counts = []
+        for _ in range(2):
+            await session.client.workspace_execute_command_async(
+                types.ExecuteCommandParams("rlm-lsp.toggleHints", [asked])
+            )
+            counts.append(len(await session.hints(uri)))
+        assert counts == [0, 16]

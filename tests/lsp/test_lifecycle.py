@@ -24,7 +24,8 @@ async def test_the_server_ends_cleanly_when_stdin_ends() -> None:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*SERVE, stdin=pipe, stdout=pipe, stderr=pipe)
     out, err = await process.communicate(b"")
-    assert (process.returncode, out, err) == (0, b"", b"")
+    # Without `shutdown` the protocol wants 1.
+    assert (process.returncode, out, err) == (1, b"", b"")
 
 
 async def test_the_server_ends_cleanly_in_the_middle_of_its_work(start: Start, examples: Path) -> None:
@@ -34,7 +35,7 @@ async def test_the_server_ends_cleanly_in_the_middle_of_its_work(start: Start, e
     process = session.client._server
     assert process.stdin is not None
     process.stdin.close()
-    assert await process.wait() == 0
+    assert await process.wait() == 1
     # The session is over: nobody is there to shut down.
     session.client.error = EOFError()
 
@@ -69,7 +70,7 @@ async def test_unknown_settings_are_logged_once_by_name(start: Start, examples: 
     session = await start(refresh=False, options={"colour": "red", "threads": 1})
     await session.hints(session.open(examples / "solution.go", language="go"))
     assert [message.message for message in session.client.log_messages if "colour" in message.message] == [
-        "unknown setting `colour`; known: metrics, languages, devices, model, threads, debounceMs"
+        "initializationOptions: unknown setting `colour`; docs/settings.md lists all"
     ]
     assert session.client.messages == []
 

@@ -13,6 +13,8 @@ from ..server import create_server
 def serve(tcp: str | None) -> None:
     """Run the server until the client leaves; stdout carries nothing but the protocol.
 
+    As the protocol says, the exit status is 1 where the client of stdio leaves without having asked for the end.
+
     Raises:
         RlmError: ``tcp`` is not HOST:PORT.
     """
@@ -30,6 +32,8 @@ def serve(tcp: str | None) -> None:
         raise RlmError(f"--tcp {tcp}: cannot listen ({error.strerror}); choose another port") from None
     finally:
         server.close()
+    if address is None and not server.shut_down:
+        sys.exit(1)
 
 
 def _address(tcp: str) -> tuple[str, int]:

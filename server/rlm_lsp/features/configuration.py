@@ -13,6 +13,7 @@ from pygls.uris import to_fs_path
 from ..rows import Asked
 from ..settings import SECTION, Settings, SettingsStore
 from ..settings.files import FILE_NAMES
+from . import diagnostics
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -90,13 +91,16 @@ async def _apply(ls: Server, before: Settings) -> None:
     ls.engine.ask(asked(ls.settings_store))
     # Sizes of kernels come from settings too.
     ls.documents.files_changed()
+    ls.revisions.forget()
     ls.refresh_hints()
+    diagnostics.refresh(ls)
     if (now.model, now.threads, now.token_file) == (before.model, before.threads, before.token_file):
         return
     failure = await ls.engine.reload(now)
     if failure is not None:
         ls.show_failure(f"{failure}; the model from before stays" if ls.engine.ready else failure)
     ls.refresh_hints()
+    diagnostics.refresh(ls)
 
 
 def asked(store: SettingsStore) -> Asked:

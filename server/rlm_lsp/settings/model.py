@@ -153,6 +153,12 @@ class Settings:
         "Hide a hint's metric where its median is below this cost, like `1 ms` for latency and `1 MiB` for memory.",
     )
     code_lens: bool = _setting(True, kinds.switch(), "Show a code lens above programs, modules and networks.")
+    notice: bool = _setting(
+        True,
+        kinds.switch(),
+        "Say once, with a user's first hint, what a prediction stands for; never where `CI` is set.",
+        "session",
+    )
     changes: bool = _setting(True, kinds.switch(), "Show how costs changed against git's `HEAD`, like `▲ 2.1×`.")
     change_confidence: float = _setting(
         0.8, kinds.number(0.5, 0.99), "Show a change when it passes `changeRatio` with at least this probability."

@@ -30,7 +30,9 @@ def test_quantiles_rise_around_the_weighted_difference(median: float, role: floa
     found = change_quantiles(MODEL, median, role)
     assert len(found) == len(LEVELS)
     assert list(found) == sorted(found)
-    assert math.log10(found[MEDIAN]) == pytest.approx(0.8 * median + 0.5 * role, abs=0.05 * MODEL.size(np.array(3.9)))
+    assert math.log10(found[MEDIAN]) == pytest.approx(
+        0.8 * median + 0.5 * role, abs=0.05 * float(MODEL.size(np.array(3.9)))
+    )
 
 
 def test_a_larger_change_is_less_certain() -> None:

@@ -31,10 +31,10 @@ class Counting:
 
     def _one(self, code: CodeText, query: Query) -> Prediction:
         value = 1e-6 * code.text.count("!") * 10 ** code.text.count("*")
-        fixed = (code.basis, query.metric, None, {}, self.model_id)
         if "nothing" in code.text:
-            return Prediction(*fixed, None, (), FLOOR, False, "too far")
-        return Prediction(*fixed, value if value > FLOOR else 0.0, (), FLOOR, False)
+            return Prediction(code.basis, query.metric, None, {}, self.model_id, None, (), FLOOR, False, "too far")
+        median = value if value > FLOOR else 0.0
+        return Prediction(code.basis, query.metric, None, {}, self.model_id, median, (), FLOOR, False)
 
 
 def of(text: str) -> CodeText:

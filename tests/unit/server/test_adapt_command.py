@@ -12,16 +12,16 @@ import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core import CodeText, Prediction, Query, cpu_score, notes
 from rlm_core.adapt import read_adapters, store
+from rlm_core.analysis import Analyser
 from rlm_core.calibration import bands
 from rlm_core.types import METRICS_OF_BASIS, Basis
-from rlm_core.units import find_units
 from rlm_lsp.cli import app
-from rlm_lsp.features.hover import hover_text
+from rlm_lsp.hover_text import hover_text
 
 from ...fakes import quantiles
 
 pytestmark = pytest.mark.timeout(60)
-UNIT = find_units(b"def f(n):\n    return n\n", "python")[0]
+UNIT = Analyser().analyse(b"def f(n):\n    return n\n", "python")[0]
 
 
 class FakePredictor:
@@ -143,12 +143,12 @@ def _with_level(prediction: Prediction, level: str) -> Prediction:
 def test_the_hover_says_that_latencies_were_scaled(make_prediction: Callable[..., Prediction]) -> None:
     level = notes.with_scale("call/latency", 0.8, "2026-11-20")
     text = hover_text(UNIT, [_with_level(make_prediction(), level)], markdown=True)
-    assert "- latency: 80 % band, calibrated on 120 groups (4,500 measurements, call/latency)" in text
+    assert "- latency: bands checked on 120 packages that the model had not seen" in text
     assert "- latency: scaled by 0.8 to this CPU (score of 2026-11-20)" in text
     assert "scaled" not in hover_text(UNIT, [make_prediction()], markdown=True)
 
 
 def test_the_hover_says_that_a_device_was_adapted(make_prediction: Callable[..., Prediction]) -> None:
     text = hover_text(UNIT, [_with_level(make_prediction(), notes.adapted_level("my-gpu"))], markdown=True)
-    assert "- latency: 80 % band, from 4,500 measurements on my-gpu, each left out in turn" in text
-    assert "groups" not in text
+    assert "- latency: bands from 4,500 measurements on my-gpu, each left out in turn" in text
+    assert "packages" not in text

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from rlm_core import CodeText, ModelError, Prediction, Query
+from rlm_core.changes import Change
 from rlm_core.predictor import Predictor
 from rlm_core.types import Basis
 from rlm_lsp.engine import Engine
@@ -86,4 +87,54 @@ async def test_a_model_that_cannot_be_loaded_is_one_line_and_no_predictions() ->
     await engine.predict([CODE])
     assert not engine.ready
     assert engine.cached(CODE) is None
+    engine.close()
+
+
+async def test_work_on_the_model_waits_its_turn_and_may_be_cancelled(
+    make_prediction: Callable[..., Prediction],
+) -> None:
+    predictor = CountingPredictor(make_prediction())
+    engine = Engine(Settings(), lambda model, threads: predictor)
+    assert await engine.run(lambda model: model.model_id) is None
+    await engine.load()
+    assert await engine.run(lambda model: model.model_id) == "counting-1"
+    assert await engine.run(lambda model: model.model_id, lambda: True) is None
+    engine.close()
+
+
+async def test_answers_are_kept_by_their_questions_until_they_are_cleared(
+    make_prediction: Callable[..., Prediction],
+) -> None:
+    predictor = CountingPredictor(make_prediction())
+    engine = Engine(Settings(), lambda model, threads: predictor)
+    await engine.load()
+    asked = [(CODE, (Query("latency"),)), (CODE, (Query("memory"), Query("latency"))), (CODE, (Query("latency"),))]
+    for _ in range(2):
+        answers = await engine.run(lambda model: engine.answers(model, asked))
+        assert [len(line) for line in answers or ()] == [1, 2, 1]
+    assert len(predictor.queries) == 3
+    assert engine.clear() == 2
+    await engine.run(lambda model: engine.answers(model, asked[:1]))
+    assert len(predictor.queries) == 4
+    assert await engine.run(lambda model: engine.changes(model, [])) is None
+    engine.close()
+
+
+async def test_changes_are_asked_once_a_pair(make_prediction: Callable[..., Prediction]) -> None:
+    class Comparing(CountingPredictor):
+        def changes(
+            self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+        ) -> list[list[Change]]:
+            self.asked += [after.text for _, after in pairs]
+            return [[Change("call", "latency", None, self.model_id, 2.0, ())] for _ in pairs]
+
+    predictor = Comparing(make_prediction())
+    engine = Engine(Settings(), lambda model, threads: predictor)
+    await engine.load()
+    other = CodeText("def g(): pass", "python", "call")
+    asked = [(CODE, other, (Query("latency"),)), (other, CODE, (Query("latency"),))]
+    for _ in range(2):
+        told = await engine.run(lambda model: engine.changes(model, asked))
+        assert [line[0].ratio for line in told or ()] == [2.0, 2.0]
+    assert predictor.asked == [other.text, CODE.text]
     engine.close()

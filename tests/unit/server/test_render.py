@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rlm_core import Band, Prediction
 from rlm_core.types import Metric
 from rlm_lsp import render
+from rlm_lsp.settings.model import LabelForm
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -94,13 +95,84 @@ def test_a_long_label_loses_spaces_first_then_lower_ends(make_prediction: Callab
     assert render.label([make_prediction(9.9e-7, 9.9e-1), memory]) == "≤990 ms · ≤990 MiB"
 
 
-@given(st.lists(st.tuples(METRICS, VALUES, VALUES, VALUES), max_size=3))
+@pytest.mark.parametrize(
+    ("low", "median", "high", "text"),
+    [
+        (1e-5, 4e-5, 1.6e-4, "40 −30/+120 µs"),
+        (1e-5, 8.5e-5, 1.6e-4, "85 ±75 µs"),
+        (0.0, 4e-5, 1.6e-4, ""),
+        (1e-5, 4e-5, float("inf"), ""),
+        (1e-5, 0.0, 1.6e-4, ""),
+    ],
+)
+def test_the_ends_of_a_band_are_told_as_distances_where_both_are_known(
+    make_prediction: Callable[..., Prediction], low: float, median: float, high: float, text: str
+) -> None:
+    prediction = make_prediction(low, high, median=median)
+    assert render.spread(prediction) == text
+    assert render.label([prediction], "median±") == (text or render.label([prediction]))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "mark", "times"),
+    [
+        (2.13, "▲ 2.1×", "2.1×"),
+        (1.0, "▲ 1×", "1×"),
+        (12.4, "▲ 12×", "12×"),
+        (123.0, "▲ 120×", "120×"),
+        (1e6, "▲ >999×", ">999×"),
+        (0.48, "▼ 2.1×", "0.48×"),
+        (0.0, "▼ >999×", "0×"),
+    ],
+)
+def test_a_ratio_is_told_as_a_factor(ratio: float, mark: str, times: str) -> None:
+    assert (render.mark(ratio), render.times(ratio)) == (mark, times)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(1.42, 3.19, "1.4–3.2×"), (0.5, 0.9, "0.5–0.9×"), (2, 2, "2×"), (203, 5e6, "≥203×"), (90, 700.4, "90–700×")],
+)
+def test_a_band_of_ratios(low: float, high: float, text: str) -> None:
+    assert render.ratio_band(band_of(low, high)) == text
+
+
+def test_of_several_devices_and_sizes_the_first_is_shown(make_prediction: Callable[..., Prediction]) -> None:
+    predictions = [make_prediction(median=value, low=value / 2, high=value * 2) for value in (1e-3, 2e-3, 3e-3)]
+    assert render.label(predictions) == "0.5–2 ms +2"
+    assert render.label(predictions, width=8) == "0.5–2 ms"
+    assert render.label([make_prediction(abstained="no data"), *predictions[1:]]) == "1–4 ms +1"
+
+
+def test_a_mark_stays_longer_than_the_second_metric(make_prediction: Callable[..., Prediction]) -> None:
+    latency, memory = make_prediction(), make_prediction(2048.0, 3072.0, metric="memory")
+    assert render.label([latency, memory], marks={"latency": "▲ 2.1×"}) == "10–160µs ▲ 2.1× · 2–3KiB"
+    assert render.label([latency, memory], width=16, marks={"latency": "▲ 2.1×"}) == "10–160 µs ▲ 2.1×"
+    assert render.label([latency, memory], width=16, marks={"memory": "▼ 1.8×"}) == "2–3 KiB ▼ 1.8×"
+    assert render.label([latency, memory], width=9, marks={"latency": "▲ 2.1×"}) == "10–160 µs"
+
+
+def test_a_label_may_name_its_metrics(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(0.0, 3072.0, metric="memory")
+    assert render.label([make_prediction(), memory], width=60, named=True) == "latency 10–160 µs · peak memory ≤3 KiB"
+
+
+@given(
+    st.lists(st.tuples(METRICS, VALUES, VALUES, VALUES), max_size=4),
+    st.sampled_from(["band", "median", "median±"]),
+    st.integers(5, 25),
+    st.dictionaries(METRICS, st.floats(1e-9, 1e9).map(render.mark)),
+)
 def test_a_label_never_exceeds_its_width(
-    make_prediction: Callable[..., Prediction], fields: list[tuple[Metric, float, float, float]]
+    make_prediction: Callable[..., Prediction],
+    fields: list[tuple[Metric, float, float, float]],
+    form: LabelForm,
+    width: int,
+    marks: dict[Metric, str],
 ) -> None:
     predictions = [make_prediction(min(a, b), max(a, b), metric=metric, floor=floor) for metric, a, b, floor in fields]
-    assert len(render.label(predictions)) <= render.LABEL_WIDTH
-    assert bool(render.label(predictions)) == bool(predictions)
+    assert len(render.label(predictions, form, width, marks)) <= width
+    assert bool(render.label(predictions, form, render.LABEL_WIDTH, marks)) == bool(predictions)
 
 
 def parse(text: str) -> float:

@@ -148,3 +148,21 @@ async def test_a_failing_model_is_reported_and_the_next_job_runs() -> None:
     bench.gate.set()
     await bench.scheduler.schedule(URI, 1, codes("f"))
     assert bench.published == [URI]
+
+
+async def test_each_step_is_told_and_the_end_of_a_job() -> None:
+    bench = Bench()
+    bench.gate.set()
+    steps: list[tuple[str, int, int]] = []
+    scheduler = Scheduler(
+        bench.predict,
+        lambda uri: 1,
+        bench.published.append,
+        bench.errors.append,
+        0.0,
+        lambda uri, done, total: steps.append((uri, done, total)),
+    )
+    await scheduler.schedule(URI, 1, codes(*(f"f{number}" for number in range(2 * STEP_UNITS + 1))))
+    await asyncio.sleep(0)
+    total = 2 * STEP_UNITS + 1
+    assert steps == [(URI, 0, total), (URI, STEP_UNITS, total), (URI, 2 * STEP_UNITS, total), (URI, 0, 0)]

@@ -1,0 +1,111 @@
+"""Changes against HEAD over a real connection: marks behind hints, words in hovers, and nothing that waits for git."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..unit.server.checks.support import commit
+from .clients import CLIENTS
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
+
+Start = Callable[..., Awaitable[Any]]
+CHEAP = "def work(n):\n    return n\n"
+DEAR = "def work(n):\n    return [sorted(range(n), key=lambda x: -x) for _ in range(n * n)]\n"
+OTHER = "\n\ndef other(values):\n    return values[0]\n"
+CALLER = "\n\ndef caller(n):\n    return work(n)\n"
+
+
+async def marked(session: Any, uri: str, line: int, mark: str | None) -> str:
+    """The label of a line once it has a mark, or none of both; asks again after each refresh and now and then."""
+    while True:
+        labels = {hint.position.line: str(hint.label) for hint in await session.hints(uri)}
+        found = re.search("[▲▼]", labels.get(line, ""))
+        if line in labels and (found[0] if found else None) == mark:
+            return labels[line]
+        refresh = asyncio.ensure_future(session.refreshes.get())
+        await asyncio.wait({refresh}, timeout=0.1)
+        refresh.cancel()
+
+
+async def against_head(session: Any, uri: str, line: int) -> str:
+    """What a hover says about HEAD, once it is known."""
+    while not (found := re.search(r"Against HEAD: (.*)", await session.hover(uri, line))):
+        await session.hints(uri)
+    return found[1]
+
+
+@pytest.mark.parametrize("editor", CLIENTS)
+async def test_each_editor_is_told_what_has_become_dearer_and_cheaper(
+    start: Start, tmp_path: Path, editor: str
+) -> None:
+    commit(tmp_path, {"a.py": CHEAP + OTHER, "b.py": DEAR})
+    session = await start(editor=editor)
+    uri = session.open(tmp_path / "a.py", DEAR + OTHER)
+    label = await marked(session, uri, 0, "▲")
+    assert len(label) <= 25
+    assert re.fullmatch(r".+ ▲ (>?[\d.]+)×( · .+)?", label)
+    assert await marked(session, uri, 4, None)
+    assert await marked(session, session.open(tmp_path / "b.py", CHEAP), 0, "▼")
+    assert re.search(
+        r"Against HEAD: latency about \S+× \(80 % band .+×\), peak memory about", await session.hover(uri, 0)
+    )
+    assert "Against HEAD: unchanged" in await session.hover(uri, 4)
+
+
+async def test_a_mark_follows_the_edits(start: Start, tmp_path: Path) -> None:
+    commit(tmp_path, {"a.py": CHEAP + OTHER})
+    session = await start()
+    uri = session.open(tmp_path / "a.py")
+    await marked(session, uri, 0, None)
+    session.change(uri, DEAR + OTHER + "\n\n" + CHEAP.replace("work", "new"))
+    await marked(session, uri, 0, "▲")
+    assert await against_head(session, uri, 8) == "new"
+    session.change(uri, CHEAP + OTHER)
+    await marked(session, uri, 0, None)
+    assert await against_head(session, uri, 0) == "unchanged"
+
+
+async def test_a_caller_changes_with_what_it_calls(start: Start, tmp_path: Path) -> None:
+    commit(tmp_path, {"a.py": CHEAP + CALLER})
+    session = await start(options={"changeRatio": 1, "changeConfidence": 0.5})
+    uri = session.open(tmp_path / "a.py", DEAR + CALLER)
+    await marked(session, uri, 4, "▲")
+
+
+async def test_a_commit_makes_the_text_the_new_point_of_comparison(start: Start, tmp_path: Path) -> None:
+    commit(tmp_path, {"a.py": CHEAP})
+    session = await start()
+    uri = session.open(tmp_path / "a.py", DEAR)
+    await marked(session, uri, 0, "▲")
+    commit(tmp_path, {"a.py": DEAR})
+    await marked(session, uri, 0, None)
+    assert await against_head(session, uri, 0) == "unchanged"
+
+
+async def test_settings_switch_changes_off(start: Start, tmp_path: Path) -> None:
+    commit(tmp_path, {"a.py": CHEAP, "b.py": CHEAP, "rlm-lsp.toml": "changes = false\n"})
+    session = await start(options={"changes": False})
+    uri = session.open(tmp_path / "a.py", DEAR)
+    await session.labels(uri, 1)
+    # What would have been found is found by the time that another document has been edited and predicted.
+    other = session.open(tmp_path / "b.py", DEAR)
+    await session.labels(other, 1)
+    session.change(other, DEAR + OTHER)
+    await session.labels(other, 2)
+    await marked(session, uri, 0, None)
+    assert "HEAD" not in await session.hover(uri, 0)
+
+
+async def test_outside_a_repository_nothing_is_compared(start: Start, tmp_path: Path) -> None:
+    session = await start()
+    uri = session.open(tmp_path / "a.py", DEAR)
+    await session.labels(uri, 1)
+    assert "HEAD" not in await session.hover(uri, 0)
+    assert session.client.messages == []
