@@ -27,11 +27,13 @@ Array = npt.NDArray[np.float64]
 class ChangeModel:
     """Log10 ratio = ``weights`` (median, change role) times the differences; its error is ``spread`` times residuals.
 
-    The expected size of an error is ``spread[0] + spread[1] * |log10 ratio|``.
+    The expected size of an error is ``spread[0] + spread[1] * |log10 ratio|``. No ratio is predicted beyond ``most``,
+    the largest that the calibration pairs held in any number.
     """
 
     weights: tuple[float, float]
     spread: tuple[float, float]
+    most: float
     residuals: Residuals
 
     @classmethod
@@ -43,7 +45,7 @@ class ChangeModel:
         """
         (median, role), (least, slope) = data["weights"], data["spread"]
         residuals = Residuals.from_json(data["residuals"])
-        return cls((float(median), float(role)), (float(least), float(slope)), residuals)
+        return cls((float(median), float(role)), (float(least), float(slope)), float(data["most"]), residuals)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -51,7 +53,7 @@ class ChangeModel:
 
     def predict(self, median: Array, role: Array) -> Array:
         """Log10 ratios from the differences of log10 medians and of change roles, ``(pairs,)`` each."""
-        return self.weights[0] * median + self.weights[1] * role
+        return np.clip(self.weights[0] * median + self.weights[1] * role, -self.most, self.most)
 
     def size(self, ratio: Array) -> Array:
         """The expected size of the error of log10 ratios."""

@@ -366,6 +366,29 @@ def distill(
 
 
 @app.command()
+@click.argument("checkpoint", metavar="CHECKPOINT.pt", type=_PATH)
+@click.option("--out", metavar="DIR", type=_PATH, required=True, help="Directory to write.")
+@click.option("--numbers", type=click.Choice(["ieee", "p10"]), default="ieee", help="Its number tokenizer.")
+@click.option("--mantissa-digits", metavar="N", type=click.IntRange(min=1), help="Digits of its mantissas.")
+@click.option("--exponent-digits", metavar="N", type=click.IntRange(min=1), help="Digits of its exponents (ieee).")
+@click.option("--base", metavar="N", type=click.IntRange(min=2), help="Base of its digits (ieee).")
+@click.option("--exponent-range", metavar="N", type=click.IntRange(min=1), help="Its exponents are within ±N (p10).")
+@click.option("--special", is_flag=True, help="It has tokens for NaN, infinities and invalid values.")
+@click.option("--separator", is_flag=True, help="It writes a separator after each number.")
+@click.option("--tokenizer", metavar="FILE", type=_PATH, help="The text tokenizer of its own encoder.")
+@click.option("--t5gemma", metavar="NAME|DIR", help="The base of its T5Gemma encoder instead.")
+def convert(checkpoint: Path, out: Path, tokenizer: Path | None, t5gemma: str | None, **form: Any) -> None:
+    """Convert a checkpoint of regress-lm (needs the [train] extra; runs nothing that the file holds)."""
+    from .commands.develop import convert as run
+
+    ours = {"ieee": {"exponent_range"}, "p10": {"base", "exponent_digits"}}[form["numbers"]]
+    given = {name: value for name, value in form.items() if value is not None}
+    if strange := sorted(given.keys() & ours):
+        raise click.UsageError(f"--{strange[0].replace('_', '-')} does not go with --numbers {form['numbers']}")
+    run(checkpoint, out, given, tokenizer, t5gemma)
+
+
+@app.command()
 @click.option("--model", metavar="DIR", type=_PATH, required=True, help="Directory of a trained model.")
 @click.option("--out", metavar="DIR", type=_PATH, required=True, help="Directory to write.")
 def export(model: Path, out: Path) -> None:

@@ -146,7 +146,13 @@ def convert(
             "digits and special values of its training"
         )
     layers = 1 + max(int(name.split(".")[2]) for name in state if name.startswith("decoder.layers."))
-    objectives = (int(state["places"]) - 1) // numbers.positions
+    places = int(state["places"]) - 1
+    objectives, left = divmod(places, numbers.positions)
+    if not objectives or left:
+        raise ModelError(
+            f"{path}: has {places} places for number tokens, the format takes {numbers.positions} a number; give "
+            "the digits of its training"
+        )
     model = FullModel(regress_lm_config(numbers, width, layers, objectives), encoder)
     try:
         model.decoder.load_state_dict(_decoder(state, width))

@@ -19,6 +19,7 @@ from .dataset import Corpus, floor_of
 
 MOST_A_CELL = 50
 _FEWEST = 50
+_MOST_LEVEL = 0.995  # of the absolute ratios
 _SMALLEST = 1e-3  # log10: the least expected error of a ratio
 Pairs = list[tuple[int, int]]
 
@@ -58,12 +59,13 @@ def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles
     ridge = 1e-6 * np.eye(2) * len(true)
     scaled = told * weight[:, None]
     weights = np.linalg.solve(scaled.T @ scaled + ridge, scaled.T @ (true * weight))
-    ratio = told @ weights
+    most = float(np.quantile(np.abs(true), _MOST_LEVEL))
+    ratio = np.clip(told @ weights, -most, most)
     sizes_of = np.stack([np.ones_like(ratio), np.abs(ratio)], axis=1) * weight[:, None]
     least, slope = np.linalg.lstsq(sizes_of, np.abs(true - ratio) * weight, rcond=None)[0]
     spread = (float(max(least, _SMALLEST)), float(max(slope, 0.0)))
     scores = (true - ratio) / (spread[0] + spread[1] * np.abs(ratio))
-    return ChangeModel((float(weights[0]), float(weights[1])), spread, fit_residuals(scores, groups))
+    return ChangeModel((float(weights[0]), float(weights[1])), spread, most, fit_residuals(scores, groups))
 
 
 def _solutions(corpus: Corpus) -> Pairs:

@@ -1,11 +1,12 @@
-"""``rlm-lsp train``, ``distill``, ``export`` and ``eval``: thin wrappers that need the ``[train]`` extra."""
+"""``rlm-lsp train``, ``distill``, ``convert``, ``export`` and ``eval``: thin wrappers around the library."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rlm_core import RlmError
 
@@ -43,6 +44,27 @@ def distill(teacher: str, data: list[Path], texts: list[Path], config: Path | No
         from rlm_core.full.train.distill import distill as run
 
         run(teacher, data, config, out, texts=texts, resume=resume)
+
+
+def convert(checkpoint: Path, out: Path, form: Mapping[str, Any], tokenizer: Path | None, t5gemma: str | None) -> None:
+    """Write a regress-lm checkpoint as a full model into the directory ``out``; ``form`` is its number format.
+
+    Raises:
+        RlmError: bad input, or the ``[train]`` or ``[rlm]`` extra is missing.
+    """
+    with training_extra():
+        from rlm_core.full import regress_lm, store
+
+        settings = {**form, "special": regress_lm.SPECIAL if form["special"] else ()}
+        numbers = {"ieee": regress_lm.ieee, "p10": regress_lm.p10}[settings.pop("numbers")](**settings)
+        encoder = None
+        if t5gemma is not None:
+            from rlm_core.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
+
+            encoder = T5GemmaEncoder(T5GemmaSettings(t5gemma, mode="full"))
+        model = regress_lm.convert(checkpoint, numbers, tokenizer, encoder)
+        card = store.save(model, out, checkpoint.stem)
+    print(f"{out}: written, {sum(weight.numel() for weight in model.parameters()):,} parameters, model {card.model_id}")
 
 
 def export(model: Path, out: Path) -> None:

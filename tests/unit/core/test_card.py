@@ -16,7 +16,7 @@ from rlm_core.residuals import Residuals
 from rlm_core.types import LEVELS
 
 RESIDUALS = {"network/onnx/latency@pixel-3/1": Residuals(tuple(float(level) for level in LEVELS), 40, 80)}
-CHANGES = {"changes/call/latency": ChangeModel((0.9, 0.0), (0.01, 0.2), *RESIDUALS.values())}
+CHANGES = {"changes/call/latency": ChangeModel((0.9, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
 FILES = ("encoder.onnx", "head.onnx")
 
 

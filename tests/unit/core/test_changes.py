@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from rlm_core.types import LEVELS, MEDIAN
 
 NORMAL = np.random.default_rng(0).normal(size=4000)
 SCORES = np.concatenate([NORMAL, -NORMAL])
-MODEL = ChangeModel((0.8, 0.5), (0.02, 0.3), fit_residuals(SCORES, np.arange(8000).astype(np.str_)))
+MODEL = ChangeModel((0.8, 0.5), (0.02, 0.3), 5.0, fit_residuals(SCORES, np.arange(8000).astype(np.str_)))
 Difference = st.floats(-3, 3)
 
 
@@ -33,6 +34,11 @@ def test_quantiles_rise_around_the_weighted_difference(median: float, role: floa
     assert math.log10(found[MEDIAN]) == pytest.approx(
         0.8 * median + 0.5 * role, abs=0.05 * float(MODEL.size(np.array(3.9)))
     )
+
+
+def test_no_ratio_goes_beyond_those_of_the_calibration() -> None:
+    far, farther = (change_quantiles(replace(MODEL, most=1.0), median, 0.0)[MEDIAN] for median in (2.0, 9.0))
+    assert far == farther == pytest.approx(10, rel=0.1)
 
 
 def test_a_larger_change_is_less_certain() -> None:

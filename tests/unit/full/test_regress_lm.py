@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
+from click.testing import CliRunner, Result
 from rlm_core.errors import ModelError
 from rlm_core.full import store
 from rlm_core.full.decoding import Slot, log_prob, quantiles
 from rlm_core.full.model import FullModel
 from rlm_core.full.numbers import NumberFormat
 from rlm_core.full.regress_lm import convert, ieee, p10
+from rlm_lsp.cli import app
 
 DATA = Path(__file__).parent / "data"
 CASES: dict[str, Any] = json.loads((DATA / "regress_lm.json").read_text(encoding="utf-8"))
@@ -136,3 +138,30 @@ def test_a_checkpoint_cannot_run_code(tmp_path: Path, capsys: pytest.CaptureFixt
     with pytest.raises(ModelError, match="holds more than weights"):
         convert(tmp_path / "model.pt", ieee(), DATA / "tokenizer.model")
     assert "run" not in capsys.readouterr().out
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["convert", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("ieee", "ieee"), ("p10", "p10")])
+def test_the_command_writes_a_model_of_the_same_log_probabilities(name: str, numbers: str, tmp_path: Path) -> None:
+    form = NumberFormat.from_json(CASES[name]["numbers"])
+    options = ["--numbers", numbers, "--mantissa-digits", form.mantissa_digits, "--tokenizer", DATA / "tokenizer.model"]
+    result = run(checkpoint(name, tmp_path), "--out", tmp_path / "ours", *options)
+    assert result.exit_code == 0, result.output
+    assert "parameters" in result.stdout
+    check(store.load(tmp_path / "ours")[0], name)
+
+
+def test_the_command_refuses_what_does_not_fit_in_one_line(tmp_path: Path) -> None:
+    path = checkpoint("ieee", tmp_path)
+    for options, words in (
+        (["--numbers", "p10", "--base", 10], "does not go with --numbers p10"),
+        (["--mantissa-digits", 9, "--tokenizer", DATA / "tokenizer.model"], "number tokens"),
+        ([], "does not hold its tokenizer"),
+    ):
+        result = run(path, "--out", tmp_path / "ours", *options)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1

@@ -142,7 +142,7 @@ def test_data_takes_several_files_and_may_be_repeated(data: list[str], monkeypat
 )
 def test_a_missing_extra_is_one_line_with_the_way_out(command: list[str]) -> None:
     code = (
-        "import sys; from rlm_lsp.commands.extras import TRAINING; sys.modules.update(dict.fromkeys(TRAINING));"
+        "import sys; from rlm_lsp.commands.extras import EXTRAS; sys.modules.update(dict.fromkeys(EXTRAS));"
         "from rlm_lsp.cli import main; main()"
     )
     found = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
