@@ -56,7 +56,8 @@ def convert(checkpoint: Path, out: Path, form: Mapping[str, Any], tokenizer: Pat
         from rlm_core.full import regress_lm, store
 
         settings = {**form, "special": regress_lm.SPECIAL if form["special"] else ()}
-        numbers = {"ieee": regress_lm.ieee, "p10": regress_lm.p10}[settings.pop("numbers")](**settings)
+        kind = settings.pop("numbers")
+        numbers = regress_lm.p10(**settings) if kind == "p10" else regress_lm.ieee(**settings)
         encoder = None
         if t5gemma is not None:
             from rlm_core.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
