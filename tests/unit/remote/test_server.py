@@ -77,7 +77,7 @@ def test_the_model_is_described(server: str) -> None:
     [
         (b"", 400, "not JSON (Expecting value, line 1, column 1)"),
         (b"\xff\xfe", 400, "not UTF-8 (byte 0)"),
-        (b"[" * 3000, 400, "not JSON that can be read (nested too deeply)"),
+        (b"[", 400, "not JSON (Expecting value, line 1, column 2)"),
         ([], 400, "must be an object, not []"),
         ({"version": 2, "questions": []}, 400, "version: must be 1, not 2"),
         ({"questions": [{**QUESTION, "basis": "cell"}]}, 400, 'questions[0].basis: must be one of "call", "program",'),
