@@ -10,16 +10,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import DataError
 from ..student import StudentConfig
 from ..types import METRICS_OF_BASIS
+from .tables import checked, read_toml, typed
 
-T = TypeVar("T")
 TEXTS_A_BASIS = 30_000
 TREE_BASES = ("kernel", "module", "network")
 
@@ -99,30 +98,24 @@ def load_config(path: Path) -> TrainConfig:
     Raises:
         DataError: the file is missing, is not TOML, or has a key that we do not know.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); name a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not TOML ({error})") from None
+    raw = read_toml(path)
     for table in ("model", "pretrain", "train", "trees", "wide"):
         if not isinstance(raw.get(table, {}), dict):
             raise DataError(f"{path}: [{table}] must be a table")
-    most = raw.get("train", {}).pop("texts_a_basis", {})
     wide = raw.pop("wide", {})
     raw.pop("distill", None)
     parts: dict[str, Any] = {
-        "model": _typed(StudentConfig, raw.pop("model", {}), f"{path}: [model]"),
-        "pretrain": _typed(PretrainConfig, raw.pop("pretrain", {}), f"{path}: [pretrain]"),
-        "train": replace(
-            _typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
-            texts_a_basis=_texts_a_basis(most, f"{path}: [train]"),
-        ),
+        "model": typed(StudentConfig, raw.pop("model", {}), f"{path}: [model]"),
+        "pretrain": typed(PretrainConfig, raw.pop("pretrain", {}), f"{path}: [pretrain]"),
+        "train": typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
         "trees": _trees(raw.pop("trees", {}), f"{path}: [trees"),
     }
+    if unknown_bases := parts["train"].texts_a_basis.keys() - set(METRICS_OF_BASIS):
+        known = ", ".join(METRICS_OF_BASIS)
+        raise DataError(f"{path}: [train]: texts_a_basis: unknown basis {min(unknown_bases)!r}; known: {known}")
     for key, target in (("bits", "wide_bits"), ("penalty", "wide_penalty")):
         if key in wide:
-            parts[target] = _checked(wide.pop(key), getattr(TrainConfig(), target), f"{path}: [wide]: {key}")
+            parts[target] = checked(wide.pop(key), type(getattr(TrainConfig(), target)), f"{path}: [wide]: {key}")
     if "name" in raw:
         parts["name"] = str(raw.pop("name"))
     if unknown := [*raw, *(f"wide.{key}" for key in wide)]:
@@ -130,34 +123,9 @@ def load_config(path: Path) -> TrainConfig:
     return TrainConfig(**parts)
 
 
-def _texts_a_basis(table: Any, where: str) -> dict[str, int]:
-    if not isinstance(table, dict):
-        raise DataError(f"{where}: texts_a_basis must be a table of numbers by basis, not {table!r}")
-    if unknown := table.keys() - set(METRICS_OF_BASIS):
-        raise DataError(f"{where}: texts_a_basis: unknown basis {min(unknown)!r}; known: {', '.join(METRICS_OF_BASIS)}")
-    return {basis: _checked(most, 0, f"{where}: texts_a_basis.{basis}") for basis, most in table.items()}
-
-
 def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
     """One table for each basis."""
     for name, table in tables.items():
         if name not in TREE_BASES or not isinstance(table, dict):
             raise DataError(f"{where}.{name}]: unknown; give tables for {', '.join(TREE_BASES)}")
-    return {name: _typed(TreesConfig, tables.get(name, {}), f"{where}.{name}]") for name in TREE_BASES}
-
-
-def _typed(kind: type[T], values: dict[str, Any], where: str) -> T:
-    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]
-    for key, value in values.items():
-        if key not in known:
-            raise DataError(f"{where}: unknown key {key!r}; known: {', '.join(known)}")
-        _checked(value, known[key].default, f"{where}: {key}")
-    return kind(**values)
-
-
-def _checked(value: Any, default: Any, where: str) -> Any:
-    """The value, of the default's type (an integer will do for a number)."""
-    wanted = {bool: "true or false", int: "an integer", float: "a number"}[type(default)]
-    if type(value) is not type(default) and not (type(default) is float and type(value) is int):
-        raise DataError(f"{where} must be {wanted}, not {value!r}")
-    return value
+    return {name: typed(TreesConfig, tables.get(name, {}), f"{where}.{name}]") for name in TREE_BASES}

@@ -8,22 +8,19 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import DataError, ModelError
+from ...train.tables import read_toml, typed
 from ...types import METRICS_OF_BASIS, SI_UNIT
 from ..config import FullConfig
 from ..encoders import ScratchConfig, T5GemmaSettings
 from ..numbers import NumberFormat
 
-T = TypeVar("T")
 OPTIMIZERS = ("adamw", "adafactor", "muon")
 PRECISIONS = ("auto", "float32", "bfloat16")
-_NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a text", tuple: "a list", dict: "a table"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +170,8 @@ class FullTrainConfig:
 def is_full(path: Path) -> bool:
     """Whether a configuration file is one of the full model; False for a file that cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get("kind") == "full"
-    except (OSError, ValueError):
+        return read_toml(path).get("kind") == "full"
+    except DataError:
         return False
 
 
@@ -184,12 +181,7 @@ def load_config(path: Path) -> FullTrainConfig:
     Raises:
         DataError: the file is missing, is not TOML, or has a key or value that cannot be.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); name a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not TOML ({error})") from None
+    raw = read_toml(path)
     raw.pop("kind", None)
     tables = {"encoder": EncoderConfig, "decoder": DecoderConfig, "numbers": NumbersConfig, "train": LoopConfig}
     for name in (*tables, "name"):
@@ -237,29 +229,3 @@ def _check(settings: FullTrainConfig, path: Path) -> None:
         raise DataError(f"{path}: {error}") from None
     if train.position_weights and len(train.position_weights) != positions:
         raise DataError(f"{path}: [train]: position_weights needs {positions} numbers, one a token of a number")
-
-
-def typed(kind: type[T], values: Mapping[str, Any], where: str) -> T:
-    """A dataclass of settings from a TOML table: unknown keys and values of another type are refused.
-
-    Raises:
-        DataError: with the name of the key.
-    """
-    default = kind()
-    known = [entry.name for entry in fields(default)]  # type: ignore[arg-type]
-    found = {}
-    for key, value in values.items():
-        if key not in known:
-            raise DataError(f"{where}: unknown key {key!r}; known: {', '.join(known)}")
-        found[key] = _checked(value, type(getattr(default, key)), f"{where}: {key}")
-    return kind(**found)
-
-
-def _checked(value: Any, wanted: type, where: str) -> Any:
-    """The value as the wanted type; an integer will do for a number, tables and lists hold numbers."""
-    good = type(value) is wanted or (wanted is float and type(value) is int)
-    if wanted is tuple and isinstance(value, list):
-        return tuple(float(_checked(item, float, where)) for item in value)
-    if not good:
-        raise DataError(f"{where} must be {_NAMES[wanted]}, not {value!r}")
-    return {key: _checked(item, int, f"{where}.{key}") for key, item in value.items()} if wanted is dict else value

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -44,9 +43,9 @@ from ...train.config import TrainConfig, load_config
 from ...train.dataset import Corpus, Rows
 from ...train.loop import Task, Teacher
 from ...train.run import train
+from ...train.tables import read_toml, typed
 from ...types import LEVELS, Callee, CodeText, Query
 from ...workload import decimal_year, slice_name
-from .config import typed
 
 ANSWERS = "teacher.parquet"
 _SCHEMA = pa.schema([("key", pa.string()), ("quantiles", pa.list_(pa.float64()))])
@@ -88,7 +87,7 @@ def distill(
         ModelError: the teacher cannot be used.
     """
     settings = load_config(config) if config is not None else TrainConfig()
-    own = tomllib.loads(config.read_text(encoding="utf-8")).get("distill", {}) if config is not None else {}
+    own = read_toml(config).get("distill", {}) if config is not None else {}
     if not isinstance(own, dict):
         raise DataError(f"{config}: [distill] must be a table")
     wanted = typed(DistillConfig, own, f"{config}: [distill]")
