@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..calibration import COVERAGES, INTERVALS, MIN_GROUPS
@@ -88,9 +89,14 @@ def deep_weights(card: Card) -> str:
 
 def training_time(card: Card) -> str:
     """Time by stage of the run that made the weights; empty when the card does not say."""
-    found = card.trained.get("seconds") or {}
+    seconds: Mapping[str, float] = card.trained.get("seconds") or {}
+    # A stage that a run only took up took it no time: another run did the work.
+    found = {stage: value for stage, value in seconds.items() if value >= 1}
     lines = [["stage", "minutes"], *([stage, f"{value / 60:.1f}"] for stage, value in found.items())]
-    return table([*lines, ["all", f"{sum(found.values()) / 60:.1f}"]]) if found else ""
+    lines.append(["all", f"{sum(found.values()) / 60:.1f}"])
+    taken = ", ".join(stage for stage in seconds if stage not in found)
+    note = f"\n\nTaken over from an earlier run, whose time is not known: {taken}." if taken else ""
+    return table(lines) + note if found else ""
 
 
 def calibrated(card: Card) -> str:

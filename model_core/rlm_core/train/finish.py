@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -34,6 +35,7 @@ from .head_fit import Features, calibrate, fit_head, log_medians
 from .loop import Bank, Loop
 from .wide_fit import LinearTerms
 
+HEAD_STAGE = "head and calibration"
 # What a query without a device means, by basis.
 _DEVICES = {
     "call": functions.DEVICE,
@@ -62,6 +64,7 @@ class Trained:
 
 def finish(run: Trained, out: Path) -> None:
     """Encode, fit the head, calibrate, write the trained directory."""
+    began = time.monotonic()
     corpus, rows, config = run.corpus, run.corpus.rows, run.settings.train
     student = run.loop.student.cpu().eval()
     _say("encoding all texts with the exported encoder")
@@ -102,7 +105,8 @@ def finish(run: Trained, out: Path) -> None:
         "deep_weights": {
             name: round(value, 3) for name, value in zip(corpus.slices, head.weight.tolist(), strict=True)
         },
-        "seconds": run.seconds,
+        # The stage that writes the card is not in it yet.
+        "seconds": {**run.seconds, HEAD_STAGE: round(time.monotonic() - began, 1)},
     }
     card = Card(
         run.settings.name,

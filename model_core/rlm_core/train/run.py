@@ -36,7 +36,7 @@ from ..tokenizer import train as train_tokenizer
 from .batches import head_inputs
 from .config import TrainConfig, load_config
 from .dataset import Corpus, floor_of, load_corpus
-from .finish import Trained, finish
+from .finish import HEAD_STAGE, Trained, finish
 from .loop import Loop, Task
 from .pretrain import Texts, pretrain, standardised
 from .synthetic import synthetic_targets
@@ -119,7 +119,7 @@ def train(
         grown = _grown(corpus, settings, out, resume)
         predictions = (fitted.predictions + grown.predictions)[thin]
         loop.task.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
-    with _timed(out, "head and calibration"):
+    with _timed(out, HEAD_STAGE):
         finish(
             Trained(loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out)), out
         )
