@@ -1,4 +1,4 @@
-"""A source file -> its units with the text and callees that the model reads.
+"""A source file, or the cells of a notebook -> units with the text and callees that the model reads.
 
 The command line and the server both come through here, so that their numbers are equal. Callees outside the file are
 looked up in the file's own package on disk; ``overlay`` gives the text of files that are open in an editor.
@@ -7,13 +7,15 @@ looked up in the file's own package on disk; ``overlay`` gives the text of files
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import cells
 from .callgraph import CallGraph, ModuleIndex, index_module
-from .types import CodeText, Unit
+from .types import Callee, CodeText, Unit
 from .units import MAX_FILE_BYTES, find_units
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Analyser:
         self._overlay: Overlay = overlay or (lambda path: None)
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
         self._indices: OrderedDict[Path, tuple[object, ModuleIndex]] = OrderedDict()
+        self._cells: dict[bytes, tuple[list[Unit], ModuleIndex]] = {}
 
     def analyse(self, source: bytes, language: str, path: Path | None = None) -> list[AnalysedUnit]:
         """The units of a UTF-8 source text; ``path`` lets callees be found in the rest of its package.
@@ -57,10 +60,34 @@ class Analyser:
         root, dotted = _package_of(path) if path is not None else (None, "")
         index = index_module(source, dotted, is_package=path is not None and path.name == "__init__.py")
         graph = CallGraph(lambda wanted: index if wanted == dotted else self._load(root, dotted, wanted))
+        return self._read(source, units, path, lambda unit: graph.callees(index, unit))
+
+    def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
+        """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
+
+        Each cell is read by itself, so that a half-written one leaves the others alone.
+        """
+        kept = self._cells
+        self._cells = {source: kept.get(source) or _cell(source) for source in sources}
+        starts = [0, *accumulate(len(source) + 1 for source in sources)][: len(sources)]
+        index = cells.merged([self._cells[source][1] for source in sources], starts)
+        graph = CallGraph()
+
+        def callees_from(start: int) -> Callable[[Unit], tuple[Callee, ...]]:
+            return lambda unit: graph.callees(index, cells.moved(unit, start))
+
+        return [
+            self._read(source, self._cells[source][0], None, callees_from(start))
+            for source, start in zip(sources, starts, strict=True)
+        ]
+
+    def _read(
+        self, source: bytes, units: list[Unit], path: Path | None, callees_of: Callable[[Unit], tuple[Callee, ...]]
+    ) -> list[AnalysedUnit]:
         sizes = self._sizes(source, units, path) if any(unit.kind == "kernel" for unit in units) else {}
         found = []
         for unit in units:
-            callees = graph.callees(index, unit) if unit.kind == "function" else ()
+            callees = callees_of(unit) if unit.kind == "function" else ()
             of_unit = sizes.get(unit)
             workloads = tuple(tuple(one.items()) for one in of_unit.workloads) if of_unit is not None else ()
             found.append(
@@ -108,6 +135,11 @@ class Analyser:
         if len(self._indices) > _INDEXED_FILES:
             self._indices.popitem(last=False)
         return index
+
+
+def _cell(source: bytes) -> tuple[list[Unit], ModuleIndex]:
+    text = cells.plain(source)
+    return find_units(text, "python"), index_module(text)
 
 
 def _package_of(path: Path) -> tuple[Path, str]:

@@ -1,4 +1,4 @@
-"""The open documents and what they consist of: units, what each reads, and where it stands.
+"""The open documents, cells of notebooks among them, and what they consist of: units, what each reads, and where it is.
 
 Analysis runs on one thread of its own (the analyser is not thread-safe) and sees the text of every open document, so
 that a callee counts as it stands in the editor. An analysis holds until any document changes.
@@ -19,6 +19,7 @@ from rlm_core.analysis import AnalysedUnit, Analyser, DefaultSizes
 from rlm_core.types import CodeText
 from rlm_core.units import MAX_FILE_BYTES
 
+from .notebooks import Notebooks
 from .positions import Lines
 
 _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
@@ -67,12 +68,14 @@ class Documents:
         self._texts: dict[Path, bytes] = {}
         self._generation = 0
         self._analyser = Analyser(self._texts.get, default_sizes)
+        self.notebooks = Notebooks()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-analysis")
         self._analyses: dict[str, tuple[int, asyncio.Future[Analysis]]] = {}
 
     def put(self, text_document: TextDocument) -> Document:
         """Take over a document as it is now in the editor."""
-        name = to_fs_path(text_document.uri)
+        # A cell is no file, whatever its URI looks like.
+        name = to_fs_path(text_document.uri) if self.notebooks.of(text_document.uri) is None else None
         path = Path(name).resolve() if name else None
         document = Document(
             text_document.uri,
@@ -122,7 +125,8 @@ class Documents:
             known = self._analyses.get(uri)
             if known is None or known[0] != generation:
                 loop = asyncio.get_running_loop()
-                known = generation, loop.run_in_executor(self._worker, self._analyse, document, codec)
+                cells = self._cells(uri)
+                known = generation, loop.run_in_executor(self._worker, self._analyse, document, cells, codec)
                 self._analyses[uri] = known
             # Several requests share one analysis: one that is cancelled must not take it from the others.
             found = await asyncio.shield(known[1])
@@ -143,10 +147,19 @@ class Documents:
                 return True
         return False
 
-    def _analyse(self, document: Document, codec: PositionCodec) -> Analysis:
+    def _cells(self, uri: str) -> dict[str, bytes]:
+        """The cells of a cell's notebook; nothing for another document."""
+        if self.notebooks.of(uri) is None:
+            return {}
+        return {cell: self._open[cell].source for cell in self.notebooks.around(uri) if cell in self._open}
+
+    def _analyse(self, document: Document, cells: dict[str, bytes], codec: PositionCodec) -> Analysis:
         assert document.language is not None, "only documents in a known language are analysed"
         lines = Lines(document.source, codec)
-        found = self._analyser.analyse(document.source, document.language, document.path)
+        if document.uri in cells and document.language == "python":
+            found = self._analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
+        else:
+            found = self._analyser.analyse(document.source, document.language, document.path)
         return Analysis(document, tuple(place(analysed, lines) for analysed in found))
 
     def close(self) -> None:

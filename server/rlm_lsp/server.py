@@ -18,13 +18,15 @@ from rlm_core.types import CodeText, Prediction
 from . import __version__
 from .documents import Analysis, Documents
 from .engine import Engine
-from .features import code_lens, commands, configuration, diagnostics
+from .features import code_lens, commands, configuration, diagnostics, networks, notebooks
 from .features.changes import Changes
 from .features.code_actions import KINDS, code_actions
 from .features.hover import hover
 from .features.inlay_hints import HiddenHints, Hints, inlay_hints, resolve_inlay_hint
 from .features.notice import Notice
+from .features.overview import OVERVIEW, Overview, overview
 from .features.progress import DocumentProgress, progress
+from .features.status import STATUS, status
 from .log_tail import LogTail
 from .revisions import Revisions
 from .rows import Asked
@@ -42,11 +44,18 @@ class Server(LanguageServer):
     scheduler: Scheduler
 
     def __init__(self) -> None:
-        super().__init__("rlm-lsp", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental)
+        super().__init__(
+            "rlm-lsp",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+            notebook_document_sync=notebooks.SYNC,
+        )
         self.configuring = 0
         self.documents = Documents(lambda path: self.settings_store.settings_of(path).default_sizes)
         self.revisions = Revisions(lambda path: self.settings_store.settings_of(path).default_sizes)
         self.changes = Changes(self)
+        self.overview = Overview(self)
+        self.network_texts = networks.Texts()
         self.hints = Hints()
         self.hints_hidden = HiddenHints()
         self.notice = Notice()
@@ -63,8 +72,8 @@ class Server(LanguageServer):
         return self.settings_store.session
 
     def settings_for(self, uri: str) -> Settings:
-        """The settings of a document."""
-        return self.settings_store.settings_for(uri)
+        """The settings of a document; those of a cell are its notebook's."""
+        return self.settings_store.settings_for(self.documents.notebooks.of(uri) or uri)
 
     def configure(self, store: SettingsStore) -> None:
         """Begin a session with these settings; the model is not loaded yet."""
@@ -143,6 +152,14 @@ class Server(LanguageServer):
             self.refresh_hints()
             diagnostics.refresh(self)
 
+    def forget(self, uri: str) -> None:
+        """Nothing is known or shown any more about a document."""
+        self.documents.remove(uri)
+        self.scheduler.closed(uri)
+        self.changes.forget(uri)
+        self.hints.forget(uri)
+        diagnostics.gone(self, uri)
+
     def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something in the background; what was under way by this name is dropped."""
         self.drop(name)
@@ -207,6 +224,7 @@ class Server(LanguageServer):
         self.engine.close()
         self.documents.close()
         self.revisions.close()
+        self.overview.close()
         logging.getLogger("rlm_lsp").removeHandler(self.log_tail)
 
 
@@ -218,6 +236,9 @@ def create_server() -> Server:
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(_did_open)
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(notebooks.did_open)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(notebooks.did_change)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebooks.did_close)
     server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_did_change_files)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configuration.did_change_configuration)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(configuration.did_change_folders)
@@ -227,6 +248,10 @@ def create_server() -> Server:
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(list(KINDS)))(code_actions)
     commands.register(server)
+    server.feature(STATUS)(status)
+    server.feature(OVERVIEW)(overview)
+    server.feature(networks.NETWORK)(networks.network)
+    server.feature(networks.NETWORKS)(networks.networks)
     everything = types.FileOperationRegistrationOptions(
         [types.FileOperationFilter(types.FileOperationPattern("**/*"), scheme="file")]
     )
@@ -284,7 +309,7 @@ async def _did_change_files(ls: Server, params: types.DidChangeWatchedFilesParam
 
 
 def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    _forget(ls, params.text_document.uri)
+    ls.forget(params.text_document.uri)
 
 
 def _did_rename_files(ls: Server, params: types.RenameFilesParams) -> None:
@@ -299,15 +324,6 @@ def _did_go(ls: Server, uris: Sequence[str]) -> None:
     """Files or folders are no longer where they were; not all clients close what they had open of them."""
     for uri in ls.documents.uris:
         if any(uri == old or uri.startswith(f"{old}/") for old in uris):
-            _forget(ls, uri)
+            ls.forget(uri)
     ls.documents.files_changed()
     ls.check_dependents()
-
-
-def _forget(ls: Server, uri: str) -> None:
-    """Nothing is known or shown any more about a document."""
-    ls.documents.remove(uri)
-    ls.scheduler.closed(uri)
-    ls.changes.forget(uri)
-    ls.hints.forget(uri)
-    diagnostics.gone(ls, uri)

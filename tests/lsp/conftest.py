@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import pytest_asyncio
 from click.testing import CliRunner
 from lsprotocol import types
+from pygls.client import JsonRPCClient
 from pytest_lsp import LanguageClient, make_test_lsp_client
 from rlm_core import Band, Prediction
 from rlm_lsp import render
@@ -81,6 +82,13 @@ class Session:
         return found.contents.value if found is not None else None  # type: ignore[union-attr]
 
 
+def read_notebook_filters(client: JsonRPCClient) -> None:
+    """Let a client read which notebooks a server wants; lsprotocol cannot tell the kinds of its filters apart."""
+    client.protocol._converter.register_structure_hook_func(
+        lambda kind: types.NotebookDocumentFilterNotebookType in get_args(kind), lambda value, kind: value
+    )
+
+
 Start = Callable[..., Awaitable[Session]]
 
 
@@ -89,6 +97,7 @@ async def _session(
     refresh: bool, encoding: str, markup: str, options: Any, editor: str | None
 ) -> AsyncIterator[Session]:
     client = make_test_lsp_client()
+    read_notebook_filters(client)
     session = Session(client)
 
     def on_refresh(params: None) -> None:

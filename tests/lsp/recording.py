@@ -12,7 +12,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from .conftest import COMMAND
+from .conftest import COMMAND, read_notebook_filters
 
 NOTIFICATIONS = (
     types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
@@ -33,6 +33,7 @@ class Recording:
 
     def __init__(self) -> None:
         self.client = LanguageClient("recording", "1")
+        read_notebook_filters(self.client)
         self.received: list[tuple[str, Any]] = []
         self.versions: dict[str, int] = {}
         self._news = asyncio.Event()
