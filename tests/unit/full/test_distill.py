@@ -17,11 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.bins import Scale
+from rlm_core.card import read_card
 from rlm_core.data.texts import SCHEMA
-from rlm_core.errors import DataError
+from rlm_core.errors import DataError, ModelError
+from rlm_core.export import WEIGHTS
+from rlm_core.full.encoders import ScratchEncoder
 from rlm_core.full.predictor import TorchPredictor
 from rlm_core.full.train.distill import ANSWERS, DistillConfig, Distilling, distill, masses_of
 from rlm_core.predictor import Predictor
+from rlm_core.student import Student, StudentConfig
 from rlm_core.tokenizer import Tokenizer
 from rlm_core.train.batches import HeadInputs
 from rlm_core.train.config import TrainConfig
@@ -29,6 +33,7 @@ from rlm_core.train.dataset import Corpus, load_corpus
 from rlm_core.train.loop import Task, Teacher, loss_of
 from rlm_core.train.run import _scales, _task
 from rlm_core.types import LEVELS, Basis
+from safetensors.torch import load_file
 
 from ..train.conftest import CONFIG as STUDENT
 from .conftest import Trained, run_cli
@@ -214,3 +219,17 @@ def test_the_command_trains_a_student_that_can_be_exported(full: Trained, tmp_pa
     code = CodeText(TEXTS[0][0], "python", "call")
     [[answer]] = rlm_core.load(tmp_path / "exported").predict([code], [[Query("latency")]])
     assert answer.basis == "call"
+
+
+def test_a_full_model_goes_on_where_a_students_encoder_stands(full: Trained, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(STUDENT)
+    run_cli("train", "--data", full.data, "--config", tmp_path / "c.toml", "--out", tmp_path / "run")
+    run_cli("export", "--model", tmp_path / "run", "--out", tmp_path / "exported")
+    student = Student(StudentConfig(**read_card(tmp_path / "run").sizes))
+    student.load_state_dict(load_file(tmp_path / "run" / WEIGHTS))
+    encoder = ScratchEncoder.from_student(tmp_path / "run", 100).eval()
+    ids = torch.arange(5, 45)[None]
+    states = student.encoder.eval().states(ids)
+    torch.testing.assert_close(encoder(ids, torch.ones_like(ids, dtype=torch.bool)), states, atol=1e-5, rtol=1e-4)
+    with pytest.raises(ModelError, match=r"has no student\.safetensors; name a folder that rlm-lsp train wrote"):
+        ScratchEncoder.from_student(tmp_path / "exported", 100)

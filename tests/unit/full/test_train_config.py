@@ -49,6 +49,7 @@ def test_lists_and_tables_are_read(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[train]\nepoch = 3\n", r"\[train\]: unknown key 'epoch'; known: epochs"),
+        ('[encoder]\nstart = "a"\ntokenizer = "b"\n', r"\[encoder\]: start brings its own tokenizer"),
         ("speed = 3\n", "unknown key 'speed'"),
         ("train = 3\n", "train must be a table"),
         ("name = 3\n", "name must be a text"),

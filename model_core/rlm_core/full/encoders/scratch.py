@@ -1,4 +1,4 @@
-"""A transformer that starts from nothing, with our own SentencePiece vocabulary.
+"""A transformer that starts from nothing, or from a student's weights, with our own SentencePiece vocabulary.
 
 It has the layers of the student's encoder (pre-norm, rotary positions, SwiGLU) and gives a vector a token instead of
 one a text. Attention goes through the device's fused kernel, whose memory grows with the length, not with its square.
@@ -13,10 +13,13 @@ from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ...card import read_card
 from ...errors import ModelError
+from ...export import WEIGHTS
 from ...student import Layer, Norm, StudentConfig, rotary, rotate
 from ...tokenizer import PAD, Tokenizer
 from .base import TextEncoder, Tokens, crop
@@ -112,6 +115,22 @@ class ScratchEncoder(TextEncoder):
         """See :meth:`TextEncoder.from_json`."""
         sizes = {name: int(value) for name, value in data.items() if name != "kind"}
         return cls(ScratchConfig(**sizes), Tokenizer.load(folder / TOKENIZER))
+
+    @classmethod
+    def from_student(cls, folder: Path, max_tokens: int) -> Self:
+        """An encoder with sizes, tokenizer and weights of the student that ``rlm-lsp train`` wrote to ``folder``.
+
+        Raises:
+            ModelError: the folder holds no trained student (an exported one has no weights to go on with).
+        """
+        sizes = read_card(folder).sizes
+        if not (folder / WEIGHTS).is_file():
+            raise ModelError(f"{folder}: has no {WEIGHTS}; name a folder that rlm-lsp train wrote")
+        shape = {name: int(sizes[name]) for name in ("width", "layers", "heads", "hidden")}
+        encoder = cls(ScratchConfig(**shape, max_tokens=max_tokens), Tokenizer.load(folder / TOKENIZER))
+        weights = load_file(folder / WEIGHTS)
+        encoder.load_state_dict({name: weights[f"encoder.{name}"] for name in encoder.state_dict()})
+        return encoder
 
     def save_files(self, folder: Path) -> None:
         """See :meth:`TextEncoder.save_files`."""

@@ -32,6 +32,7 @@ class EncoderConfig:
         max_tokens: longest text; longer ones are cropped.
         vocabulary, width, layers, heads, hidden: of a from-scratch encoder (:class:`ScratchConfig`).
         tokenizer: a SentencePiece model of ours for it, instead of one trained on the data.
+        start: a folder that ``rlm-lsp train`` wrote: the encoder takes up its student's sizes, tokenizer and weights.
         base, revision, mode, precision, attention, rank, alpha, dropout: of a pretrained encoder
             (:class:`T5GemmaSettings`).
     """
@@ -44,6 +45,7 @@ class EncoderConfig:
     heads: int = 8
     hidden: int = 1408
     tokenizer: str = ""
+    start: str = ""
     base: str = ""
     revision: str = ""
     mode: str = "lora"
@@ -210,6 +212,10 @@ def _check(settings: FullTrainConfig, path: Path) -> None:
             raise DataError(f"{path}: {where} is {value!r}; it must be one of {', '.join(known)}")
     if encoder.kind == "t5gemma" and not encoder.base:
         raise DataError(f"{path}: [encoder]: base is missing; name a T5Gemma on the hub or a folder")
+    if encoder.start and (encoder.kind != "scratch" or encoder.tokenizer):
+        raise DataError(
+            f"{path}: [encoder]: start brings its own tokenizer and is for kind scratch; remove one of them"
+        )
     positive = ("epochs", "tokens_a_batch", "accumulation", "numbers_a_sequence", "rows_a_text", "log_steps")
     for name in positive:
         if getattr(train, name) < 1:

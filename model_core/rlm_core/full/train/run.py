@@ -122,6 +122,8 @@ def _new_model(corpus: Corpus, settings: FullTrainConfig, out: Path, resume: boo
     encoder: TextEncoder
     if settings.encoder.kind == "t5gemma":
         encoder = T5GemmaEncoder(settings.encoder.pretrained())
+    elif settings.encoder.start:
+        encoder = ScratchEncoder.from_student(Path(settings.encoder.start), settings.encoder.max_tokens)
     else:
         encoder = ScratchEncoder(settings.encoder.scratch(), _tokenizer(corpus, settings, out, resume))
     languages = tuple(sorted({name.split("/")[1] for name in corpus.slices}))
