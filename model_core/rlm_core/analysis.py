@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import cells
-from .callgraph import CallGraph, ModuleIndex, index_module
+from .callgraph import CallGraph, ModuleIndex, index_module, merged
+from .reader import Read, Reader
 from .types import Callee, CodeText, Unit
 from .units import MAX_FILE_BYTES, find_units
 
@@ -46,19 +46,26 @@ class Analyser:
         self._overlay: Overlay = overlay or (lambda path: None)
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
         self._indices: OrderedDict[Path, tuple[object, ModuleIndex]] = OrderedDict()
-        self._cells: dict[bytes, tuple[list[Unit], ModuleIndex]] = {}
+        self._reader = Reader()
+        self._cells: dict[bytes, Read] = {}
 
-    def analyse(self, source: bytes, language: str, path: Path | None = None) -> list[AnalysedUnit]:
+    def analyse(
+        self, source: bytes, language: str, path: Path | None = None, name: str | None = None
+    ) -> list[AnalysedUnit]:
         """The units of a UTF-8 source text; ``path`` lets callees be found in the rest of its package.
+
+        By its ``name`` a text is known again: after an edit only what changed is read.
 
         Raises:
             SourceError: the language is unknown.
         """
-        units = find_units(source, language)
         if language != "python":
+            units = find_units(source, language)
             return [AnalysedUnit(unit, CodeText(unit.text, unit.language, unit.basis)) for unit in units]
         root, dotted = _package_of(path) if path is not None else (None, "")
-        index = index_module(source, dotted, is_package=path is not None and path.name == "__init__.py")
+        is_package = path is not None and path.name == "__init__.py"
+        found = self._reader.read(source, dotted, is_package=is_package, name=name)
+        units, index = found.units, found.index
         graph = CallGraph(lambda wanted: index if wanted == dotted else self._load(root, dotted, wanted))
         return self._read(source, units, path, lambda unit: graph.callees(index, unit))
 
@@ -67,18 +74,14 @@ class Analyser:
 
         Each cell is read by itself, so that a half-written one leaves the others alone.
         """
-        kept = self._cells
-        self._cells = {source: kept.get(source) or _cell(source) for source in sources}
-        starts = [0, *accumulate(len(source) + 1 for source in sources)][: len(sources)]
-        index = cells.merged([self._cells[source][1] for source in sources], starts)
-        graph = CallGraph()
-
-        def callees_from(start: int) -> Callable[[Unit], tuple[Callee, ...]]:
-            return lambda unit: graph.callees(index, cells.moved(unit, start))
-
+        kept, self._cells = self._cells, {}
+        for source in sources:
+            self._cells[source] = kept.get(source) or self._reader.read(cells.plain(source))
+        read = [self._cells[source] for source in sources]
+        index, graph = merged(part.index for part in read), CallGraph()
         return [
-            self._read(source, self._cells[source][0], None, callees_from(start))
-            for source, start in zip(sources, starts, strict=True)
+            self._read(source, part.units, None, lambda unit: graph.callees(index, unit))
+            for source, part in zip(sources, read, strict=True)
         ]
 
     def _read(
@@ -135,11 +138,6 @@ class Analyser:
         if len(self._indices) > _INDEXED_FILES:
             self._indices.popitem(last=False)
         return index
-
-
-def _cell(source: bytes) -> tuple[list[Unit], ModuleIndex]:
-    text = cells.plain(source)
-    return find_units(text, "python"), index_module(text)
 
 
 def _package_of(path: Path) -> tuple[Path, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from io import TextIOWrapper
@@ -38,7 +38,6 @@ class Call:
 
     name: str
     target: str | None
-    at: int
 
 
 @dataclass(slots=True)
@@ -46,14 +45,15 @@ class ModuleIndex:
     """The functions, classes, imports and calls of one Python file.
 
     ``units`` are the file's functions by qualified name (the last definition of a name wins), ``bases`` the base-class
-    names of each top-level class, ``imports`` maps a local name to ``(module, name or None)``.
+    names of each top-level class, ``imports`` maps a local name to ``(module, name or None)``, ``calls`` are those in a
+    unit, by its text.
     """
 
     dotted: str
     units: dict[str, Unit] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
+    calls: dict[str, tuple[Call, ...]] = field(default_factory=dict)
     by_name: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -68,25 +68,44 @@ def _query() -> Query:
 def index_module(source: bytes, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
     """Index one Python file; ``dotted`` is its module name, needed to follow relative imports."""
     root = languages.parse("python", source).root_node
+    return index_units(find_python(source, root), root, dotted, is_package=is_package)
+
+
+def index_units(units: Sequence[Unit], root: Node, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
+    """Index a parsed Python file, or one of its top-level statements, whose functions are ``units``."""
     index = ModuleIndex(dotted)
-    for unit in find_python(source, root):
-        if unit.kind in ("function", "kernel"):
-            index.units[unit.qualname] = unit
-            index.by_name.setdefault(unit.qualname.rsplit(".", 1)[-1], []).append(unit.qualname)
+    for unit in units:
+        index.units[unit.qualname] = unit
+        index.by_name.setdefault(unit.qualname.rsplit(".", 1)[-1], []).append(unit.qualname)
     _read_top_level(root, index, dotted if is_package else dotted.rpartition(".")[0])
+    calls: list[tuple[int, Call]] = []
     for _, captures in QueryCursor(_query()).matches(root):
         target = captures.get("object")
-        index.calls.append(
-            Call(
-                name_text(captures["name"][0]), name_text(target[0]) if target else None, captures["call"][0].start_byte
-            )
-        )
-    index.calls.sort(key=lambda call: call.at)
+        call = Call(name_text(captures["name"][0]), name_text(target[0]) if target else None)
+        calls.append((captures["call"][0].start_byte, call))
+    calls.sort(key=lambda entry: entry[0])
+    starts = [at for at, _ in calls]
+    for unit in units:
+        first, end = bisect_left(starts, unit.span.start_byte), bisect_left(starts, unit.span.end_byte)
+        index.calls[unit.text] = tuple(call for _, call in calls[first:end])
     return index
 
 
+def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
+    """The index of a file that consists of parts with these indices, in order; later definitions win."""
+    result = ModuleIndex(dotted)
+    for part in parts:
+        result.units.update(part.units)
+        result.bases.update(part.bases)
+        result.imports.update(part.imports)
+        result.calls.update(part.calls)
+        for name, found in part.by_name.items():
+            result.by_name.setdefault(name, []).extend(found)
+    return result
+
+
 def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
-    stack = list(reversed(root.named_children))
+    stack = list(reversed(root.named_children)) if root.type == "module" else [root]
     while stack:
         node = stack.pop()
         if node.type == "class_definition":
@@ -165,9 +184,7 @@ class CallGraph:
 
     def _direct(self, module: ModuleIndex, unit: Unit) -> list[tuple[ModuleIndex, Unit]]:
         found = []
-        first = bisect_left(module.calls, unit.span.start_byte, key=lambda call: call.at)
-        end = bisect_left(module.calls, unit.span.end_byte, key=lambda call: call.at)
-        for call in module.calls[first:end]:
+        for call in module.calls.get(unit.text, ()):
             hit = self._resolve(module, unit, call)
             # What is defined inside the unit is part of its text already.
             if hit is not None and not (hit[0] is module and hit[1].qualname.startswith(unit.qualname + ".<locals>.")):

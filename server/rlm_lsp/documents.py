@@ -159,7 +159,7 @@ class Documents:
         if document.uri in cells and document.language == "python":
             found = self._analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
         else:
-            found = self._analyser.analyse(document.source, document.language, document.path)
+            found = self._analyser.analyse(document.source, document.language, document.path, document.uri)
         return Analysis(document, tuple(place(analysed, lines) for analysed in found))
 
     def close(self) -> None:

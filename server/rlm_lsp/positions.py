@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import accumulate
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec
@@ -19,7 +20,7 @@ class Lines:
 
     def __init__(self, source: bytes, codec: PositionCodec) -> None:
         self._source, self._codec = source, codec
-        self._starts = [0, *(match.end() for match in _LINE_END.finditer(source))]
+        self._starts = _starts(source)
 
     def position(self, offset: int) -> types.Position:
         """The client position of a byte offset (0 <= offset <= length of the text)."""
@@ -37,3 +38,9 @@ class Lines:
         end = match.start() if match else len(self._source)
         start = self._starts[self.line_of(offset)]
         return start + len(self._source[start:end].rstrip())
+
+
+def _starts(source: bytes) -> list[int]:
+    if b"\r" in source:
+        return [0, *(match.end() for match in _LINE_END.finditer(source))]
+    return [0, *accumulate(len(line) + 1 for line in source.split(b"\n"))][:-1]

@@ -30,6 +30,7 @@ class Predict(Protocol):
 class _Job:
     version: int
     waiting: dict[CodeText, None]
+    soon: set[CodeText]  # what was asked for most narrowly: published as soon as all of it is there
     cancelled: Event = field(default_factory=Event)
     task: asyncio.Task[None] | None = None
 
@@ -74,14 +75,19 @@ class Scheduler:
     def schedule(self, uri: str, version: int, codes: Sequence[CodeText]) -> asyncio.Task[None]:
         """Predict ``codes`` of a document soon; the task ends when they are done or out of date.
 
-        Codes for the version that is scheduled already come before those that still wait.
+        Codes for the version that is scheduled already come before those that still wait, unless they are more of the
+        same: what is on the screen does not wait for the whole file.
         """
         job = self._jobs.get(uri)
         if job is not None and job.version == version and job.task is not None and not job.task.done():
-            job.waiting = {**dict.fromkeys(codes), **job.waiting}
+            wanted = dict.fromkeys(codes)
+            if job.waiting.keys() <= wanted.keys():
+                job.waiting |= wanted
+            else:
+                job.waiting, job.soon = {**wanted, **job.waiting}, set(codes)
             return job.task
         self._drop(uri)
-        job = _Job(version, dict.fromkeys(codes))
+        job = _Job(version, dict.fromkeys(codes), set(codes))
         self._jobs[uri] = job
         job.task = asyncio.get_running_loop().create_task(self._work(uri, job))
         job.task.add_done_callback(lambda task: self._finish(uri, job, task))
@@ -116,8 +122,12 @@ class Scheduler:
                 del job.waiting[code]
             self._on_step(uri, done, done + len(step) + len(job.waiting))
             done += len(step)
+            # A narrower request may come while the worker is busy.
+            soon, was_waited_for = job.soon, bool(job.soon)
             await self._predict(step, job.cancelled.is_set)
-            if job.waiting and loop.time() - published < PUBLISH_SECONDS:
+            soon.difference_update(step)
+            is_there = was_waited_for and not soon
+            if job.waiting and not is_there and loop.time() - published < PUBLISH_SECONDS:
                 continue
             published = loop.time()
             # The version may have moved on while the worker was busy.

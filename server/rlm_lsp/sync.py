@@ -43,26 +43,44 @@ class SyncedWorkspace(Workspace):
 
 def replaced(text: str, place: types.Range, new: str, codec: PositionCodec) -> str:
     """``text`` with ``new`` in a range of it."""
-    start = offset_of(text, place.start, codec)
-    end = max(start, offset_of(text, place.end, codec))
+    first = _line_start(text, 0, place.start.line)
+    last = _line_start(text, first, place.end.line - place.start.line)
+    start = _offset_in_line(text, first, place.start.character, codec)
+    end = max(start, _offset_in_line(text, last, place.end.character, codec))
     return f"{text[:start]}{new}{text[end:]}"
 
 
 def offset_of(text: str, position: types.Position, codec: PositionCodec) -> int:
     """The index of a client's position; one behind a line's end is that end, one behind the last line the text's."""
-    start, found = 0, _LINE_END.search(text)
-    for _ in range(position.line):
-        if found is None:
+    return _offset_in_line(text, _line_start(text, 0, position.line), position.character, codec)
+
+
+def _line_start(text: str, start: int, lines: int) -> int:
+    """The index of a line so many lines behind the one at ``start``; behind the last line the text's end."""
+    if "\r" in text:
+        for _ in range(lines):
+            found = _LINE_END.search(text, start)
+            if found is None:
+                return len(text)
+            start = found.end()
+        return start
+    # With each edit of a long file tens of thousands of lines are passed over.
+    for _ in range(lines):
+        start = text.find("\n", start) + 1
+        if not start:
             return len(text)
-        start = found.end()
-        found = _LINE_END.search(text, start)
+    return start
+
+
+def _offset_in_line(text: str, start: int, character: int, codec: PositionCodec) -> int:
+    found = _LINE_END.search(text, start)
     end = found.start() if found is not None else len(text)
     line = text[start:end]
     if line.isascii() or codec.encoding == types.PositionEncodingKind.Utf32:
-        return start + min(position.character, len(line))
+        return start + min(character, len(line))
     units = 0
-    for index, character in enumerate(line):
-        if units >= position.character:
+    for index, one in enumerate(line):
+        if units >= character:
             return start + index
-        units += codec.client_num_units(character)
+        units += codec.client_num_units(one)
     return end

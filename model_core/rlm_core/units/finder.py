@@ -7,6 +7,8 @@ import tokenize
 from io import BytesIO
 from pathlib import Path
 
+from tree_sitter import Node
+
 from .. import languages
 from ..errors import SourceError
 from ..graphs import read_onnx, render
@@ -30,11 +32,20 @@ def find_units(source: bytes, language: str) -> list[Unit]:
     if languages.by_name(language).grammar is None:
         return find_ttir(source) if language == "ttir" else [find_network(source)]
     root = languages.parse(language, source).root_node
-    units = find_programs(source, root, language)
     if language == "python":
-        special = [*find_kernels(source, root), *find_modules(source, root)]
-        taken = {unit.span.start_byte for unit in special}
-        units += [*special, *(unit for unit in find_python(source, root) if unit.span.start_byte not in taken)]
+        return with_special(source, root, find_python(source, root))
+    return _in_order(find_programs(source, root, language))
+
+
+def with_special(source: bytes, root: Node, functions: list[Unit]) -> list[Unit]:
+    """All units of a parsed Python file with these functions."""
+    special = [*find_kernels(source, root), *find_modules(source, root)]
+    taken = {unit.span.start_byte for unit in special}
+    units = find_programs(source, root, "python") + special
+    return _in_order([*units, *(unit for unit in functions if unit.span.start_byte not in taken)])
+
+
+def _in_order(units: list[Unit]) -> list[Unit]:
     return sorted(units, key=lambda unit: (unit.span.start_byte, -unit.span.end_byte))
 
 

@@ -60,6 +60,8 @@ class _File:
 
 def find_kernels(source: bytes, root: Node) -> list[Unit]:
     """The Triton kernels of a parsed Python file, in source order; ``text`` is :func:`kernel_text` of each."""
+    if b"triton" not in source:
+        return []
     units = _units(_read(source, root))
     compiled = _compiled_sources(source, root)
     if compiled is not None:

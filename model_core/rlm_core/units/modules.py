@@ -34,6 +34,8 @@ class _Part:
 
 def find_modules(source: bytes, root: Node) -> list[Unit]:
     """The Module classes of a parsed Python file, in source order; ``text`` is :func:`module_text` of each."""
+    if b"torch" not in source:
+        return []
     parts = list(_parts(source, root))
     units = []
     for node in _modules(root):

@@ -110,6 +110,21 @@ async def test_more_codes_of_the_same_version_join_the_job_and_come_first() -> N
     assert bench.started[1] == ["visible", many[-1]]
 
 
+async def test_a_request_for_more_does_not_hold_up_the_one_before_it() -> None:
+    bench = Bench()
+    screen = [f"screen{i}" for i in range(STEP_UNITS)]
+    rest = [f"rest{i}" for i in range(3 * STEP_UNITS)]
+    task = bench.scheduler.schedule(URI, 1, codes(*screen))
+    bench.scheduler.schedule(URI, 1, codes(*rest, *screen))
+    published_after: list[int] = []
+    bench.publish = lambda uri: published_after.append(len(bench.started))
+    bench.gate.set()
+    await task
+    assert bench.started[0] == screen
+    # What is on the screen is told at once, the rest when all of it is there: no half second has passed.
+    assert published_after == [1, 4]
+
+
 async def test_codes_scheduled_as_the_job_ends_are_not_lost() -> None:
     bench = Bench()
     bench.gate.set()
