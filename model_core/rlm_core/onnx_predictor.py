@@ -51,7 +51,7 @@ class OnnxPredictor:
         names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
         self._forests = trees.load(directory / TREES, names)
         for key in self.card.residuals:
-            if key not in self._forests or spread_key(key) not in self._forests:
+            if key not in self._forests:
                 raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
         self._encodings = Encodings(
             directory / ENCODER,
@@ -187,7 +187,8 @@ class OnnxPredictor:
             return -1, 0.0, reason
         if feature_names(code.basis) and forest_key(name, query.workload, query.device) not in self._forests:
             asked = ", ".join(f"{key} {value}" for key, value in sorted(query.workload.items())) or "no workload"
-            return -1, 0.0, f"the model was not trained on {query.metric} with {asked} on device {query.device}"
+            where = f" on device {query.device}" if query.device else ""
+            return -1, 0.0, f"the model was not trained on {query.metric} with {asked}{where}"
         if not code.text.strip():
             return -1, 0.0, "the text is empty"
         try:
@@ -215,7 +216,7 @@ class OnnxPredictor:
             return self._abstain(code, query, _too_few(code.basis, residuals.groups if residuals else 0))
         assert row.told is not None
         most = 1.0 if query.metric == "accuracy" else math.inf
-        found = quantiles(self._forests[key], self._forests[spread_key(key)], residuals, row.told, most)
+        found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.told, most)
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, key), 0.0)
 
     def _prediction(self, row: Row, probabilities: npt.NDArray[np.float64]) -> Prediction:

@@ -1,8 +1,8 @@
 """Answers of a forest alone: its prediction, with bands from the residuals of held-out groups.
 
-A second forest says how large a residual is to be expected of a text; residuals in units of that size have the same
-distribution for small and large networks of any family, and their quantiles on groups that no forest has seen are the
-bands (locally weighted split conformal, arXiv 1604.04173).
+Where there are groups enough, a second forest says how large a residual is to be expected of a text; residuals in
+units of that size have the same distribution for small and large networks of any family, and their quantiles on groups
+that no forest has seen are the bands (locally weighted split conformal, arXiv 1604.04173).
 
 Forests of latencies work in log10 SI units. Accuracies crowd below one end of their range, so their forests work on
 normal scores: the axis on which the training values are normally distributed.
@@ -30,7 +30,8 @@ _STEP = 1e-9  # between knots of equal values
 class Residuals:
     """Quantiles at ``LEVELS`` of (value - prediction) / expected size, and the held-out data they rest on.
 
-    ``axis`` are the log10 values at the normal scores ``KNOTS`` of a forest that works on them; else it is empty.
+    The size is 1 where no forest tells it. ``axis`` are the log10 values at the normal scores ``KNOTS`` of a forest
+    that works on them; else it is empty.
     """
 
     quantiles: tuple[float, ...]
@@ -104,19 +105,19 @@ def _upper(scores: Array, weights: Array, level: float) -> float:
 
 
 def quantiles(
-    forest: Forest, spread: Forest, residuals: Residuals, told: npt.NDArray[np.float32], most: float
+    forest: Forest, spread: Forest | None, residuals: Residuals, told: npt.NDArray[np.float32], most: float
 ) -> tuple[float, ...]:
     """Calibrated quantiles at ``LEVELS``, in SI units, of a text with the features ``told``.
 
     Args:
         forest: predicts the value.
-        spread: predicts log10 of the expected size of the residual.
+        spread: predicts log10 of the expected size of the residual; None where the size is 1.
         residuals: the calibration of both.
         told: ``(features,)``.
         most: no value is larger.
     """
     place = float(forest.predict(told[None, :])[0])
-    size = float(10 ** spread.predict(told[None, :])[0])
+    size = float(10 ** spread.predict(told[None, :])[0]) if spread is not None else 1.0
     places = place + size * np.asarray(residuals.quantiles)
     logs = np.clip(from_axis(places, residuals.axis), -300, 300)
     return tuple(float(min(10**log, most)) for log in logs)

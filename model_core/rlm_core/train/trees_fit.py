@@ -20,13 +20,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from .. import trees
-from ..features import (
-    answers_alone,
-    describe,
-    feature_names,
-    features,
-    forest_key,
-)
+from ..calibration import MIN_GROUPS
+from ..features import answers_alone, describe, feature_names, features, forest_key
 from ..residuals import Residuals, fit_residuals, from_axis, normal_axis, spread_key, to_axis
 from ..trees import Forest, slice_of
 from .config import TreesConfig
@@ -123,16 +118,25 @@ def _fit(job: _Job) -> tuple[dict[str, Forest], Residuals | None, npt.NDArray[np
     """The forests of a job, its residuals if they answer alone, and its predictions."""
     with threadpool_limits(1):
         if not answers_alone(job.key.split("/")[0]):
-            forest, found = _cross_fit(job)
+            forest, found = _cross_fit(job, FOLDS)
             return {job.key: forest}, None, found
         axis = normal_axis(job.target[job.split == "train"]) if slice_of(job.key).endswith("/accuracy") else ()
         placed = replace(job, target=to_axis(job.target, axis))
-        forest, found = _cross_fit(placed)
-        spread = _fit_spread(placed, found)
-    held_out = job.split == "cal"
-    scores = (placed.target - found)[held_out] / 10 ** spread.predict(job.told[held_out])
-    measured = fit_residuals(scores, job.group[held_out], axis) if held_out.any() else None
-    return {job.key: forest, spread_key(job.key): spread}, measured, from_axis(found, axis)
+        held_out = job.split == "cal"
+        few = len(np.unique(job.group[held_out])) < MIN_GROUPS
+        # Where groups abound, all that the folds are for is the sizes of the residuals.
+        forest, found = _cross_fit(placed, FOLDS if few else 2)
+        forests = {job.key: forest}
+        scores = placed.target - found
+        if few:
+            # No forest has seen the groups of ``val`` either, and training rows are predicted out of fold. So few
+            # groups do not tell which residuals are large: on unseen kernels, bands that try are twice as wide.
+            held_out = job.split != "test"
+        else:
+            forests[spread_key(job.key)] = spread = _fit_spread(placed, found)
+            scores /= 10 ** spread.predict(job.told)
+    measured = fit_residuals(scores[held_out], job.group[held_out], axis) if held_out.any() else None
+    return forests, measured, from_axis(found, axis)
 
 
 def _fit_spread(job: _Job, found: npt.NDArray[np.float64]) -> Forest:
@@ -161,15 +165,13 @@ class _Features:
         return self._matrix[self._place[chosen]]
 
 
-def _cross_fit(job: _Job) -> tuple[Forest, npt.NDArray[np.float64]]:
-    """A forest on the training rows, and log10 predictions for all rows, out of fold for the training rows."""
+def _cross_fit(job: _Job, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
+    """A forest on the training rows, and predictions for all rows, out of fold for the training rows."""
     name = slice_of(job.key)
     weights = _weights(job.group)
     train = job.split == "train"
     forest = fit_forest(job.told[train], job.target[train], weights[train], name, job.config)
     found = forest.predict(job.told)
-    # Without a head to train, the residuals' sizes are all that the folds are for.
-    folds = 2 if answers_alone(job.key.split("/")[0]) else FOLDS
     for number in range(folds):
         held = train & (job.fold % folds == number)
         kept = train & ~held

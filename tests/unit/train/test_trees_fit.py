@@ -106,6 +106,22 @@ def test_the_test_rows_do_not_touch_the_residuals() -> None:
 
 
 @pytest.mark.usefixtures("four_features")
+def test_few_groups_are_calibrated_on_training_rows_too_with_one_size_for_all() -> None:
+    job = network_job()
+    groups = np.array([f"idea-{number % 50}" for number in range(len(job.group))])
+    number = np.arange(len(groups)) % 50
+    split = np.select([number < 35, number < 40, number < 45], ["train", "cal", "val"], "test")
+    few = replace(job, group=groups, fold=number % 5, split=split)
+    forests, residuals, found = _fit(few)
+    assert forests.keys() == {NETWORKS}
+    assert residuals is not None
+    assert residuals.groups == 45
+    assert residuals.rows == np.count_nonzero(split != "test")
+    inside = (job.target >= found + residuals.quantiles[4]) & (job.target <= found + residuals.quantiles[12])
+    assert inside[split == "test"].mean() == pytest.approx(0.8, abs=0.07)
+
+
+@pytest.mark.usefixtures("four_features")
 def test_a_fit_survives_its_files(tmp_path: Path) -> None:
     forests, residuals, predictions = _fit(network_job(600))
     assert residuals is not None
