@@ -1,0 +1,166 @@
+-- What rlm-lsp adds to Neovim's own client: hints that can be switched off apart from other servers', explanations,
+-- and a start for Neovim 0.10. See `:help rlm_lsp`.
+local M = {}
+
+local NAME = 'rlm_lsp'
+local SECTION = 'rlm-lsp'
+
+-- Whether `:RlmLspToggle!` has hidden all hints.
+local hidden = false
+
+-- Calls a client's method; before 0.11 they took no `self`.
+function M.call(client, method, ...)
+  if vim.fn.has('nvim-0.11') == 1 then
+    return client[method](client, ...)
+  end
+  return client[method](...)
+end
+
+local function tell(text, level)
+  vim.notify('rlm-lsp: ' .. text, level or vim.log.levels.INFO)
+end
+
+-- Asks a server to run one of its commands; `done` gets the result.
+local function execute(client, bufnr, command, arguments, done)
+  local params = { command = command, arguments = arguments }
+  M.call(client, 'request', 'workspace/executeCommand', params, function(err, result)
+    if err then
+      tell(err.message, vim.log.levels.ERROR)
+    else
+      done(result)
+    end
+  end, bufnr)
+end
+
+local function tell_settings(client)
+  M.call(client, 'notify', 'workspace/didChangeConfiguration', { settings = client.settings or vim.empty_dict() })
+end
+
+-- Has the servers read all settings anew.
+function M.settings_changed()
+  vim.tbl_map(tell_settings, vim.lsp.get_clients({ name = NAME }))
+end
+
+local function hide(client)
+  local settings = vim.deepcopy(client.settings or {})
+  settings[SECTION] = vim.tbl_extend('force', settings[SECTION] or {}, { hints = not hidden })
+  client.settings = settings
+  tell_settings(client)
+end
+
+local function toggle_all()
+  hidden = not hidden
+  vim.tbl_map(hide, vim.lsp.get_clients({ name = NAME }))
+  tell(hidden and 'hints are hidden in all files' or 'hints are shown')
+end
+
+local function toggle_buffer()
+  local bufnr = vim.api.nvim_get_current_buf()
+  local client = vim.lsp.get_clients({ name = NAME, bufnr = bufnr })[1]
+  if not client then
+    tell('not running in this buffer; see :checkhealth rlm_lsp', vim.log.levels.WARN)
+  elseif hidden then
+    tell('hints are hidden in all files; :RlmLspToggle! shows them')
+  elseif not vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
+    vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
+    tell('hints of this file are shown')
+  else
+    local file = { file = vim.uri_from_bufnr(bufnr) }
+    execute(client, bufnr, 'rlm-lsp.toggleHints', { file }, function(is_hidden)
+      tell('hints of this file are ' .. (is_hidden and 'hidden' or 'shown'))
+    end)
+  end
+end
+
+-- Hides the hints of rlm-lsp, or shows them again: of the current buffer, or of all. Other servers' hints stay.
+function M.toggle(all)
+  if all then
+    toggle_all()
+  else
+    toggle_buffer()
+  end
+end
+
+-- Takes over a client that has attached to a buffer: Neovim switches a buffer's hints off when a server ends, also
+-- where they are on for all buffers, and would leave them off when the server comes back.
+function M.attached(client, bufnr)
+  if client.name ~= NAME then
+    return
+  end
+  if vim.lsp.inlay_hint.is_enabled() then
+    vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
+  end
+  if hidden then
+    hide(client)
+  end
+end
+
+-- Shows what the server tells: information in a floating window that goes with the next move, since a text of several
+-- lines in the command line would wait for a key.
+function M.show_message(err, params, ctx)
+  if params.type ~= vim.lsp.protocol.MessageType.Info then
+    return vim.lsp.handlers['window/showMessage'](err, params, ctx)
+  end
+  vim.lsp.util.open_floating_preview({ params.message }, 'text', { wrap = true, focusable = false })
+end
+
+-- Asks for the hints of a client's buffers anew, and forgets that their lines have been drawn. Neovim draws the hints
+-- of a line once for each version of a text: 0.10 never again, 0.12 not if it redraws before the answer comes. But the
+-- hints of a version come when the model has answered.
+function M.refresh_hints(_, _, ctx)
+  local client = vim.lsp.get_client_by_id(ctx.client_id)
+  for bufnr in pairs(client and client.attached_buffers or {}) do
+    if vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
+      vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
+    end
+  end
+  return vim.NIL
+end
+
+-- Starts the server for a buffer, or attaches the running one: for Neovim 0.10, where there is no `vim.lsp.enable`.
+-- `overrides` are as for `vim.lsp.start`.
+function M.start(bufnr, overrides)
+  local config = dofile(vim.api.nvim_get_runtime_file('lsp/rlm_lsp.lua', false)[1])
+  config = vim.tbl_deep_extend('force', config, { name = NAME }, overrides or {})
+  config.root_dir = config.root_dir or vim.fs.root(bufnr, config.root_markers)
+  return vim.lsp.start(config, { bufnr = bufnr })
+end
+
+-- Shows the newest lines of the server's log.
+function M.show_log()
+  local client = vim.lsp.get_clients({ name = NAME })[1]
+  if not client then
+    tell('not running; see :checkhealth rlm_lsp', vim.log.levels.WARN)
+    return
+  end
+  execute(client, 0, 'rlm-lsp.showLog', nil, function(text)
+    vim.cmd.new()
+    vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile = 'nofile', 'wipe', false
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\n'))
+    vim.bo.modifiable = false
+  end)
+end
+
+local function client_of(ctx)
+  return vim.lsp.get_client_by_id(ctx.client_id)
+end
+
+-- The command of a code lens and of a code action: which lines a prediction rests on, in a floating window.
+function M.explain(command, ctx)
+  execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
+    vim.lsp.util.open_floating_preview(vim.split(result.markdown, '\n'), 'markdown', { focus_id = NAME })
+  end)
+end
+
+-- The command of a code action: the predictions of a unit into the unnamed register, and the clipboard if there is one.
+function M.copy_json(command, ctx)
+  execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
+    vim.fn.setreg('"', result)
+    if vim.fn.has('clipboard') == 1 then
+      vim.fn.setreg('+', result)
+    end
+    tell('predictions copied as JSON')
+  end)
+end
+
+return M

@@ -1,0 +1,37 @@
+-- The command, the client's part of the server's commands, and what is done when the server attaches.
+if vim.g.loaded_rlm_lsp or vim.fn.has('nvim-0.10') == 0 then
+  return
+end
+vim.g.loaded_rlm_lsp = true
+
+vim.api.nvim_create_user_command('RlmLspToggle', function(command)
+  require('rlm_lsp').toggle(command.bang)
+end, { bang = true, desc = "Hide rlm-lsp's hints in this buffer, with ! in all, or show them again" })
+
+vim.api.nvim_create_user_command('RlmLspLog', function()
+  require('rlm_lsp').show_log()
+end, { desc = "Show the newest lines of rlm-lsp's log" })
+
+vim.lsp.commands['rlm-lsp.explain'] = function(...)
+  require('rlm_lsp').explain(...)
+end
+vim.lsp.commands['rlm-lsp.copyJson'] = function(...)
+  require('rlm_lsp').copy_json(...)
+end
+
+local group = vim.api.nvim_create_augroup('rlm_lsp', {})
+vim.api.nvim_create_autocmd('LspAttach', {
+  group = group,
+  callback = function(event)
+    require('rlm_lsp').attached(vim.lsp.get_client_by_id(event.data.client_id), event.buf)
+  end,
+})
+
+-- On Linux, Neovim does not tell servers when files change.
+vim.api.nvim_create_autocmd('BufWritePost', {
+  group = group,
+  pattern = { 'rlm-lsp.toml', 'pyproject.toml' },
+  callback = function()
+    require('rlm_lsp').settings_changed()
+  end,
+})

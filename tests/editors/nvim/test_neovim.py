@@ -1,0 +1,241 @@
+"""Neovim as the documentation sets it up: what the user sees on the screen, and what Neovim itself holds."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from .. import get_editors
+from ..conftest import SOURCE, Home
+from ..snippets import snippets
+from ..terminal import Terminal
+from .conftest import NEOVIMS, PAGE, Neovim
+
+pytestmark = pytest.mark.timeout(300)
+
+LABEL = re.compile(r"\S+ [nµm]?s · \S+ (B|KiB|MiB)")
+
+
+def test_hints_stand_behind_signatures_and_follow_an_edit(neovim: Neovim, picture: Path) -> None:
+    neovim.open(neovim.home.file)
+    before = neovim.hints(2)
+    assert all(LABEL.fullmatch(label) for label in before.values())
+    neovim.terminal.shows(f"def small(n): {before[0]}", f"def large(n): {before[5]}")
+    neovim.terminal.picture(picture)
+    neovim.command("2s/n + 1/sorted([n * i for i in range(n * n)])/")
+    neovim.wait(lambda: neovim.hints(2)[0] != before[0], "the hint stays as it was")
+    after = neovim.hints(2)
+    assert after[5] == before[5]
+    neovim.terminal.shows(f"def small(n): {after[0]}", f"def large(n): {after[5]}")
+    neovim.home.check_capabilities(neovim.editor.name)
+
+
+def test_the_hover_has_the_table(neovim: Neovim, picture: Path) -> None:
+    neovim.open(neovim.home.file)
+    neovim.hints(2)
+    neovim.terminal.keys("K")
+    neovim.terminal.shows("small: one call, as its tests call it", "80 % band", "| latency |", "| peak memory |")
+    neovim.terminal.picture(picture)
+    opened = (
+        "local f = {} for _, w in ipairs(vim.api.nvim_list_wins()) do if vim.api.nvim_win_get_config(w).relative ~= ''"
+    )
+    opened += " then f = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(w), 0, -1, false) end end return f"
+    assert "nothing was run" in "\n".join(neovim.lua(opened))
+
+
+def test_a_budget_is_reported_until_it_is_kept(neovim: Neovim, picture: Path) -> None:
+    neovim.open(neovim.home.file)
+    [found] = neovim.diagnostics(1)
+    assert (found["code"], found["lnum"], found["col"], found["end_col"]) == ("over-budget", 5, 4, 9)
+    assert "`large` is over its budget of 1 B" in found["message"]
+    neovim.terminal.shows("E def large(n)")
+    neovim.terminal.picture(picture)
+    neovim.command("%s/1 B/1 GiB/")
+    assert neovim.diagnostics(0) == []
+    neovim.terminal.hides("E def large(n)")
+    neovim.command("undo")
+    assert neovim.diagnostics(1)[0]["message"] == found["message"]
+
+
+def test_hints_are_hidden_in_a_buffer_or_in_all(neovim: Neovim) -> None:
+    other = neovim.home.project / "other.py"
+    other.write_text("def other(n):\n    return n\n")
+    neovim.open(neovim.home.file)
+    [small, large] = neovim.hints(2).values()
+    neovim.command("RlmLspToggle")
+    neovim.terminal.shows("hints of this file are hidden")
+    neovim.hints(0)
+    neovim.terminal.hides(small)
+    neovim.command(f"split {other.name}")
+    [shown] = neovim.hints(1).values()
+    neovim.terminal.shows(f"def other(n): {shown}")
+    neovim.command("wincmd w")
+    neovim.command("RlmLspToggle")
+    neovim.terminal.shows(f"def small(n): {small}", f"def large(n): {large}", "hints of this file are shown")
+    neovim.command("RlmLspToggle!")
+    neovim.terminal.shows("hints are hidden in all files")
+    neovim.terminal.hides(small)
+    neovim.terminal.hides(f"def other(n): {shown}")
+    neovim.command("RlmLspToggle")
+    neovim.terminal.shows("RlmLspToggle! shows them")
+    neovim.command("RlmLspToggle!")
+    neovim.terminal.shows(f"def small(n): {small}", f"def other(n): {shown}")
+
+
+def test_hints_that_are_hidden_in_all_files_are_hidden_in_a_new_session_too(neovim: Neovim) -> None:
+    neovim.open(neovim.home.file)
+    neovim.hints(2)
+    neovim.command("RlmLspToggle!")
+    neovim.hints(0)
+    elsewhere = neovim.home.folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "rlm-lsp.toml").touch()
+    (elsewhere / "new.py").write_text(SOURCE)
+    neovim.command(f"edit {elsewhere / 'new.py'}")
+    # Diagnostics come from the new server, and are not hidden.
+    neovim.diagnostics(1)
+    neovim.hints(0)
+    neovim.command("RlmLspToggle!")
+    neovim.hints(2)
+
+
+def test_the_health_check_names_version_model_and_session(neovim: Neovim, picture: Path) -> None:
+    neovim.open(neovim.home.file)
+    neovim.hints(2)
+    neovim.command("checkhealth rlm_lsp")
+    neovim.terminal.shows("running, positions in", "answers with the model rlm-", "OK rlm-lsp 0.", "OK model rlm-")
+    neovim.terminal.picture(picture)
+    text = "\n".join(neovim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"))
+    assert "OK inlay hints are on" in text
+    assert f"for {neovim.home.project}" in text
+    assert "self-test" in text
+    assert "ERROR" not in text
+    assert "WARNING" not in text
+
+
+def test_the_health_check_says_what_to_do_without_a_server(neovim: Neovim) -> None:
+    neovim.home.hide_server()
+    neovim.open(neovim.home.project / "notes.txt")
+    neovim.command("checkhealth rlm_lsp")
+    neovim.terminal.shows("ERROR", "rlm-lsp is not found", "Install it", "give its full path", "Not running")
+
+
+def test_a_model_that_cannot_be_loaded_is_told_with_what_to_do(neovim: Neovim) -> None:
+    program = neovim.home.folder / "bin" / "rlm-lsp"
+    program.write_text(program.read_text().replace("exec ", f"RLM_LSP_MODEL={neovim.home.folder / 'gone'} exec ", 1))
+    neovim.open(neovim.home.file)
+    neovim.terminal.shows("no predictions", "gone", "Press ENTER")
+    neovim.terminal.keys("Enter")
+    neovim.command("checkhealth rlm_lsp")
+    neovim.terminal.shows("ERROR has no model", ":RlmLspLog", "OK rlm-lsp 0.")
+
+
+def test_the_log_of_the_server_is_shown(neovim: Neovim) -> None:
+    (neovim.home.project / "rlm-lsp.toml").write_text("hintz = true\n")
+    neovim.open(neovim.home.file)
+    neovim.hints(2)
+    neovim.command("RlmLspLog")
+    neovim.terminal.shows("warning: ", "hintz")
+
+
+def test_nothing_stays_of_a_server_that_was_killed_and_it_can_be_had_again(neovim: Neovim) -> None:
+    neovim.open(neovim.home.file)
+    [small, _] = neovim.hints(2).values()
+    neovim.diagnostics(1)
+    [server] = neovim.lua("return vim.api.nvim_get_proc_children(vim.fn.getpid())")
+    os.kill(server, signal.SIGKILL)
+    neovim.terminal.shows("quit with exit code", "Press ENTER")
+    neovim.terminal.keys("Enter")
+    assert neovim.hints(0) == {}
+    assert neovim.diagnostics(0) == []
+    neovim.terminal.hides(small)
+    neovim.terminal.hides("E def large(n)")
+    neovim.command("edit")
+    neovim.terminal.shows(f"def small(n): {small}", "E def large(n)")
+
+
+def test_an_explanation_opens_and_predictions_are_copied(neovim: Neovim, picture: Path) -> None:
+    neovim.open(neovim.home.file)
+    neovim.hints(2)
+    neovim.command("6")
+    choose = "lua vim.lsp.buf.code_action({{ apply = true, filter = function(a) return a.title:match('{}') end }})"
+    neovim.command(choose.format("^Copy"))
+    neovim.terminal.shows("predictions copied as JSON")
+    assert '"qualname": "large"' in neovim.lua("return vim.fn.getreg('\"')")
+    neovim.command(choose.format("^Explain"))
+    neovim.terminal.shows("Lines on which the latency of large rests", "| line | ratio | text |")
+    neovim.terminal.picture(picture)
+
+
+def test_the_settings_snippet_is_obeyed(home: Home, terminal: Terminal) -> None:
+    neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
+    neovim.configure("init.lua", "settings", "diagnostics")
+    neovim.open(home.file)
+    neovim.terminal.shows("■ peak memory of `large` is over its budget")
+    assert all(re.fullmatch(r"\S+ [nµm]?s", label) for label in neovim.hints(2).values())
+
+
+def test_settings_of_the_project_are_taken_over_when_they_are_saved(neovim: Neovim) -> None:
+    neovim.open(neovim.home.file)
+    assert all(" · " in label for label in neovim.hints(2).values())
+    neovim.command("split rlm-lsp.toml")
+    neovim.command("call append(0, 'metrics = [\"latency\"]') | write")
+    neovim.command("close")
+    neovim.wait(lambda: not any(" · " in label for label in neovim.hints(2).values()), "the settings are not obeyed")
+
+
+def test_findings_of_an_open_file_follow_the_settings_of_the_project(home: Home, terminal: Terminal) -> None:
+    neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
+    neovim.configure()
+    neovim.open(home.file)
+    neovim.diagnostics(1)
+    neovim.command("split rlm-lsp.toml")
+    neovim.command("call append(0, 'diagnostics = false') | write")
+    neovim.command("close")
+    neovim.diagnostics(0)
+
+
+@pytest.mark.parametrize("name", NEOVIMS)
+def test_the_first_notice_waits_for_no_key(home: Home, terminal: Terminal, picture: Path, name: str) -> None:
+    neovim = Neovim(NEOVIMS[name], replace(home, gets_notices=True), terminal)
+    neovim.configure()
+    neovim.open(home.file)
+    labels = neovim.hints(2)
+    screen = terminal.shows("what you see behind a signature is predicted", "shown once", f"def small(n): {labels[0]}")
+    assert "Press ENTER" not in screen
+    terminal.picture(picture)
+    terminal.keys("j")
+    terminal.hides("what you see behind a signature")
+
+
+def test_it_works_without_the_folder_too(home: Home, terminal: Terminal) -> None:
+    neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
+    neovim.configure("init.lua alone", package=False)
+    neovim.open(home.file)
+    neovim.hints(2)
+    neovim.diagnostics(1)
+
+
+def test_the_help_is_found(neovim: Neovim) -> None:
+    neovim.open(neovim.home.file)
+    neovim.command("helptags ALL")
+    for topic in ("rlm_lsp", ":RlmLspToggle", "rlm_lsp-0.10"):
+        neovim.command(f"help {topic}")
+        neovim.wait(lambda: neovim.lua("return vim.fn.expand('%:t')") == "rlm_lsp.txt", f"no help about {topic}")
+        neovim.command("helpclose")
+
+
+def test_all_snippets_of_the_page_are_tested() -> None:
+    assert set(snippets(PAGE)) == {
+        "install",
+        "init.lua",
+        "init.lua alone",
+        "settings",
+        "diagnostics",
+        "init.lua for 0.10",
+    }

@@ -1,0 +1,35 @@
+"""Pages about editors that the tests cannot run: what is to be copied is valid and starts a server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rlm_lsp.cli import app
+from rlm_lsp.settings import SettingsStore
+
+from .snippets import snippets
+
+
+def client(page: str) -> tuple[list[str], Any]:
+    """The command and the initialization options of the one snippet of a page."""
+    [text] = snippets(page).values()
+    settings = json.loads(text)
+    if page.endswith("zed.md"):
+        assert settings["languages"]["Python"]["language_servers"][0] in settings["lsp"]
+        [server] = settings["lsp"].values()
+        return [server["binary"]["path"], *server["binary"]["arguments"]], server["initialization_options"]
+    server = settings["clients"]["rlm-lsp"]
+    return server["command"], server["initializationOptions"]
+
+
+@pytest.mark.parametrize("page", ["editors/zed.md", "editors/sublime.md"])
+def test_the_snippet_starts_the_server_with_settings_that_it_knows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where the editors are kept looks like a setting of the server.
+    monkeypatch.delenv("RLM_LSP_EDITORS")
+    [program, *arguments], options = client(page)
+    assert program.rpartition("/")[2] == "rlm-lsp"
+    assert CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
+    assert list(SettingsStore(options, []).unreported()) == []
