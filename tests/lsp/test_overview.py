@@ -1,0 +1,174 @@
+"""The overview of the workspace and the status of a document over a real connection."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from .recording import Recording, recording
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(90)]
+PLAIN = types.ClientCapabilities()
+SHOWING = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
+SMALL = "def small(n):\n    return n\n"
+LARGE = "def large(n):\n    return sorted(i * j for i in range(n) for j in range(n))\n"
+
+
+async def ask(session: Recording, method: str, **params: Any) -> dict[str, Any]:
+    answer = await session.client.protocol.send_request_async(method, params)
+    return plain(answer)
+
+
+def plain(value: Any) -> Any:
+    """What pygls makes a tuple with names of, as JSON has it."""
+    if hasattr(value, "_asdict"):
+        return {name: plain(one) for name, one in value._asdict().items()}
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "small.py").write_text(SMALL)
+    (tmp_path / "src" / "large.py").write_text(f"\n\n{LARGE}")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "check.py").write_text("def check(n):\n    return [n] * n\n")
+    return tmp_path
+
+
+async def test_units_come_by_cost_and_page_by_page(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        first = await ask(session, "rlm-lsp/overview", limit=2)
+        second = await ask(session, "rlm-lsp/overview", limit=2, cursor=first["cursor"])
+        rows = [*first["rows"], *second["rows"]]
+        assert (first["total"], first["files"], first["units"], first["complete"]) == (3, 3, 3, True)
+        assert (len(first["rows"]), second["cursor"]) == (2, None)
+        medians = [row["median"] for row in rows]
+        assert medians == sorted(medians, reverse=True)
+        assert {row["metric"] for row in rows} == {"latency"}
+        [large] = [row for row in rows if row["qualname"] == "large"]
+        place = (large["uri"], large["file"], large["line"], large["character"])
+        assert place == ((folder / "src" / "large.py").as_uri(), "src/large.py", 2, 4)
+        assert large["bandText"].endswith("s")
+
+
+async def test_a_list_stays_as_it_was_begun_and_old_ones_are_forgotten(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        first = await ask(session, "rlm-lsp/overview", limit=1)
+        (folder / "src" / "more.py").write_text(LARGE.replace("large", "more"))
+        assert (await ask(session, "rlm-lsp/overview", refresh=True))["total"] == 4
+        assert (await ask(session, "rlm-lsp/overview", cursor=first["cursor"]))["total"] == 3
+        for _ in range(4):
+            await ask(session, "rlm-lsp/overview")
+        with pytest.raises(JsonRpcException, match="no longer known"):
+            await ask(session, "rlm-lsp/overview", cursor=first["cursor"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"file": "SRC/"}, {"small", "large"}),
+        ({"file": "**/check.py"}, {"check"}),
+        ({"metric": "memory", "file": "small"}, {"small"}),
+        ({"device": "x86_64"}, {"small", "large", "check"}),
+        ({"device": "A100"}, set()),
+        ({"metric": "accuracy"}, set()),
+    ],
+)
+async def test_a_filter_leaves_what_it_names(folder: Path, wanted: dict[str, str], found: set[str]) -> None:
+    async with recording(PLAIN, folder) as session:
+        page = await ask(session, "rlm-lsp/overview", **wanted)
+        assert {row["qualname"] for row in page["rows"]} == found
+        assert {"latency", "memory"} <= set(page["metrics"])
+        assert page["devices"] == ["x86-64"]
+
+
+async def test_open_files_count_as_they_are_in_the_editor(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        uri = session.open(folder / "src" / "small.py", "# a comment\n" + SMALL.replace("small", "typed"))
+        page = await ask(session, "rlm-lsp/overview", file="small.py")
+        assert [(row["qualname"], row["uri"], row["line"]) for row in page["rows"]] == [("typed", uri, 1)]
+
+
+async def test_what_git_ignores_settings_exclude_or_nobody_can_read_is_left_out(folder: Path) -> None:
+    subprocess.run(["git", "-C", str(folder), "init", "--quiet"], check=True)
+    (folder / ".gitignore").write_text("small.py\n")
+    (folder / "src" / "binary.py").write_bytes(b"\0" * 20)
+    (folder / "src" / "empty.py").touch()
+    async with recording(PLAIN, folder, options={"exclude": ["tests/**"]}) as session:
+        page = await ask(session, "rlm-lsp/overview")
+        assert [row["qualname"] for row in page["rows"]] == ["large"]
+        assert page["failed"] == 1
+        assert page["failures"][0]["file"] == "src/binary.py"
+        assert "binary" in page["failures"][0]["reason"]
+
+
+async def test_reading_shows_progress_and_can_be_stopped(folder: Path) -> None:
+    for number in range(200):
+        (folder / f"unit_{number}.py").write_text(
+            LARGE.replace("large", f"f{number}").replace("i * j", f"i * {number}")
+        )
+    async with recording(SHOWING, folder) as session:
+        future = session.client.protocol.send_request("rlm-lsp/overview", {})
+        begin = await session.wait(
+            types.PROGRESS, lambda params: "reading the workspace" in params.value.get("title", "")
+        )
+        session.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(begin.token))
+        page = plain(await asyncio.wrap_future(future))
+        assert page["complete"] is False
+        assert page["total"] < 203
+        again = await ask(session, "rlm-lsp/overview", refresh=True)
+        assert (again["complete"], again["total"]) == (True, 203)
+
+
+async def test_bad_parameters_are_one_clear_line(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        for params, told in (
+            ({"metric": "speed"}, "'speed' is no metric"),
+            ({"limit": 0}, "`limit` must be from 1 to 1000"),
+            ({"limit": True}, "`limit` must be a whole number"),
+            ({"cursor": "9:0"}, "ask again without one"),
+            ({"file": 1}, "`file` must be text"),
+        ):
+            with pytest.raises(JsonRpcException, match=told):
+                await ask(session, "rlm-lsp/overview", **params)
+        assert session.sent(types.WINDOW_SHOW_MESSAGE) == []
+
+
+async def test_without_a_model_the_overview_says_so_and_the_status_has_none(folder: Path) -> None:
+    async with recording(PLAIN, folder, options={"model": str(folder / "none")}) as session:
+        with pytest.raises(JsonRpcException, match="there is no model"):
+            await ask(session, "rlm-lsp/overview")
+        status = await ask(session, "rlm-lsp/status", uri=session.open(folder / "src" / "small.py"))
+        assert (status["model"], status["document"], status["unit"]) == (None, None, None)
+
+
+async def test_the_status_tells_of_the_document_and_of_the_unit_around_a_line(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        uri = session.open(folder / "src" / "large.py")
+        unknown = await ask(session, "rlm-lsp/status", uri=uri, line=3)
+        assert unknown["document"] == {"units": 1, "answered": 0, "abstained": 0, "reason": None}
+        await session.command("rlm-lsp.predictFile", uri)
+        status = await ask(session, "rlm-lsp/status", uri=uri, line=3)
+        assert status["model"].startswith("rlm-")
+        assert status["document"] == {"units": 1, "answered": 1, "abstained": 0, "reason": None}
+        assert (status["unit"]["qualname"], status["unit"]["devices"]) == ("large", ["x86-64"])
+        assert status["unit"]["label"]
+        assert (await ask(session, "rlm-lsp/status", uri=uri, line=0))["unit"] is None
+
+
+async def test_the_status_says_why_the_model_abstains(tmp_path: Path) -> None:
+    async with recording(PLAIN, tmp_path) as session:
+        text = "module {\n  tt.func public @copy(%arg0: !tt.ptr<f32>) {\n    tt.return\n  }\n}\n"
+        uri = session.open(tmp_path / "kernel.ttir", text, "plaintext")
+        await session.command("rlm-lsp.predictFile", uri)
+        status = await ask(session, "rlm-lsp/status", uri=uri, line=1)
+        assert (status["document"]["answered"], status["document"]["abstained"]) == (0, 1)
+        assert status["document"]["reason"] == status["unit"]["reason"]
+        assert "basis" not in status["unit"]["reason"]
