@@ -5,12 +5,13 @@ PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version 
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 PYTEST ?= -q
 
-.PHONY: help try test lint bench model clean
+.PHONY: help try test lint docs bench model clean
 
 help:
 	@echo "make try    install the tool into .venv-try and predict the examples"
 	@echo "make test   install everything into .venv, then formatting, lint, types and all tests"
-	@echo "make bench  measure rlm-lsp predict over Python's standard library"
+	@echo "make docs   build the documentation as a site, into site/"
+	@echo "make bench  measure the server and rlm-lsp check, beside the bare encoder (about ten minutes)"
 	@echo "make model  rebuild the shipped model from labels: make model LABELS=FOLDER RUN=FOLDER"
 	@echo "make clean  remove the environments and caches"
 
@@ -39,6 +40,11 @@ lint: .venv/installed
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/mypy --no-error-summary
 
+# The tests build it too, and check its links and commands: pytest tests/docs
+docs: .venv/installed
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	@echo "==> site/index.html"
+
 .venv/installed: pyproject.toml constraints.txt
 	@$(MAKE) --no-print-directory check-python
 	@echo "==> making .venv with $$($(PYTHON) --version)"
@@ -54,7 +60,7 @@ check-python:
 		{ echo "rlm-lsp needs Python 3.11 or later; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 
 bench: .venv-try/installed
-	@.venv-try/bin/python tests/bench/throughput.py
+	@.venv-try/bin/python -m tests.bench.server
 
 # The label files of all bases -> data sets -> a trained model -> the files that ship -> the model card. Each step says
 # what it does and how long it took; sources that are read already and a training that was stopped are taken up again.
@@ -76,5 +82,5 @@ model: .venv/installed
 	.venv/bin/rlm-lsp card $(DATA) --out MODEL_CARD.md
 
 clean:
-	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,90 @@
+"""Whether what a page shows is what a command prints, and the page's lines made anew from what it prints.
+
+Numbers with a unit and long ones of JSON may differ by a fifth: the model computes in 8 bits, and processors round
+differently. Spaces and how long a command took never count.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+ELISION = "..."
+_TOLERANCE = 0.2
+_SCALES = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+_UNIT = r"(?P<unit>ns|µs|ms|s|B|KiB|MiB|GiB|%|×)(?![\w/])"
+_QUANTITY = re.compile(rf"(?<![\w.:=-])(?:(?P<low>\d[\d.]*)–)?(?P<high>\d[\d.]*) ?{_UNIT}")
+_FIGURE = re.compile(r"(?<![\w.:=-])\d+\.\d{5,}(?:e-\d+)?(?![\w.])")  # of JSON
+_TIMES = ((re.compile(r" in [\d.]+ s \([\d,]+ units/s\)"), " in TIME"), (re.compile(r"; [\d.]+ s$"), "; TIME"))
+NOTE = "rlm-lsp: "  # how the program's lines on stderr begin
+
+
+def agrees(shown: Sequence[str], printed: Sequence[str], *, excerpt: bool = False) -> str | None:
+    """None where the shown lines stand for the printed ones, else the first shown line that does not.
+
+    Of an ``excerpt`` others may be left out everywhere.
+    """
+    place, may_skip = 0, excerpt
+    for line in shown:
+        if line.strip() == ELISION:
+            may_skip = True
+            continue
+        while may_skip and place < len(printed) and not same(line, printed[place]):
+            place += 1
+        if place == len(printed) or not same(line, printed[place]):
+            return line
+        place, may_skip = place + 1, excerpt
+    return None if may_skip or place == len(printed) else f"nothing more, where `{printed[place]}` is printed"
+
+
+def begins_alike(shown: Sequence[str], printed: Sequence[str]) -> bool:
+    """Whether lines begin with the same words, one by one; a line that goes on with the one before has none."""
+    return [_first_word(line) for line in shown] == [_first_word(line) for line in printed]
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether two lines say the same, numbers with units within the tolerance."""
+    (left, those), (right, others) = _parts(shown), _parts(printed)
+    return left == right and all(
+        abs(one - other) <= _TOLERANCE * max(abs(one), abs(other)) for one, other in zip(those, others, strict=True)
+    )
+
+
+def renewed(shown: Sequence[str], printed: Sequence[str], *, excerpt: bool = False) -> list[str]:
+    """The lines to show now: all that are printed, or where some were left out those that fit the old ones best."""
+    if not excerpt and ELISION not in (line.strip() for line in shown):
+        return list(printed)
+    rest = list(printed)
+    found = []
+    for line in shown:
+        if line.strip() != ELISION:
+            near = difflib.get_close_matches(line, rest, n=1, cutoff=0.0)
+            line = near[0] if near else line
+            rest = rest[rest.index(line) + 1 :] if near else rest
+        found.append(line)
+    return found
+
+
+def _parts(line: str) -> tuple[str, list[float]]:
+    """A line with its quantities taken out, and these in SI units."""
+    if line.startswith(NOTE):
+        for pattern, word in _TIMES:
+            line = pattern.sub(word, line)
+    values: list[float] = []
+
+    def take(found: re.Match[str]) -> str:
+        scale = _SCALES.get(found["unit"], 1.0)
+        ends = [float(end) * scale for end in (found["low"], found["high"]) if end]
+        values.extend(ends)
+        return f"{len(ends)} {'value' if found['unit'] in _SCALES else found['unit']}"
+
+    def take_figure(found: re.Match[str]) -> str:
+        values.append(float(found[0]))
+        return "figure"
+
+    return " ".join(_FIGURE.sub(take_figure, _QUANTITY.sub(take, line)).split()), values
+
+
+def _first_word(line: str) -> str:
+    return "" if line.startswith(" ") else line.partition(" ")[0]

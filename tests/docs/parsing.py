@@ -1,0 +1,51 @@
+"""Commands that no test can run: whether the shell and our own command line at least understand them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+import click
+from rlm_lsp.cli import app
+
+_ENDS = frozenset({";", "|", "||", "&", "&&"})
+_REDIRECTIONS = frozenset({">", ">>", "<", "2>"})
+
+
+def simple_commands(text: str) -> Iterator[list[str]]:
+    """The words of each simple command of a script, without assignments before it and redirections.
+
+    Raises:
+        ValueError: the quotes do not match.
+    """
+    for line in text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars=True)
+        lexer.wordchars += "@:{},+%^$"
+        words: list[str] = []
+        skipped = False
+        for word in [*lexer, ";"]:
+            if word in _ENDS:
+                if words:
+                    yield words
+                words = []
+            elif skipped or word in _REDIRECTIONS:
+                skipped = word in _REDIRECTIONS
+            elif words or "=" not in word.partition("/")[0]:
+                words.append(word)
+
+
+def check_ours(words: Sequence[str]) -> None:
+    """Parse the words of an ``rlm-lsp`` command as the program would.
+
+    Raises:
+        click.UsageError: an option, a command or a value is none that it takes.
+    """
+    command: click.Command = app
+    rest = list(words)
+    name = rest.pop(0)
+    while isinstance(command, click.Group) and rest and rest[0] in command.commands:
+        name = f"{name} {rest[0]}"
+        command = command.commands[rest.pop(0)]
+    if command is app or isinstance(command, click.Group):
+        raise click.UsageError(f"{name} {' '.join(rest)}: no such command")
+    command.make_context(name, rest)

@@ -1,0 +1,56 @@
+"""The blocks of one page, played as a reader would: files are written, commands run, in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .blocks import Block, Command, commands
+from .sessions import Ended, Session
+
+_CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_1x1~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+NETWORK = "net.onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A command that ran, how it ended and which exit status the page says."""
+
+    block: Block
+    command: Command
+    ended: Ended
+    status: int
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """What the page is to show."""
+        return self.ended.shown(self.command.output or ())
+
+
+def play(page: Sequence[Block], folder: Path) -> Iterator[Played]:
+    """Run all that a page lets run, in a new scratch folder below ``folder``."""
+    session = Session(folder)
+    if any(NETWORK in block.text for block in page if block.is_run):
+        _write_network(session.work / NETWORK)
+    for block in page:
+        needs = block.values.get("needs", "")
+        if "title" in block.values and not block.holds_commands:
+            session.write(block)
+        if "run" in block.classes:
+            yield Played(block, Command(block.text, None, 0), session.run(block.text, needs, "python"), 0)
+        if not block.is_run:
+            continue
+        found = commands(block)
+        for command in found:
+            status = int(block.values.get("status", "0")) if command is found[-1] else 0
+            yield Played(block, command, session.run(command.text, needs), status)
+
+
+def _write_network(path: Path) -> None:
+    """A network of the reader's own: a cell of NAS-Bench-201, without weights."""
+    # It needs the [onnx] extra, which only pages about networks do.
+    import onnx
+    from rlm_core.data.nas.spaces import build
+
+    onnx.save(build(("nasbench201", (_CELL,))), path)

@@ -1,0 +1,93 @@
+"""Runs the commands of a page, one after another, in a scratch folder that sees the base install alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm_lsp.commands.extras import EXTRAS
+
+from .blocks import REPOSITORY, Block
+from .outputs import NOTE
+
+# Packages of the extras: what a reader with the base install does not have.
+_EXTRA_PACKAGES = (*EXTRAS, "starlette", "uvicorn")
+_BLOCKER = """\
+import os, sys
+for name in os.environ["TEST_WITHOUT"].split():
+    sys.modules[name] = None
+"""
+_LIMIT = 60  # seconds a command
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended and the lines that it printed."""
+
+    status: int
+    stdout: tuple[str, ...]
+    stderr: tuple[str, ...]
+
+    def shown(self, before: Sequence[str]) -> tuple[str, ...]:
+        """What a page shows: stdout, and stderr where it does so already or where there is nothing else."""
+        with_notes = not self.stdout or any(line.startswith(NOTE) for line in before)
+        return (*self.stdout, *self.stderr) if with_notes else self.stdout
+
+
+class Session:
+    """A folder with the examples under git, in which commands run as a reader would run them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home, self.work = folder / "home", folder / "work"
+        programs, blocker = folder / "bin", folder / "blocker"
+        for made in (self._home, programs, blocker):
+            made.mkdir()
+        shutil.copytree(REPOSITORY / "examples", self.work / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        (blocker / "sitecustomize.py").write_text(_BLOCKER)
+        for name, start in (("rlm-lsp", "-m rlm_lsp "), ("python", "")):
+            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {start}"$@"\n')
+            (programs / name).chmod(0o755)
+        paths = [blocker, REPOSITORY / "model_core", REPOSITORY / "server"]
+        kept = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "TMPDIR") if name in os.environ}
+        self._environment = kept | {
+            "HOME": str(self._home),
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "LC_ALL": "C.UTF-8",
+            "COLUMNS": "80",
+        }
+        self.run("git init -q . && git config user.name reader && git config user.email reader@example.org")
+        self.run("git add . && git commit -q -m start")
+
+    def write(self, block: Block) -> None:
+        """Write the file that a block with a title shows."""
+        path = self.work / block.values["title"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, encoding="utf-8")
+
+    def run(self, command: str, needs: str = "", program: str = "bash") -> Ended:
+        """Run a command with the packages that it needs."""
+        without = [name for name in _EXTRA_PACKAGES if name not in needs.split()]
+        arguments = ["bash", "-eu", "-o", "pipefail", "-c", command] if program == "bash" else [program, "-c", command]
+        done = subprocess.run(
+            arguments,
+            cwd=self.work,
+            env={**self._environment, "TEST_WITHOUT": " ".join(without)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT,
+            check=False,
+        )
+        return Ended(done.returncode, self._lines(done.stdout), self._lines(done.stderr))
+
+    def _lines(self, printed: bytes) -> tuple[str, ...]:
+        """What was printed, with paths as a reader might have them."""
+        text = printed.decode("utf-8", errors="replace")
+        for folder, name in ((self.work, "/home/you/project"), (self._home, "/home/you")):
+            text = text.replace(str(folder), name)
+        return tuple(text.splitlines())

@@ -1,0 +1,64 @@
+"""The site builds without a warning, its links lead somewhere, and it needs no other host."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rlm_lsp.features.diagnostics import MALFORMED_SIZES
+from rlm_lsp.findings import CODES, docs_link
+
+from .blocks import REPOSITORY
+from .links import problems
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    # Not with --quiet: it keeps warnings from those who count them too.
+    folder = tmp_path_factory.mktemp("site").resolve()
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_links_lead_somewhere_and_nothing_is_loaded_from_other_hosts(site: Path) -> None:
+    assert list(problems(site)) == []
+
+
+def test_findings_link_to_anchors_of_a_page(site: Path) -> None:
+    for link in (*map(docs_link, CODES), docs_link(CODES[0]).partition("#")[0] + f"#{MALFORMED_SIZES}"):
+        name, _, anchor = link.rpartition("/")[2].partition("#")
+        assert f'id="{anchor}"' in (site / Path(name).with_suffix(".html")).read_text(encoding="utf-8")
+
+
+def test_the_model_card_is_a_page_with_its_pictures(site: Path) -> None:
+    text = (site / "model-card.html").read_text(encoding="utf-8")
+    pictures = re.findall(r'<img [^>]*src="(model-card/[^"]+)"', text)
+    assert pictures
+    assert all((site / picture).is_file() for picture in pictures)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('<a href="other.html#there">', ""),
+        ('<a href="other.html#nowhere">', "has no such anchor"),
+        ('<a href="gone.html">', "leads nowhere"),
+        ('<a href="../outside.html">', "leads nowhere"),
+        ('<a href="/other.html">', "absolute path"),
+        ('<a href="https://example.org/x">', ""),
+        ('<a href="https:/example.org">', "no address"),
+        ('<script src="https://example.org/x.js"></script>', "loads https://example.org/x.js"),
+        ('<link rel="stylesheet" href="//example.org/x.css">', "loads //example.org/x.css"),
+    ],
+)
+def test_what_is_wrong_with_a_page_is_found(text: str, wrong: str, tmp_path: Path) -> None:
+    (tmp_path / "other.html").write_text('<h1 id="there">')
+    (tmp_path / "page.html").write_text(text)
+    found = list(problems(tmp_path.resolve()))
+    assert any(wrong in line for line in found) if wrong else found == []
