@@ -1,6 +1,6 @@
 """How fast the language server answers over real stdio, beside the bare onnxruntime time of the same texts.
 
-    python tests/bench/server.py [--only hints keystroke start cold check replay] [--edits 10000] [--out FIGURES.json]
+    python -m tests.bench.server [--only hints keystroke start cold check replay] [--edits 10000] [--out FIGURES.json]
 
 The files consist of functions of Python's standard library. Bare time: tokens that are ready, through the encoder
 alone, one run a text, on as many threads as the machine has cores; a keystroke's on one thread.
@@ -34,8 +34,7 @@ from rlm_core.onnx_predictor import ENCODER, TOKENIZER
 from rlm_core.tokenizer import Ids, Tokenizer, crop
 from rlm_core.units import find_units
 
-sys.path.insert(0, str(Path(__file__).parent))
-from lsp_stdio import Client, session
+from tests.bench.lsp_stdio import Client, session
 
 Row = dict[str, Any]
 _BUILTIN = Path(rlm_core.__file__).parent / "builtin"
@@ -63,7 +62,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     rows = []
     for name in arguments.only:
-        rows.append(asyncio.run(_run(parts[name], arguments)))  # type: ignore[arg-type]
+        rows.append(asyncio.run(_run(parts[name], arguments)))
         print(json.dumps(rows[-1]), flush=True)
     if arguments.out:
         arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,100 @@
+"""What a runner in the child process tells its parent, and what its errors are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from .rows import Row
+
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc", "not enough memory")
+# After one of these nothing more can be done in this process.
+_LOST = ("illegal memory access", "launch failure", "misaligned address", "device-side assert", "hardware error")
+_COMPILE = ("CompilationError", "CompileTimeAssertionFailure", "OutOfResources", "PTXASError", "UnsupportedLanguage")
+
+
+class Channel:
+    """What a runner tells its parent. ``done`` are the keys that need no work."""
+
+    def __init__(self, stream: IO[str], done: set[str]) -> None:
+        self._stream, self.done = stream, done
+
+    def wanted(self, key: str) -> bool:
+        """Whether there is no row with this key yet."""
+        if key in self.done:
+            self._send({"event": "known", "key": key})
+        return key not in self.done
+
+    def begin(self, row: Row) -> None:
+        """What comes next, with its ``key``: the row that stands if the process does not live to tell more."""
+        self._send({"event": "begin", "row": row})
+
+    def row(self, row: Row) -> None:
+        """What came of it: joined to what was begun."""
+        self._send({"event": "row", "row": row})
+
+    def nothing(self) -> None:
+        """What was begun is over and needs no row."""
+        self._send({"event": "pass"})
+
+    def failed(self, error: BaseException, **more: Any) -> None:
+        """A row about an error; a process that is lost to its GPU ends here and asks for a successor."""
+        status, text = classify(error)
+        self.row({"status": status, "error": text, **more})
+        if any(word in text.lower() for word in _LOST):
+            self.again()
+
+    def again(self) -> NoReturn:
+        """Ask for a new process that goes on with the rest."""
+        self._send({"event": "again"})
+        os._exit(0)
+
+    def end(self) -> None:
+        """All work is done."""
+        self._send({"event": "end"})
+
+    def _send(self, event: Mapping[str, Any]) -> None:
+        try:
+            self._stream.write(json.dumps(event, default=str) + "\n")
+            self._stream.flush()
+        except OSError:
+            os._exit(1)
+
+
+def classify(error: BaseException) -> tuple[str, str]:
+    """Status and one line for an error: ``memory``, ``compile``, ``wrong`` or ``error``."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    text = " ".join(str(error).split())
+    place = _place(error)
+    line = f"{type(error).__name__}{f' at {place}' if place else ''}{f': {text}' if text else ''}"
+    if isinstance(error, WrongResultError):
+        return "wrong", text[:600]
+    if names & {"MemoryError", "OutOfMemoryError"} or any(word in text.lower() for word in _OUT_OF_MEMORY):
+        return "memory", line[:600]
+    if names & set(_COMPILE) or any(name in text for name in _COMPILE):
+        return "compile", _innermost(error)[:600]
+    return ("crash" if any(word in text.lower() for word in _LOST) else "error"), line[:600]
+
+
+class WrongResultError(Exception):
+    """A result that differs from its reference."""
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the user's code that the error came out of, empty where it came from none."""
+    ours = str(Path(__file__).parent)
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [one for one in frames if "site-packages" not in one.filename and not one.filename.startswith(ours)]
+    theirs = [one for one in theirs if Path(one.filename).is_file()]
+    return f"{Path(theirs[-1].filename).name}:{theirs[-1].lineno}" if theirs else ""
+
+
+def _innermost(error: BaseException) -> str:
+    """What the compiler says last, with the line it says it about."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: " + " ".join(str(error).split())
