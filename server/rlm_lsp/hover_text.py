@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from rlm_core import languages
 from rlm_core import notes as level_notes
 from rlm_core.analysis import AnalysedUnit
-from rlm_core.types import Band, Basis, Prediction, Unit
+from rlm_core.types import Band, Basis, Metric, Prediction, Unit
 
 from . import render
 
 if TYPE_CHECKING:
     from rlm_core.changes import Change
+
+    from .measured import Measured
 
 MOST_ROWS = 24
 MOST_NAMES = 3
@@ -56,6 +58,7 @@ def hover_text(
     markdown: bool,
     against_head: str = "",
     shares: Sequence[tuple[Prediction, float]] = (),
+    measured: Sequence[Measured] = (),
 ) -> str:
     """The text of a hover, as Markdown or plain text.
 
@@ -65,16 +68,18 @@ def hover_text(
         markdown: whether the client shows Markdown.
         against_head: what :func:`head_words` says.
         shares: predictions with the share of comparable units that cost less.
+        measured: what was measured of the unit, at most one a metric.
     """
     unit, basis = analysed.unit, predictions[0].basis
     answered = [prediction for prediction in predictions if prediction.bands]
     blocks = [f"{_title(unit, markdown)}: {render.BASIS_WORDS[basis]}"]
     if answered:
-        rows = _rows(answered)
+        rows = _rows(answered, {one.measurement.metric: one for one in measured})
         blocks.append(_table(rows) if markdown else _lines(rows))
     notes = [f"Against HEAD: {against_head}"] if against_head else []
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
+    notes += _measured(measured, {one.metric for one in answered})
     notes += _asked(answered)
     if analysed.sizes is not None and answered:
         notes.append(_plain(_ORIGINS[analysed.sizes.origin], markdown))
@@ -103,7 +108,7 @@ def head_words(state: str, changes: Sequence[Change]) -> str:
     ]
     if told:
         return ", ".join(told)
-    reasons = dict.fromkeys(_reason(change.abstained) for change in changes if change.abstained is not None)
+    reasons = dict.fromkeys(plain_reason(change.abstained) for change in changes if change.abstained is not None)
     return f"changed, and no prediction by how much{''.join(f': {reason}' for reason in list(reasons)[:1])}"
 
 
@@ -112,7 +117,7 @@ def _title(unit: Unit, markdown: bool) -> str:
     return f"**{name}**" if markdown else name
 
 
-def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
+def _rows(predictions: Sequence[Prediction], measured: Mapping[Metric, Measured]) -> list[dict[str, str]]:
     """The cells of each prediction by column; a column that says the same everywhere, or nothing, is left out."""
     common = _common(predictions)
     rows = []
@@ -122,6 +127,7 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
         cells["device"] = prediction.device or "" if ("device", prediction.device) not in common else ""
         cells["at"] = _workload(own)
         cells["median"] = render.median(prediction)
+        cells["measured"] = _value(measured[prediction.metric]) if prediction.metric in measured else ""
         for band in prediction.bands:
             cells[f"{_percent(band)} band"] = render.band(prediction.metric, band, prediction.floor)
         rows.append(cells)
@@ -130,11 +136,35 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
     return [{name: cells.get(name, "") for name in kept} for cells in rows]
 
 
+def _value(one: Measured) -> str:
+    return render.measured(one.measurement) + (" (stale)" if one.stale else "")
+
+
+def _measured(measured: Sequence[Measured], told: set[Metric]) -> Iterable[str]:
+    """Where and when the measurements were made, once for those of the same run."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for one in measured:
+        its = one.measurement
+        value = "" if its.metric in told else f" {_value(one)}"
+        where = f"on {its.device}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
+        low, high = max(its.low, 0.0), max(its.high, 0.0)
+        spread = render.band(its.metric, Band(low, high, 0.8, 0, 0, ""), render.MEASURED_FLOORS[its.metric])
+        resumes = "calls" if its.kind == "function" else "resumes"
+        words = f"{render.METRIC_WORDS[its.metric]}{value} ({its.calls:,} {resumes} in {its.tests:,} tests, {spread})"
+        found.setdefault((where, one.stale), []).append(words)
+    for (where, stale), words_of in found.items():
+        yield f"measured {where}: {' and '.join(words_of)}"
+        if stale:
+            yield "stale: the source has changed since it was measured"
+
+
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
-    head = list(rows[0])
-    lines = ["| " + " | ".join(head).lstrip() + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(cells.values()) + " |" for cells in rows]
-    return "\n".join(lines)
+    # Padded: some editors show it as it is.
+    cells = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = (map(str.ljust, line, widths) for line in cells)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _lines(rows: Sequence[Mapping[str, str]]) -> str:
@@ -226,15 +256,15 @@ def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
 def _abstained(predictions: Sequence[Prediction]) -> list[str]:
     """Why there is no prediction, once a reason."""
     notes = (
-        f"{render.METRIC_WORDS[prediction.metric]}: no prediction, {_reason(prediction.abstained)}"
+        f"{render.METRIC_WORDS[prediction.metric]}: no prediction, {plain_reason(prediction.abstained)}"
         for prediction in predictions
         if prediction.abstained is not None
     )
     return list(dict.fromkeys(notes))
 
 
-def _reason(reason: str) -> str:
-    """A reason to abstain without the model's terms."""
+def plain_reason(reason: str) -> str:
+    """A reason to abstain, without the terms that only the model uses."""
     for term, words in _BASIS_WORDS.items():
         reason = reason.replace(term, words)
     return reason

@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING
 from rlm_core.types import Band, Basis, Metric, Prediction
 
 if TYPE_CHECKING:
+    from rlm_core.measure import Measurement
+
     from .settings.model import LabelForm
 
 LABEL_WIDTH = 25
+# Below it what was taken off for the measuring is larger than the call.
+MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0}
 METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "memory": "peak memory", "accuracy": "accuracy"}
 BASIS_WORDS: dict[Basis, str] = {
     "call": "one call, as its tests call it",
@@ -61,6 +65,13 @@ def median(prediction: Prediction, *, space: str = " ") -> str:
     if prediction.median <= 0:
         return f"≤{quantity(prediction.metric, prediction.floor, space=space)}"
     return quantity(prediction.metric, prediction.median, space=space)
+
+
+def measured(one: Measurement, *, space: str = " ") -> str:
+    """The median of a measurement; ``≤50 ns`` below what timing resolves."""
+    floor = MEASURED_FLOORS[one.metric]
+    below = "≤" if 0 < floor >= one.median else ""
+    return below + quantity(one.metric, max(one.median, floor), space=space)
 
 
 def spread(prediction: Prediction, *, space: str = " ") -> str:

@@ -192,6 +192,7 @@ class Server(LanguageServer):
 
     def show_failure(self, failure: str) -> None:
         """Tell the user why there are no predictions."""
+        self.log(f"no predictions: {failure}", types.MessageType.Error)
         self.window_show_message(
             types.ShowMessageParams(types.MessageType.Error, f"rlm-lsp: no predictions: {failure}")
         )
@@ -267,6 +268,9 @@ def create_server() -> Server:
 def _initialize(ls: Server, params: types.InitializeParams) -> None:
     # pygls makes its own and has no other way to give it documents of ours.
     ls.protocol._workspace = SyncedWorkspace.like(ls.workspace)
+    if params.client_info is not None and params.client_info.name == "Neovim":
+        # Told to refresh, it would ask for the workspace alone, and throw away what is said of open files.
+        ls.protocol.fm.feature_options[types.TEXT_DOCUMENT_DIAGNOSTIC].workspace_diagnostics = False
     ls.configure(configuration.begin(ls, params))
 
 

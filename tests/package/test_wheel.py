@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from rlm_lsp.findings import DOCS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -59,6 +60,10 @@ def test_the_wheel_holds_both_packages_and_the_weights_and_nothing_else(wheel: P
     source = REPOSITORY / "model_core" / "rlm_core" / "builtin"
     assert shipped == {f"rlm_core/builtin/{path.name}" for path in source.iterdir()}
     assert {"rlm_core/py.typed", "rlm_lsp/py.typed"} <= set(names_in(wheel))
+
+
+def test_the_wheel_holds_what_findings_link_to(wheel: Path) -> None:
+    assert f"rlm_lsp/{DOCS}" in names_in(wheel)
 
 
 def test_the_wheel_holds_the_licence(wheel: Path) -> None:

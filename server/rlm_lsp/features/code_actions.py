@@ -11,8 +11,9 @@ from rlm_core.types import Prediction
 
 from ..budgets import render as budget_text
 from ..documents import Analysis, Placed
+from ..measured import command_for
 from ..positions import Lines
-from .commands import COPY_JSON, EXPLAIN
+from .commands import COPY_JSON, EXPLAIN, MEASURE
 from .diagnostics import SOURCE
 from .edits import Replacement, applied, budgets_from, ignore, set_budgets
 from .hover import unit_at
@@ -50,6 +51,10 @@ async def code_actions(ls: Server, params: types.CodeActionParams) -> list[types
         commands = [types.Command("Copy predictions as JSON", COPY_JSON, arguments=[uri, place])]
         if any(prediction.median is not None for prediction in predictions):
             commands.append(types.Command("Explain prediction: which lines matter", EXPLAIN, arguments=[uri, place]))
+        unit = placed.analysed.unit
+        offered_command = await asyncio.to_thread(command_for, analysis.document.path)
+        if unit.kind == "function" and offered_command is not None:
+            commands.append(types.Command("Measure this function: show the command", MEASURE, arguments=[uri, place]))
         found += commands
     return found
 

@@ -19,6 +19,7 @@ from rlm_core.predictor import Predictor
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
 from ..documents import Analysis, Placed
+from ..measured import command_for
 from ..positions import Lines
 from ..rows import Asked, queries_for, unit_row
 from ..scheduler import STEP_UNITS
@@ -29,7 +30,7 @@ from .progress import Progress, progress
 if TYPE_CHECKING:
     from ..server import Server
 
-COPY_JSON, EXPLAIN = "rlm-lsp.copyJson", "rlm-lsp.explain"
+COPY_JSON, EXPLAIN, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.measureCommand"
 _SHOWN_LINES = 10
 # Each text without a line is encoded anew: a hover waits for so many of them.
 _STEP_LINES = 4
@@ -52,6 +53,7 @@ def register(ls: Server) -> None:
         "rlm-lsp.predictFile": predict_file,
         COPY_JSON: copy_json,
         EXPLAIN: explain_unit,
+        MEASURE: measure_command,
     }
     for name, handler in handlers.items():
         ls.command(name)(_bound(ls, handler))
@@ -127,6 +129,16 @@ async def copy_json(ls: Server, arguments: Sequence[Any]) -> str:
     placed = _unit(analysis, _position(arguments))
     await ls.engine.predict([placed.analysed.code])
     return json.dumps(_rows(ls, analysis, placed), indent=2, ensure_ascii=False)
+
+
+async def measure_command(ls: Server, arguments: Sequence[Any]) -> str:
+    """Show, and return for the clipboard, the command line that measures a document's package. Nothing is run."""
+    analysis = await _analysis(ls, arguments)
+    command = await asyncio.to_thread(command_for, analysis.document.path)
+    if command is None:
+        raise _invalid(f"{analysis.document.uri}: is in no Python package, so its tests are not known")
+    ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"To measure, run: {command}"))
+    return command
 
 
 async def explain_unit(ls: Server, arguments: Sequence[Any]) -> dict[str, Any]:

@@ -247,9 +247,9 @@ def _related(
 
 
 def _link(place: str) -> types.CodeDescription | None:
-    """A link into the documentation: an address as it is, else the file of a source checkout; None without one."""
-    if "://" in place:
-        return types.CodeDescription(place)
+    """A link into the documentation, as the package holds it or a source checkout; None without a file."""
     name, _, anchor = place.partition("#")
-    file = Path(__file__).parents[3] / name
-    return types.CodeDescription(f"{file.as_uri()}#{anchor}") if file.is_file() else None
+    here = Path(__file__)
+    found = (folder / name for folder in (here.parents[1], here.parents[3]))
+    file = next((file for file in found if file.is_file()), None)
+    return types.CodeDescription(f"{file.as_uri()}#{anchor}") if file is not None else None

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
+from rlm_core import DataError
 from rlm_core.types import Prediction, Unit
 
 from ..documents import Analysis, Placed
 from ..hover_text import head_words, hover_text
+from ..measured import Measured, measured_of
 
 if TYPE_CHECKING:
     from ..server import Server
+
+_log = logging.getLogger(__name__)
 
 
 async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
@@ -30,17 +37,34 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     predictions = ls.cached(uri, code)
     if not predictions:
         return None
-    return types.Hover(types.MarkupContent(ls.markup, text_of(ls, uri, placed, predictions)))
+    measured = await asyncio.to_thread(_measured, ls, placed, analysis.document.path)
+    return types.Hover(types.MarkupContent(ls.markup, text_of(ls, uri, placed, predictions, measured)))
 
 
-def text_of(ls: Server, uri: str, placed: Placed, predictions: Sequence[Prediction]) -> str:
+def _measured(ls: Server, placed: Placed, path: Path | None) -> tuple[Measured, ...]:
+    """What was measured of a unit; a store that cannot be read costs a line in the log."""
+    from rlm_core.cpu_score import cpu_name
+    from rlm_core.measure import Store
+
+    try:
+        return measured_of(Store(note=_log.warning), placed.analysed.unit, path, cpu_name())
+    except DataError as error:
+        _log.warning("%s", error)
+        return ()
+
+
+def text_of(
+    ls: Server, uri: str, placed: Placed, predictions: Sequence[Prediction], measured: Sequence[Measured] = ()
+) -> str:
     """The text of a unit's hover in the client's format."""
     since = ls.changes.of(uri, placed.analysed)
     words = head_words(since.state, since.changes) if since is not None else ""
     markdown = ls.markup == types.MarkupKind.Markdown
     told = ((one, ls.engine.share_below(one, placed.analysed.unit.language)) for one in predictions)
     shares = [(prediction, share) for prediction, share in told if share is not None]
-    return hover_text(placed.analysed, predictions, markdown=markdown, against_head=words, shares=shares)
+    return hover_text(
+        placed.analysed, predictions, markdown=markdown, against_head=words, shares=shares, measured=measured
+    )
 
 
 def unit_at(analysis: Analysis, line: int) -> Placed | None:

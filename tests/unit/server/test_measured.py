@@ -1,0 +1,114 @@
+"""Which measurement a unit is shown with, how a hover tells it, and the command that makes one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rlm_core import Prediction
+from rlm_core.analysis import Analyser
+from rlm_core.measure import Measurement, Store
+from rlm_lsp import render
+from rlm_lsp.hover_text import hover_text
+from rlm_lsp.measured import Measured, command_for, measured_of
+
+from ...fakes import unpadded
+from ..core.test_measure_store import measurement
+
+pytestmark = pytest.mark.timeout(30)
+
+MakePrediction = Callable[..., Prediction]
+UNIT = Analyser().analyse(b"def f(n):\n    return n\n", "python")[0]
+PATH = Path("/home/me/src/shapes/area.py")
+
+
+def test_a_text_that_was_measured_goes_before_one_that_was_changed_since(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    assert measured_of(store, UNIT.unit, PATH, "a processor") == ()
+    fresh = measurement(measured_at="2026-01-01T00:00:00+00:00")
+    before = measurement(source_hash="f" * 32, run="run-2", measured_at="2026-02-01T00:00:00+00:00")
+    store.add([before])
+    assert measured_of(store, UNIT.unit, PATH, "a processor") == (Measured(before, stale=True),)
+    assert measured_of(store, UNIT.unit, Path("/other/file.py"), "a processor") == ()
+    store.add([fresh])
+    assert measured_of(store, UNIT.unit, PATH, "a processor") == (Measured(fresh, stale=False),)
+
+
+def test_this_device_and_calibrated_times_are_preferred(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    mine, other = measurement(), measurement(device="another", run="run-2", measured_at="2099-01-01T00:00:00+00:00")
+    disturbed = measurement(ok=False, run="run-3", measured_at="2099-01-02T00:00:00+00:00")
+    memory = measurement(metric="memory", median=128.0, low=0.0, high=256.0)
+    store.add([mine, other, disturbed, memory])
+    assert [one.measurement for one in measured_of(store, UNIT.unit, PATH, "a processor")] == [mine, memory]
+    assert [one.measurement for one in measured_of(store, UNIT.unit, PATH, "a third")] == [other, memory]
+
+
+def test_only_functions_of_python_are_looked_up(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([measurement()])
+    assert measured_of(store, replace(UNIT.unit, kind="kernel"), PATH, "a processor") == ()
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+def test_the_hover_tells_measured_beside_predicted(make_prediction: MakePrediction, markdown: bool) -> None:
+    one = measurement(measured_at="2026-01-02T03:04:05+00:00")
+    text = hover_text(UNIT, [make_prediction()], markdown=markdown, measured=[Measured(one, stale=False)])
+    told = "| latency | 85 µs | 2 µs | 10–160 µs | 10–320 µs |" if markdown else "median 85 µs, measured 2 µs, 80 %"
+    assert told in unpadded(text)
+    assert "measured on a processor, cpython-3.12, 2026-01-02: latency (40 calls in 8 tests, 1–8 µs)" in text
+    assert "stale" not in text
+
+
+def test_the_hover_marks_what_is_stale(make_prediction: MakePrediction) -> None:
+    one = Measured(measurement(kind="generator"), stale=True)
+    text = hover_text(UNIT, [make_prediction()], markdown=True, measured=[one])
+    assert "| 2 µs (stale) |" in unpadded(text)
+    assert "- stale: the source has changed since it was measured\n" in text
+    assert "40 resumes in 8 tests" in text
+
+
+def test_what_was_measured_is_told_where_the_model_abstains(make_prediction: MakePrediction) -> None:
+    text = hover_text(
+        UNIT, [make_prediction(abstained="far")], markdown=False, measured=[Measured(measurement(), stale=False)]
+    )
+    assert ": latency 2 µs (40 calls in 8 tests, 1–8 µs)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "median", "text"),
+    [
+        ("latency", -3e-8, "≤50 ns"),
+        ("latency", 5.1e-8, "51 ns"),
+        ("memory", 0.0, "0 B"),
+        ("memory", 3072.0, "3 KiB"),
+    ],
+)
+def test_a_measurement_is_told_in_its_unit(metric: str, median: float, text: str) -> None:
+    one: Measurement = measurement(metric=metric, median=median)
+    assert render.measured(one) == text
+
+
+def test_the_command_names_the_package_and_its_project(tmp_path: Path) -> None:
+    inner = tmp_path / "my project" / "src" / "shapes" / "inner"
+    inner.mkdir(parents=True)
+    for folder in (inner, inner.parent):
+        (folder / "__init__.py").touch()
+    assert command_for(None) is None
+    assert command_for(tmp_path / "alone.py") is None
+    (tmp_path / "my project" / "pyproject.toml").touch()
+    command = command_for(inner / "area.py")
+    assert command is not None
+    assert shlex.split(command) == [
+        "cd",
+        str(tmp_path / "my project"),
+        "&&",
+        "rlm-lsp",
+        "measure",
+        "tests",
+        "--package",
+        "shapes",
+    ]
