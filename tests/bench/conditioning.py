@@ -1,6 +1,6 @@
 """What it buys to know other numbers of the same network: accuracy, then latencies, on unseen NAS-Bench-201 networks.
 
-    python tests/bench/conditioning.py --data nas.parquet --run RUN_DIR [--epochs 6] [--out FIGURES.json]
+    python tests/bench/conditioning.py --data nas.parquet --run RUN_DIR [--epochs 6] [--share 1] [--out FIGURES.json]
 
 One full model learns CIFAR-10 accuracy and the latencies of ``DEVICES``, each number also conditioned on those before
 it. Each latency of a ``test`` network is then answered from the text alone, given the accuracy, and given the accuracy
@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
+import rlm_core
 import torch
 from rlm_core.evaluate.metrics import spearman
 from rlm_core.full import store
@@ -30,6 +32,7 @@ from rlm_core.full.model import FullModel, TextMemory
 from rlm_core.full.reading import reading
 from rlm_core.full.train.run import train
 
+TOKENIZER = (Path(rlm_core.__file__).parent / "builtin" / "tokenizer.model").as_posix()
 DEVICES = ("pixel-3", "raspberry-pi-4", "eyeriss", "fpga", "nvidia-gtx-1080-ti")
 ACCURACIES = (
     {"dataset": "cifar10", "epochs": "12", "subset": "test"},
@@ -41,7 +44,7 @@ _CONFIG = """
 kind = "full"
 name = "nas-conditioning"
 [encoder]
-vocabulary = 2048
+tokenizer = "{tokenizer}"
 width = 128
 layers = 3
 heads = 4
@@ -74,6 +77,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True, help="where the rows, the configuration and the model go")
     parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--share", type=float, default=1.0, help="share of the training networks to learn from")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
@@ -82,8 +86,8 @@ def main() -> None:
     run: Path = arguments.run
     run.mkdir(parents=True, exist_ok=True)
     rows, config = run / "rows.parquet", run / "config.toml"
-    networks = chosen(arguments.data, rows)
-    config.write_text(_CONFIG.format(epochs=arguments.epochs), encoding="utf-8")
+    networks = chosen(arguments.data, rows, arguments.share)
+    config.write_text(_CONFIG.format(epochs=arguments.epochs, tokenizer=TOKENIZER), encoding="utf-8")
     train([rows], config, run / "model", resume=(run / "model").exists())
     model, _ = store.load(run / "model")
     figures = score(model.eval(), networks)
@@ -99,7 +103,7 @@ def asks() -> list[Ask]:
     return accuracies + [Ask("latency", "network", "onnx", device, _BATCH) for device in DEVICES]
 
 
-def chosen(data: Path, out: Path) -> list[tuple[str, dict[int, float]]]:
+def chosen(data: Path, out: Path, share: float) -> list[tuple[str, dict[int, float]]]:
     """Write the rows of the questions to ``out``; the test networks, each its text and values by question."""
     table = pq.read_table(data)
     columns = {name: table[name].to_pylist() for name in ("family", "metric", "device", "workload")}
@@ -108,7 +112,9 @@ def chosen(data: Path, out: Path) -> list[tuple[str, dict[int, float]]]:
         wanted.get(_key(metric, device, dict(workload)), -1) if family.startswith("nasbench201/") else -1
         for family, metric, device, workload in zip(*columns.values(), strict=True)
     ]
-    kept = np.flatnonzero(np.array(place) >= 0)
+    drawn = np.array([zlib.crc32(text.encode()) / 2**32 < share for text in table["text"].to_pylist()])
+    held_out = np.array(table["split"].to_pylist()) != "train"
+    kept = np.flatnonzero((np.array(place) >= 0) & (drawn | held_out))
     table = table.take(kept)
     pq.write_table(table, out)
     networks: dict[str, dict[int, float]] = {}

@@ -239,8 +239,8 @@ def _speed(scratch: Path, args: argparse.Namespace) -> None:
     case = CASES[args.numbers]
     theirs, ours, _ = _pair(case, scratch, 512, 2048, args.precision)
     theirs, ours = theirs.to(args.device), ours.to(args.device)
-    text = _text(ours, args.tokens)
-    texts = [text] * args.inputs
+    # Inputs that differ: equal ones would be encoded once.
+    texts = [f"{number}\n{_text(ours, args.tokens)}" for number in range(args.inputs)]
     questions = [[[decoding.Slot()]]] * args.inputs
     own = []
     for _ in range(args.ours):
@@ -257,7 +257,7 @@ def _speed(scratch: Path, args: argparse.Namespace) -> None:
         flush=True,
     )
     if args.theirs:
-        inputs = theirs.converter.convert_inputs([core.ExampleInput(x=text)] * args.inputs)
+        inputs = theirs.converter.convert_inputs([core.ExampleInput(x=text) for text in texts])
         other = []
         for _ in range(args.theirs):
             started = _clocks()
