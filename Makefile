@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version 
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 PYTEST ?= -q
 
-.PHONY: help try test lint docs bench model clean
+.PHONY: help try test lint docs bench model vsix test-editors clean
 
 help:
 	@echo "make try    install the tool into .venv-try and predict the examples"
@@ -13,6 +13,8 @@ help:
 	@echo "make docs   build the documentation as a site, into site/"
 	@echo "make bench  measure the server and rlm-lsp check, beside the bare encoder (about ten minutes)"
 	@echo "make model  rebuild the shipped model from labels: make model LABELS=FOLDER RUN=FOLDER"
+	@echo "make vsix   package the VS Code extension with the server in it"
+	@echo "make test-editors  drive the real VS Code, Neovim, Helix and Emacs, with pictures in build/editors (downloads once)"
 	@echo "make clean  remove the environments and caches"
 
 try: .venv-try/installed
@@ -80,6 +82,18 @@ model: .venv/installed
 	@cat $(RUN)/student/times.json
 	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(SHIPPED)
 	.venv/bin/rlm-lsp card $(DATA) --out MODEL_CARD.md
+
+# Node.js comes from the cache of the editors' tests. The wheel is built by the environment of `make test`.
+vsix: .venv/installed
+	@tests/editors/vscode/get_vscode.sh
+	@PATH=$${EDITORS_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/rlm-lsp-editors}/node24/bin:$$PATH; cd vscode-extension && \
+		npm ci --no-fund --no-audit --loglevel=error && PYTHON=../.venv/bin/python npm run --silent package
+
+test-editors: .venv/installed
+	@PYTHON=.venv/bin/python tests/editors/vscode/run.sh
+	@echo "==> Neovim, Helix and Emacs"
+	@.venv/bin/python tests/editors/get_editors.py
+	@.venv/bin/python -m pytest -q tests/editors
 
 clean:
 	rm -rf .venv .venv-* build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -188,7 +188,8 @@ def _grown(unit: Unit, change: Change, since: str, ratio: float, probability: fl
     said = f"{render.METRIC_WORDS[change.metric]} of {_name(unit)}{where} has grown since {since}"
     if change.ratio is not None and change.bands:
         band = change.bands[0]
-        said += f", about {change.ratio:.2g} times ({band.coverage * 100:.0f} % band {band.low:.2g}–{band.high:.2g})"
+        said += f", about {render.number(change.ratio)} times"
+        said += f" ({band.coverage * 100:.0f} % band {render.ratio_band(band)})"
     return f"{said}: over {ratio:g} times with {percent(probability)} probability"
 
 

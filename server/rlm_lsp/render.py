@@ -93,9 +93,14 @@ def factor(ratio: float) -> str:
     return f"{float(f'{ratio:.2g}'):g}×" if ratio < 999.5 else ">999×"
 
 
+def number(value: float) -> str:
+    """A number with two significant digits, three from 100 on, never as a power of ten."""
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 99.5 else f"{value:.2g}"
+
+
 def ratio_band(interval: Band) -> str:
     """An interval of a ratio as ``0.9–2.3×``."""
-    low, high = (f"{end:.3g}" if end >= 100 else f"{end:.2g}" for end in (interval.low, interval.high))
+    low, high = number(interval.low), number(interval.high)
     if math.isinf(interval.high) or interval.high >= 1e4:
         return f"≥{low}×"
     return f"{low}×" if low == high else f"{low}–{high}×"

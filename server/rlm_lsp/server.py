@@ -191,11 +191,10 @@ class Server(LanguageServer):
             self.log(text, kind)
 
     def show_failure(self, failure: str) -> None:
-        """Tell the user why there are no predictions."""
-        self.log(f"no predictions: {failure}", types.MessageType.Error)
-        self.window_show_message(
-            types.ShowMessageParams(types.MessageType.Error, f"rlm-lsp: no predictions: {failure}")
-        )
+        """Tell the user why there are no predictions, or none of another model than before."""
+        told = f"the model stays as it was: {failure}" if self.engine.ready else f"no predictions: {failure}"
+        self.log(told, types.MessageType.Error)
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"rlm-lsp: {told}"))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log uncaught errors; pygls would pop them all up. A message that we cannot read is the client's error."""

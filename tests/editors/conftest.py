@@ -16,7 +16,7 @@ from . import get_editors
 from .terminal import Terminal
 
 # tests/conftest.py hides the user's cache.
-os.environ.setdefault("RLM_LSP_EDITORS", str(Path.home() / ".cache" / "rlm-lsp-editors"))
+os.environ.setdefault("EDITORS_CACHE", str(Path.home() / ".cache" / "rlm-lsp-editors"))
 
 REPOSITORY = Path(__file__).parents[2]
 CAPABILITIES = REPOSITORY / "tests" / "lsp" / "capabilities"

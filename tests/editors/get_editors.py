@@ -2,7 +2,7 @@
 
 ``python tests/editors/get_editors.py [NAME...]`` needs Debian, but no root: packages of other releases are downloaded
 with an apt state of their own and unpacked into a cache, each program with its own C library. What is there stays.
-The folder is ``$RLM_LSP_EDITORS``, else ``rlm-lsp-editors`` in the user's cache.
+The folder is ``$EDITORS_CACHE``, else ``rlm-lsp-editors`` in the user's cache.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -65,7 +64,7 @@ EDITORS = (TERMINAL, NEOVIM_012, NEOVIM_010, HELIX, EMACS)
 
 def folder() -> Path:
     """Where the editors are kept."""
-    named = os.environ.get("RLM_LSP_EDITORS")
+    named = os.environ.get("EDITORS_CACHE")
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(named) if named else Path(cache) / "rlm-lsp-editors"
 
@@ -145,7 +144,9 @@ def _source() -> tuple[str, str]:
     files = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*.*"))]
     text = "\n".join(file.read_text() for file in files if file.suffix in (".list", ".sources") and file.is_file())
     mirror = re.search(r"^(?:URIs:|deb(?: \[.*\])?) *(https?://\S+/debian)/?(?:\s|$)", text, re.MULTILINE)
-    return mirror[1] if mirror else MIRROR, KEYRING
+    if mirror is None:
+        raise CannotGetError("no Debian mirror in /etc/apt; the editors are unpacked from Debian's packages")
+    return mirror[1], KEYRING
 
 
 def _libraries(root: Path) -> tuple[Path, list[Path]]:

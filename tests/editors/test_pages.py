@@ -26,9 +26,7 @@ def client(page: str) -> tuple[list[str], Any]:
 
 
 @pytest.mark.parametrize("page", ["editors/zed.md", "editors/sublime.md"])
-def test_the_snippet_starts_the_server_with_settings_that_it_knows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Where the editors are kept looks like a setting of the server.
-    monkeypatch.delenv("RLM_LSP_EDITORS")
+def test_the_snippet_starts_the_server_with_settings_that_it_knows(page: str) -> None:
     [program, *arguments], options = client(page)
     assert program.rpartition("/")[2] == "rlm-lsp"
     assert CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0

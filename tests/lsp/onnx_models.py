@@ -6,6 +6,7 @@ Weights have shapes and zeros for values, which is all that a prediction reads.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -19,7 +20,7 @@ class _Writer:
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
 
-    def node(self, operator: str, *inputs: str, **attributes: object) -> str:
+    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
         output = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output

@@ -13,8 +13,8 @@ from rlm_core.cpu_score import cpu_name
 from rlm_core.measure import Store
 from rlm_core.measure.sources import SourceFile
 
-from ..unit.core.test_measure_store import measurement
 from ..fakes import unpadded
+from ..unit.core.test_measure_store import measurement
 from .recording import recording
 from .test_code_actions import actions, client
 

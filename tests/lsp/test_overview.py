@@ -21,8 +21,8 @@ LARGE = "def large(n):\n    return sorted(i * j for i in range(n) for j in range
 
 
 async def ask(session: Recording, method: str, **params: Any) -> dict[str, Any]:
-    answer = await session.client.protocol.send_request_async(method, params)
-    return plain(answer)
+    answer: dict[str, Any] = plain(await session.client.protocol.send_request_async(method, params))
+    return answer
 
 
 def plain(value: Any) -> Any:

@@ -28,13 +28,13 @@ PARTS = """- **Text.** Comments, docstrings and layout are removed; what is left
   int8. What a function calls enters the head as the mean and maximum of the vectors of its callees.
 - **Wide part.** For functions and programs ridge regression on hashed n-grams of tokens and words; for kernels,
   modules and networks boosted trees on features read out of the text and the query. Training rows enter the head with
-  predictions that did not see the row's group. Networks are answered by their trees alone, a forest for each device and
-  batch or training: their error is finer than the head's bins.
+  predictions that did not see the row's group. Networks and kernels are answered by their trees alone: for networks, a
+  forest for each device and batch or training, whose error is finer than the head's bins.
 - **Head.** One distribution a query over log-spaced bins and "at or below the floor". The base reads the wide
   prediction, counts from the syntax tree, sizes and the query; the deep part adds its evidence by one weight a slice.
 - **Calibration.** Bands are central intervals whose level was set on held-out groups, by basis, language, metric and
-  device, with backing off to the parent where groups are too few. Bands of networks are quantiles of held-out residuals
-  in units of a size that a second forest expects.
+  device, with backing off to the parent where groups are too few. Bands of networks and kernels are quantiles of
+  held-out residuals, for networks in units of a size that a second forest expects.
 - **Changes.** The ratio of two texts' costs is predicted from the difference of the medians and, for programs, from a
   ridge on what solutions of one problem differ in. Its band is calibrated on pairs: solutions of held-out problems for
   programs, our own measured edits for functions."""

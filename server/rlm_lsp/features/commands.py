@@ -71,7 +71,7 @@ async def restart_model(ls: Server, arguments: Sequence[Any]) -> str | None:
     with progress(ls, "rlm-lsp: loading the model", counted=False):
         failure = await ls.engine.reload(ls.settings)
     if failure is not None:
-        ls.show_failure(f"{failure}; the model from before stays" if ls.engine.ready else failure)
+        ls.show_failure(failure)
         return failure
     await clear_cache(ls, ())
     return None

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import click
 
-from .generate import FORMATS
+from .generate import FORMATS, package
 
 
 @click.command()
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="markdown", show_default=True)
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write here instead of stdout.")
-def main(form: str, out: Path | None) -> None:
+@click.option("--package", "manifest", metavar="FILE", type=click.Path(path_type=Path), help="Update a package.json.")
+def main(form: str, out: Path | None, manifest: Path | None) -> None:
     """Write documentation, the JSON schema of rlm-lsp.toml, or VS Code's contributes.configuration."""
+    if manifest is not None:
+        manifest.write_text(package(manifest.read_text(encoding="utf-8")), encoding="utf-8")
+        return
     text = FORMATS[form]()
     if out is None:
         click.echo(text, nl=False)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rlm_core import DataError
+
 from .model import ENTRIES, Entry, Scope
 from .store import SECTION
 
@@ -28,14 +30,16 @@ The first of these that sets a value wins; tables are joined entry by entry.
 | 1 | environment | `RLM_LSP_LABEL=median` |
 | 2 | the editor's configuration of section `rlm-lsp` (`workspace/configuration`) | `"rlm-lsp.label": "median"` |
 | 3 | `initializationOptions` | `{"label": "median"}` |
-| 4 | `rlm-lsp.toml` of the workspace folder, else `[tool.rlm-lsp]` of its `pyproject.toml` | `label = "median"` |
-| 5 | the user's `config.toml` | `label = "median"` |
-| 6 | the default | |
+| 4 | the user's `workspaces.json`, for this workspace | `{"/home/me/shop": {"model": "/models/shop"}}` |
+| 5 | `rlm-lsp.toml` of the workspace folder, else `[tool.rlm-lsp]` of its `pyproject.toml` | `label = "median"` |
+| 6 | the user's `config.toml` | `label = "median"` |
+| 7 | the default | |
 
-The user's file is `rlm-lsp/config.toml` in the folder where the system keeps configuration: `~/.config` on Linux,
-`~/Library/Application Support` on macOS, `%LOCALAPPDATA%` on Windows. A `null` counts as not set. In files
-`hide-below` may stand for `hideBelow`. In the environment a list is separated by commas, a table is
-`name=value; name=value`, and both may be JSON.
+`rlm-lsp model use` writes the user's `workspaces.json`, which lies beside the user's file and outside of every
+workspace; what it says of a folder holds for the folders in it too. The user's file is `rlm-lsp/config.toml` in the
+folder where the system keeps configuration: `~/.config` on Linux, `~/Library/Application Support` on macOS,
+`%LOCALAPPDATA%` on Windows. A `null` counts as not set. In files `hide-below` may stand for `hideBelow`. In the
+environment a list is separated by commas, a table is `name=value; name=value`, and both may be JSON.
 
 A folder's file speaks for the project; an editor's configuration is nearer to the person and goes before it; the
 environment is for one run. A change of the configuration or of a folder's file is taken over at once, with the
@@ -53,8 +57,8 @@ holds.
   repository that you have just cloned could otherwise send your code and your token to any address, or choose a model.
   Files in a workspace folder never set it, not even in a trusted workspace. An editor's configuration may hold what the
   workspace brought along (`.vscode/settings.json`, `.dir-locals.el`) and the server cannot tell, so it sets it only if
-  `initializationOptions` hold `"trusted": true`. The environment, `initializationOptions` and the user's file always
-  may: they come from whoever starts the server.
+  `initializationOptions` hold `"trusted": true`. The environment, `initializationOptions` and the user's two files
+  always may: they come from whoever starts the server.
 
 ## All settings
 
@@ -96,9 +100,32 @@ def json_schema() -> str:
 def vscode() -> str:
     """VS Code's ``contributes.configuration``.
 
-    Every default is null: VS Code sends defaults like values, and they would hide the project's file.
+    Every default of the server's settings is null: VS Code sends defaults like values, and they would hide the
+    project's file.
     """
-    properties = {}
+    return _json(_contribution())
+
+
+def package(text: str) -> str:
+    """The text of the extension's ``package.json`` with the settings of today.
+
+    Raises:
+        DataError: the text is no such manifest.
+    """
+    try:
+        manifest = json.loads(text)
+        manifest["contributes"]["configuration"] = _contribution()
+        manifest["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
+            f"{SECTION}.{key}"
+            for key in (*_OF_EXTENSION, *(entry.key for entry in ENTRIES.values() if entry.scope == "machine"))
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise DataError("not a manifest of the VS Code extension; name vscode-extension/package.json") from None
+    return _json(manifest)
+
+
+def _contribution() -> dict[str, Any]:
+    properties: dict[str, Any] = {f"{SECTION}.{key}": dict(schema) for key, schema in _OF_EXTENSION.items()}
     for entry in ENTRIES.values():
         schema = _schema(entry)
         kind = schema.pop("type")
@@ -118,8 +145,39 @@ def vscode() -> str:
         "scope": "window",
         "markdownDescription": "Trace the messages between VS Code and the server.",
     }
-    return _json({"title": "rlm-lsp", "properties": properties})
+    return {"title": "rlm-lsp", "properties": properties}
 
+
+# Settings of the extension alone: which server it starts.
+_OF_EXTENSION: Mapping[str, Mapping[str, Any]] = {
+    "path": {
+        "type": "array",
+        "items": {"type": "string"},
+        "default": [],
+        "scope": "machine-overridable",
+        "markdownDescription": "Programs to use as the server, like `~/venv/bin/rlm-lsp`; the first that is there is"
+        " used, before everything else.",
+    },
+    "interpreter": {
+        "type": ["array", "null"],
+        "items": {"type": "string"},
+        "default": None,
+        "scope": "machine-overridable",
+        "markdownDescription": 'The Python that has the server or is to get it, like `["/usr/bin/python3"]`.'
+        " Default: the one that the Python extension has chosen.",
+    },
+    "importStrategy": {
+        "type": "string",
+        "enum": ["fromEnvironment", "useBundled"],
+        "enumDescriptions": [
+            "Use the server of the interpreter or on PATH, and the bundled one if there is none.",
+            "Use the server that comes with the extension.",
+        ],
+        "default": "fromEnvironment",
+        "scope": "machine-overridable",
+        "markdownDescription": "Where the server comes from.",
+    },
+}
 
 FORMATS: Mapping[str, Callable[[], str]] = {"markdown": markdown, "json-schema": json_schema, "vscode": vscode}
 

@@ -113,7 +113,7 @@ def test_a_regression_says_by_how_much_and_since_when() -> None:
     assert finding.code == "regression"
     assert finding.metric == "latency"
     assert finding.message == (
-        "latency of `f` has grown since v1.0, about 2 times (80 % band 1.8–2.2):"
+        "latency of `f` has grown since v1.0, about 2 times (80 % band 1.8–2.2×):"
         " over 1.25 times with over 99 % probability"
     )
     assert regressions(UNIT, Rules(), [changed(2.0)], rule=RegressionRule(3.0, 0.8)) == []

@@ -131,7 +131,14 @@ def test_a_ratio_is_told_as_a_factor(ratio: float, mark: str, times: str) -> Non
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(1.42, 3.19, "1.4–3.2×"), (0.5, 0.9, "0.5–0.9×"), (2, 2, "2×"), (203, 5e6, "≥203×"), (90, 700.4, "90–700×")],
+    [
+        (1.42, 3.19, "1.4–3.2×"),
+        (0.5, 0.9, "0.5–0.9×"),
+        (2, 2, "2×"),
+        (203, 5e6, "≥203×"),
+        (2, 1649, "2–1,650×"),
+        (90, 700.4, "90–700×"),
+    ],
 )
 def test_a_band_of_ratios(low: float, high: float, text: str) -> None:
     assert render.ratio_band(band_of(low, high)) == text

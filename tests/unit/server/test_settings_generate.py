@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rlm_core import DataError
 from rlm_lsp.settings import ENTRIES
 from rlm_lsp.settings.__main__ import main
-from rlm_lsp.settings.generate import FORMATS, json_schema, markdown, vscode
+from rlm_lsp.settings.generate import FORMATS, json_schema, markdown, package, vscode
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -17,6 +19,26 @@ pytestmark = pytest.mark.timeout(30)
 def test_the_documentation_in_the_repository_is_up_to_date() -> None:
     written = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
     assert written == markdown(), "run python -m rlm_lsp.settings --out docs/settings.md"
+
+
+def test_the_extension_in_the_repository_has_the_settings_of_today() -> None:
+    manifest = Path(__file__).parents[3] / "vscode-extension" / "package.json"
+    written = manifest.read_text(encoding="utf-8")
+    assert written == package(written), f"run python -m rlm_lsp.settings --package {manifest}"
+
+
+def test_an_untrusted_workspace_cannot_choose_what_runs() -> None:
+    manifest: dict[str, Any] = {"contributes": {}, "capabilities": {"untrustedWorkspaces": {}}}
+    restricted = json.loads(package(json.dumps(manifest)))["capabilities"]["untrustedWorkspaces"]
+    machine = [key for key, entry in ENTRIES.items() if entry.scope == "machine"]
+    wanted = {f"rlm-lsp.{key}" for key in ("path", "interpreter", "importStrategy", *machine)}
+    assert set(restricted["restrictedConfigurations"]) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null"])
+def test_another_file_is_no_manifest(text: str) -> None:
+    with pytest.raises(DataError, match="not a manifest"):
+        package(text)
 
 
 def test_every_setting_is_documented() -> None:

@@ -1,0 +1,118 @@
+/**
+ * What a person sees when something is wrong: no Python, one too old, no server, a broken one, an old one, one that stops
+ * at once, no model. Each says what to do, and its button does it. Runs after `journey.mjs`, which installs the server.
+ * `node failures.mjs VSIX WORKSPACE SCREENSHOTS` exits with 1 at the first thing that is not as it should be.
+ */
+
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { Person } from './person.mjs';
+
+const [vsix, workspace, screenshots] = process.argv.slice(2, 5).map((name) => path.resolve(name));
+const folder = path.join(workspace, 'shop');
+const programs = path.join(workspace, 'programs');
+const isCost = (text) => /\d (ns|µs|ms)/.test(text);
+const restarted = () => ({ 'rlm-lsp.path': undefined, 'rlm-lsp.importStrategy': undefined });
+
+/** A program of a few lines of shell in the place of a server or a Python. */
+function program(name, ...lines) {
+  const file = path.join(programs, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, ['#!/bin/sh', ...lines, ''].join('\n'));
+  chmodSync(file, 0o755);
+  return file;
+}
+
+/** The settings are open with one of ours; they lie over all else until they are closed. */
+async function settingsShow(person, name) {
+  await person.page.locator('.settings-editor', { hasText: `Rlm-lsp: ${name}` }).waitFor();
+  await person.page.keyboard.press('Escape');
+  await person.page.locator('.settings-editor').waitFor({ state: 'hidden' });
+}
+
+async function servers() {
+  const person = await Person.at({ home: path.join(workspace, 'home'), folder, vsix, screenshots });
+  try {
+    await person.open('functions.py');
+    await person.hintsLike('of the installed server', isCost);
+
+    person.step('the setting names no program');
+    person.set({ 'rlm-lsp.path': ['/nowhere/rlm-lsp'] });
+    await person.toast('which is not a program').waitFor();
+    await person.shot('wrong-path');
+    await person.press('which is not a program', 'Open Settings');
+    await settingsShow(person, 'Path');
+
+    person.step('the server does not start');
+    const broken = program('broken', "echo 'ImportError: libonnx.so: cannot open' >&2", 'exit 1');
+    person.set({ 'rlm-lsp.path': [broken] });
+    await person.toast('does not start: ImportError').waitFor();
+    await person.shot('broken-server');
+    await person.press('does not start: ImportError', 'Use Bundled Server');
+    await person.open('functions.py');
+    await person.hintsLike('of the bundled server', isCost);
+
+    person.step('the server is too old');
+    person.set({ ...restarted(), 'rlm-lsp.path': [program('old', "echo 'rlm-lsp 0.0.1'")] });
+    await person.toast('rlm-lsp 0.0.1').waitFor();
+    await person.shot('old-server');
+
+    person.step('the server stops as soon as it is started');
+    const stops = ['[ "$1" = --version ] && echo "rlm-lsp 9.0.0" && exit 0', 'echo "out of memory" >&2', 'exit 3'];
+    person.set({ 'rlm-lsp.path': [program('stops', ...stops)] });
+    await person.toast('does not start: out of memory').waitFor();
+    await person.shot('stopped-server');
+    await person.press('does not start: out of memory', 'Show Log');
+    await person.page.locator('.output-view').waitFor();
+    await person.closeToasts();
+
+    person.step('the model is missing');
+    person.set({ ...restarted(), 'rlm-lsp.model': '/nowhere/model' });
+    await person.toast('no predictions').waitFor();
+    await person.shot('no-model');
+    await person.press('no predictions', 'Open Settings');
+    await settingsShow(person, 'Model');
+    person.set({ 'rlm-lsp.model': undefined });
+    await person.open('functions.py');
+    await person.hintsLike('once the model is there again', isCost);
+  } catch (error) {
+    await person.shot('failed');
+    throw error;
+  } finally {
+    await person.leave();
+  }
+}
+
+async function pythons() {
+  program('path/python3', 'echo 3.9.18');
+  const home = path.join(workspace, 'home-without-python');
+  // VS Code takes the PATH that a login shell has.
+  const env = { HOME: home, SHELL: '/bin/sh' };
+  mkdirSync(home, { recursive: true });
+  writeFileSync(path.join(home, '.profile'), `PATH='${path.join(programs, 'path')}'; export PATH\n`);
+  const person = await Person.at({ home, folder, vsix, screenshots, env });
+  try {
+    person.step('Python is too old');
+    await person.open('functions.py');
+    await person.toast('is 3.9.18').waitFor();
+    await person.shot('old-python');
+    await person.closeToasts();
+
+    person.step('there is no Python');
+    rmSync(path.join(programs, 'path', 'python3'));
+    await person.command('rlm-lsp: Restart Server');
+    await person.toast('no Python was found').waitFor();
+    await person.shot('no-python');
+    await person.page.locator('.activitybar .action-label[aria-label*="Predicted Cost"]').click();
+    await person.page.locator('.welcome-view', { hasText: 'not running' }).waitFor();
+  } catch (error) {
+    await person.shot('failed');
+    throw error;
+  } finally {
+    await person.leave();
+  }
+}
+
+await servers();
+await pythons();

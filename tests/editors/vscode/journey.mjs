@@ -1,0 +1,203 @@
+/**
+ * A person's way through the extension in the real VS Code: install, hint, hover, an edit that makes a function dearer, a
+ * budget that is passed and kept again, a killed server, a language without predictions, networks, the overview.
+ * `node journey.mjs VSIX WORKSPACE SCREENSHOTS` exits with 1 at the first thing that is not as it should be.
+ */
+
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { until } from './driver.mjs';
+import { Person, processes } from './person.mjs';
+
+const [vsix, workspace, screenshots] = process.argv.slice(2, 5).map((name) => path.resolve(name));
+// For work on one step, in a home folder in which the first has been taken.
+const only = process.argv[5];
+const edit = JSON.parse(readFileSync(path.join(workspace, 'edit.json'), 'utf8'));
+const home = path.join(workspace, 'home');
+const person = await Person.at({ home, folder: path.join(workspace, 'shop'), vsix, screenshots });
+const { page } = person;
+const toPlot = () =>
+  person
+    .network()
+    .locator('h2', { hasText: 'Models in' })
+    .evaluate((title) => title.scrollIntoView());
+const isCost = (text) => /\d (ns|µs|ms)/.test(text);
+
+const steps = [
+  [
+    'first run: the server is installed after asking',
+    async () => {
+      await person.open('functions.py');
+      await person.toast('not installed yet').waitFor({ timeout: 60_000 });
+      await person.shot('install');
+      await person.press('not installed yet', 'Install');
+      await person.toast('Installing the rlm-lsp server').waitFor();
+      await person.shot('installing');
+      await person.hintsLike('after the installation', isCost, 300);
+      await person.toast('This is shown once').waitFor();
+      await person.shot('first-hints');
+      await person.closeToasts();
+    },
+  ],
+  [
+    'hint and hover',
+    async () => {
+      await person.pointAt('def variance', 'variance');
+      await page.locator('.monaco-hover', { hasText: 'peak memory' }).first().waitFor();
+      await person.shot('hover');
+      await page.keyboard.press('Escape');
+    },
+  ],
+  [
+    `an edit of the held-out suite (${edit.group}, ${edit.kind}) passes a budget, and is undone`,
+    async () => {
+      await person.open('orders.py');
+      const before = await person.hintsLike('before the edit', isCost);
+      if ((await person.squiggles().count()) !== 0) {
+        throw new Error('there is a finding before the edit');
+      }
+      await person.shot('before');
+      await page.locator('.view-line').first().click();
+      await page.keyboard.press('Control+a');
+      await person.paste(edit.after);
+      await person.squiggles().first().waitFor();
+      const after = await person.hintsLike('with the change against HEAD', (text) => text.includes('▲'));
+      if (before === after) {
+        throw new Error(`the hint is still ${before}`);
+      }
+      console.log(`    ${before} -> ${after}`);
+      await person.shot('budget');
+      await person.pointAt(`def ${edit.name}`, edit.name);
+      await page.locator('.monaco-hover', { hasText: edit.budget }).first().waitFor();
+      await person.shot('budget-hover');
+      await page.keyboard.press('Escape');
+      await person.command('File: Revert File');
+      await until('no finding after undoing', async () => (await person.squiggles().count()) === 0);
+      await person.hintsLike('after undoing', (text) => text === before);
+    },
+  ],
+  [
+    'the server is killed and comes back',
+    async () => {
+      const [server] = processes(home, 'rlm_lsp serve');
+      process.kill(server, 'SIGKILL');
+      await until('another server', () => processes(home, 'rlm_lsp serve').some((one) => one !== server));
+      await person.open('functions.py');
+      await person.hintsLike('of the new server', isCost);
+    },
+  ],
+  [
+    'where the model says nothing the status says why',
+    async () => {
+      await person.open('kernel.ttir');
+      const braces = page.locator(
+        '.statusbar-item [aria-label*="rlm-lsp"], .statusbar-item[aria-label*="Editor Language Status"]',
+      );
+      await braces.first().waitFor();
+      // What is shown stays as it is while the pointer rests.
+      await until('the reason in the status', async () => {
+        await page.mouse.move(600, 300);
+        await braces.first().hover();
+        const told = page.locator('.monaco-hover', { hasText: 'No prediction here' });
+        return told.waitFor({ timeout: 3000 }).then(() => true);
+      });
+      await person.shot('no-prediction');
+      await page.keyboard.press('Escape');
+    },
+  ],
+  [
+    'predict a file, explain a prediction',
+    async () => {
+      await person.open('functions.py');
+      await person.command('rlm-lsp: Predict File');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'variance' }).first().waitFor();
+      await person.shot('predict-file');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'variance' }).first().click();
+      await page.locator('.statusbar', { hasText: 'Ln 19' }).waitFor();
+      await person.command('rlm-lsp: Explain Prediction');
+      await person
+        .network()
+        .locator('body', { hasText: 'the prediction with the line over that without it' })
+        .waitFor();
+      await person.shot('explanation');
+      await person.command('View: Close All Editors');
+    },
+  ],
+  [
+    'a network, and those of its folder',
+    async () => {
+      await person.open('networks/resnet-like.onnx');
+      await person.network().locator('h1', { hasText: 'resnet-like' }).waitFor();
+      await person.network().locator('.point.current').waitFor();
+      await person.shot('network');
+      await toPlot();
+      await person.shot('networks');
+      const told = () => person.network().locator('.point.current').getAttribute('aria-label');
+      const onPhone = await told();
+      await person.network().locator('#device').selectOption('raspberry-pi-4');
+      await until('latencies on the other device', async () => (await told()) !== onPhone);
+      const other = person.network().locator('.point', { hasText: 'balanced: ' });
+      await other.focus();
+      await page.keyboard.press('Enter');
+      await page.locator('.tab.active', { hasText: 'balanced.onnx' }).waitFor();
+      await person.network().locator('h1', { hasText: 'balanced' }).waitFor();
+    },
+  ],
+  [
+    'the same in a light theme and in high contrast',
+    async () => {
+      for (const [theme, name] of [
+        ['Light Modern', 'light'],
+        ['Default High Contrast', 'high-contrast'],
+      ]) {
+        person.set({ 'workbench.colorTheme': theme });
+        await until(`the theme ${theme}`, () =>
+          page.locator(`.monaco-workbench.${name === 'light' ? 'vs' : 'hc-black'}`).count(),
+        );
+        await toPlot();
+        await person.shot(`networks-${name}`);
+      }
+      person.set({ 'workbench.colorTheme': 'Dark Modern' });
+    },
+  ],
+  [
+    'the overview',
+    async () => {
+      await person.command('View: Close All Editors');
+      await page.locator('.activitybar .action-label[aria-label*="Predicted Cost"]').click();
+      const row = (text) => page.locator('.pane-body .monaco-list-row', { hasText: text });
+      await row('solution.py').first().waitFor();
+      await person.shot('overview');
+      await person.command('rlm-lsp: Filter by File');
+      await person.page.locator('.quick-input-widget input').fill('functions.py');
+      await page.keyboard.press('Enter');
+      await until(
+        'only that file',
+        async () => (await row('solution.py').count()) === 0 && (await row('functions.py').count()) > 3,
+      );
+      await row('functions.py').first().click();
+      await page.locator('.tab.active', { hasText: 'functions.py' }).waitFor();
+      await person.hintsLike('beside the overview', isCost);
+      await person.shot('overview-filtered');
+      person.set({ 'workbench.colorTheme': 'Light Modern' });
+      await page.locator('.monaco-workbench.vs').waitFor();
+      await person.shot('overview-light');
+    },
+  ],
+];
+
+try {
+  for (const [name, take] of steps) {
+    if (only === undefined || name.includes(only)) {
+      person.step(name);
+      await take();
+    }
+  }
+} catch (error) {
+  await person.shot('failed');
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await person.leave();
+}

@@ -1,0 +1,139 @@
+"""Workspaces for the tests in VS Code: a repository with a function and its edit, and a folder of networks.
+
+The edit is taken from the held-out counterfactual suite: a function and its measured edit, of a family that the model
+was never trained on. Of those that really became dearer the one is taken whose prediction passes a budget most surely.
+``python prepare.py FOLDER`` writes ``shop/`` and ``edit.json`` into the folder.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import rlm_core
+from rlm_core.analysis import Analyser
+from rlm_core.data.counterfactual.builder import LABELS, family_split
+from rlm_core.data.nas.nasbench201 import build
+from rlm_core.predictor import Predictor
+from rlm_core.types import Prediction, Query
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+LEAST_RATIO = 4.0
+MOST_LINES = 14
+# A finding is reported from 80 % on, as a warning from 90 % on; before the edit it must be clearly below.
+PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
+BUDGETS = [digit * 10.0**power for power in range(-7, 0) for digit in (1, 2, 3, 5)]
+CELLS = {
+    "resnet-like": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", "nor_conv_3x3", "nor_conv_3x3"),
+    "wide-3x3": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3"),
+    "mixed-a": ("nor_conv_3x3", "nor_conv_1x1", "nor_conv_3x3", "skip_connect", "nor_conv_1x1", "nor_conv_3x3"),
+    "mixed-b": ("nor_conv_1x1", "skip_connect", "nor_conv_3x3", "skip_connect", "nor_conv_1x1", "nor_conv_3x3"),
+    "small-1x1": ("nor_conv_1x1", "nor_conv_1x1", "nor_conv_1x1", "skip_connect", "nor_conv_1x1", "nor_conv_1x1"),
+    "pooled": ("avg_pool_3x3", "skip_connect", "avg_pool_3x3", "skip_connect", "nor_conv_1x1", "avg_pool_3x3"),
+    "one-conv": ("none", "none", "none", "nor_conv_3x3", "none", "none"),
+    "light": ("skip_connect", "none", "nor_conv_1x1", "skip_connect", "none", "nor_conv_1x1"),
+    "deep": ("nor_conv_3x3", "none", "nor_conv_3x3", "none", "none", "nor_conv_3x3"),
+    "pool-heavy": ("avg_pool_3x3", "avg_pool_3x3", "nor_conv_3x3", "avg_pool_3x3", "nor_conv_1x1", "skip_connect"),
+    "skip-heavy": ("skip_connect", "nor_conv_3x3", "skip_connect", "skip_connect", "skip_connect", "nor_conv_3x3"),
+    "balanced": ("nor_conv_3x3", "skip_connect", "nor_conv_1x1", "skip_connect", "nor_conv_3x3", "none"),
+}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A function before and after a measured edit, and a budget that it keeps before and passes after.
+
+    ``certainty`` orders them: those whose finding is a warning first, then by the difference of both probabilities.
+    """
+
+    group: str
+    kind: str
+    name: str
+    before: str
+    after: str
+    budget: float
+    certainty: float
+
+
+def pairs() -> Iterator[tuple[str, str, str, str, str]]:
+    """Group, kind, name and both texts of each short held-out edit that was measured to be clearly dearer."""
+    with gzip.open(LABELS, "rt", encoding="utf-8") as lines:
+        for label in map(json.loads, lines):
+            base, *edits = label["functions"]
+            if family_split(label["family"]) != "test" or label["owner"] or base["helpers"]:
+                continue
+            for edit in edits:
+                short = len(edit["text"].splitlines()) <= MOST_LINES
+                if short and not edit["helpers"] and edit["latency"] > LEAST_RATIO * base["latency"]:
+                    yield label["group"], edit["kind"], base["name"], base["text"], edit["text"]
+
+
+def choose(predictor: Predictor) -> Edit:
+    """The edit and the budget for which the prediction is the surest."""
+    found = [edit for pair in pairs() for edit in _judged(predictor, *pair)]
+    if not found:
+        raise SystemExit("no held-out edit passes a budget that its function keeps; look at the model")
+    return max(found, key=lambda edit: edit.certainty)
+
+
+def _judged(predictor: Predictor, group: str, kind: str, name: str, before: str, after: str) -> Iterator[Edit]:
+    was, now = _latency(predictor, before), _latency(predictor, after)
+    for budget in BUDGETS:
+        if now.above(budget) >= PASSED and was.above(budget) <= KEPT:
+            certainty = now.above(budget) - was.above(budget) + (now.above(budget) >= WARNED)
+            yield Edit(group, kind, name, before, after, budget, certainty)
+
+
+def _latency(predictor: Predictor, text: str) -> Prediction:
+    [unit] = Analyser().analyse(text.encode(), "python")
+    [[found]] = predictor.predict([unit.code], [[Query("latency")]])
+    return found
+
+
+def seconds(value: float) -> str:
+    """A time as a budget has it."""
+    return next(
+        f"{value / scale:g} {unit}" for scale, unit in ((1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")) if value >= scale
+    )
+
+
+def write(folder: Path, edit: Edit) -> None:
+    """Write the workspace and what the tests need to know of it."""
+    shop = folder / "shop"
+    (shop / "networks").mkdir(parents=True)
+    imports = "".join(f"import {name}\n" for name in sys.stdlib_module_names if re.search(rf"\b{name}\.", edit.after))
+    head = f'"""A function with a budget."""\n\n{imports}\n\n# rlm: latency < {seconds(edit.budget)}\n'
+    (shop / "orders.py").write_text(head + edit.before, encoding="utf-8")
+    for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
+        shutil.copy(EXAMPLES / name, shop / name)
+    # A language without labels: the model abstains and says why.
+    (shop / "kernel.ttir").write_text(
+        "module {\n  tt.func public @copy(%arg0: !tt.ptr<f32>) {\n    tt.return\n  }\n}\n"
+    )
+    for name, (a, b, c, d, e, f) in CELLS.items():
+        model = build(f"|{a}~0|+|{b}~0|{c}~1|+|{d}~0|{e}~1|{f}~2|")
+        (shop / "networks" / f"{name}.onnx").write_bytes(model.SerializeToString())
+    git = ["git", "-C", str(shop), "-c", "user.name=test", "-c", "user.email=test@example.org"]
+    for step in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "first"]):
+        subprocess.run([*git, *step], check=True)
+    told = {
+        "group": edit.group,
+        "kind": edit.kind,
+        "name": edit.name,
+        "budget": seconds(edit.budget),
+        "before": head + edit.before,
+        "after": head + edit.after,
+    }
+    (folder / "edit.json").write_text(json.dumps(told, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    write(target, choose(rlm_core.load()))

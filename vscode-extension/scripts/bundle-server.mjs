@@ -1,0 +1,26 @@
+/** Builds the server's wheel from the checkout and puts it, with the model card, into `bundled/`. */
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const extension = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const checkout = path.dirname(extension);
+const bundled = path.join(extension, 'bundled');
+const python = process.env.PYTHON ?? 'python3';
+
+rmSync(bundled, { recursive: true, force: true });
+mkdirSync(bundled);
+execFileSync(
+  python,
+  ['-m', 'pip', 'wheel', '--quiet', '--disable-pip-version-check', '--no-deps', '-w', bundled, checkout],
+  {
+    stdio: 'inherit',
+  },
+);
+copyFileSync(path.join(checkout, 'MODEL_CARD.md'), path.join(bundled, 'MODEL_CARD.md'));
+cpSync(path.join(checkout, 'docs', 'model-card'), path.join(bundled, 'docs', 'model-card'), { recursive: true });
+for (const name of readdirSync(bundled).filter((one) => one !== 'docs')) {
+  console.log(`bundled/${name} ${(statSync(path.join(bundled, name)).size / 2 ** 20).toFixed(1)} MiB`);
+}

@@ -1,0 +1,139 @@
+/** The server that comes with the extension: a wheel, installed by its path into an environment of its own. */
+
+import { createHash } from 'crypto';
+import * as fs from 'fs/promises';
+import * as path from 'path';
+import * as vscode from 'vscode';
+
+import { lastLine, run } from './process';
+import { Interpreter } from './python';
+
+const MARKER = 'installed.json';
+const STEP_MS = 20 * 60_000;
+
+export class Bundled {
+  private wheelFound: Promise<string | undefined> | undefined;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly log: vscode.LogOutputChannel,
+  ) {}
+
+  /** The wheel that came with the extension; a development checkout may have none. */
+  wheel(): Promise<string | undefined> {
+    this.wheelFound ??= findWheel(path.join(this.context.extensionPath, 'bundled'));
+    return this.wheelFound;
+  }
+
+  /** The interpreter of the environment, when the wheel of this extension is installed in it. */
+  async installed(): Promise<string | undefined> {
+    const folder = await this.folder();
+    if (folder === undefined || !(await exists(path.join(folder, MARKER)))) {
+      return undefined;
+    }
+    const python = pythonOf(folder);
+    return (await exists(python)) ? python : undefined;
+  }
+
+  /** Install the wheel, with progress that can be cancelled. What went wrong, undefined when all went well. */
+  async install(base: Interpreter): Promise<string | undefined> {
+    const [wheel, folder] = [await this.wheel(), await this.folder()];
+    if (wheel === undefined || folder === undefined) {
+      return 'this build of the extension carries no server';
+    }
+    return vscode.window.withProgress(
+      { location: vscode.ProgressLocation.Notification, title: 'Installing the rlm-lsp server', cancellable: true },
+      async (progress, token) => {
+        const stop = new AbortController();
+        token.onCancellationRequested(() => stop.abort());
+        const failure = await this.build(base, wheel, folder, stop.signal, (message) => progress.report({ message }));
+        if (failure !== undefined) {
+          await fs.rm(folder, { recursive: true, force: true });
+        }
+        return failure;
+      },
+    );
+  }
+
+  /** Remove the environment. */
+  async remove(): Promise<void> {
+    const folder = await this.folder();
+    if (folder !== undefined) {
+      await fs.rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  private async build(
+    base: Interpreter,
+    wheel: string,
+    folder: string,
+    signal: AbortSignal,
+    tell: (message: string) => void,
+  ): Promise<string | undefined> {
+    const parent = path.dirname(folder);
+    await fs.rm(parent, { recursive: true, force: true });
+    await fs.mkdir(parent, { recursive: true });
+    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'];
+    const steps = [
+      { said: 'making an environment', command: base.path, args: ['-m', 'venv', folder] },
+      // By its path: a name would be looked up in an index, where anyone may own it.
+      { said: 'installing', command: pythonOf(folder), args: [...pip, `${wheel}[onnx]`] },
+    ];
+    for (const step of steps) {
+      tell(step.said);
+      this.log.info(`${step.command} ${step.args.join(' ')}`);
+      const ended = await run(step.command, step.args, {
+        timeoutMs: STEP_MS,
+        signal,
+        onLine: (line) => {
+          this.log.info(line);
+          const name = /^(?:Collecting|Downloading|Installing collected packages:) ?(\S*)/.exec(line);
+          if (name !== null) {
+            tell(line.startsWith('Installing') ? 'unpacking' : (name[1] ?? ''));
+          }
+        },
+      });
+      if (ended.code !== 0) {
+        return ended.failure ?? (lastLine(ended.stderr) || `${step.said} failed with status ${ended.code}`);
+      }
+    }
+    await fs.writeFile(path.join(folder, MARKER), JSON.stringify({ wheel: path.basename(wheel), python: base.path }));
+    return undefined;
+  }
+
+  /** Where this very wheel is installed: another wheel, also of the same version, has another folder. */
+  private async folder(): Promise<string | undefined> {
+    const wheel = await this.wheel();
+    if (wheel === undefined) {
+      return undefined;
+    }
+    const digest = createHash('sha256')
+      .update(await fs.readFile(wheel))
+      .digest('hex')
+      .slice(0, 12);
+    return path.join(this.context.globalStorageUri.fsPath, 'server', digest);
+  }
+}
+
+function pythonOf(folder: string): string {
+  return process.platform === 'win32' ? path.join(folder, 'Scripts', 'python.exe') : path.join(folder, 'bin', 'python');
+}
+
+async function findWheel(folder: string): Promise<string | undefined> {
+  try {
+    const names = (await fs.readdir(folder)).filter((name) => /^rlm_lsp-.*\.whl$/.test(name)).sort();
+    const newest = names.at(-1);
+    return newest !== undefined ? path.join(folder, newest) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  try {
+    await fs.access(file);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,181 @@
+/** One connection to one server process. */
+
+import { ChildProcess, spawn } from 'child_process';
+import * as os from 'os';
+import * as vscode from 'vscode';
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  LanguageClientOptions,
+  MessageType,
+  ShowMessageNotification,
+} from 'vscode-languageclient/node';
+
+import { Channels, serverLogLevel } from './logger';
+import { lastLine } from './process';
+import { Server } from './server';
+import { forServer, SECTION } from './settings';
+
+/** The languages that get predictions; `ttir` has no name in VS Code. */
+export const LANGUAGES = [
+  'python',
+  'c',
+  'cpp',
+  'csharp',
+  'go',
+  'java',
+  'javascript',
+  'javascriptreact',
+  'kotlin',
+  'php',
+  'ruby',
+  'rust',
+  'scala',
+  'swift',
+  'typescript',
+  'typescriptreact',
+];
+
+export const SELECTOR = [
+  ...LANGUAGES.flatMap((language) => [
+    { scheme: 'file', language },
+    { scheme: 'untitled', language },
+  ]),
+  { scheme: 'file', pattern: '**/*.ttir' },
+];
+
+const LAST_WORDS_MS = 2000;
+
+/** What others want to know of a connection. */
+export interface Listener {
+  /** The process has ended by itself; the last line that it wrote to stderr. */
+  ended(reason: string): void;
+  busy(isBusy: boolean): void;
+  /** Hints were told, so more may be known of a document. */
+  answered(): void;
+  noModel(reason: string): void;
+}
+
+/** Logs what goes wrong with the connection; the session tells the user, with buttons that mend it. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
+export class Connection {
+  readonly client: LanguageClient;
+  process: ChildProcess | undefined;
+  private stderr = '';
+  private working = 0;
+  private stopping = false;
+  private setClosed: () => void = () => undefined;
+  private readonly closed = new Promise<void>((resolve) => {
+    this.setClosed = resolve;
+  });
+
+  constructor(server: Server, channels: Channels, listener: Listener) {
+    const options: LanguageClientOptions = {
+      documentSelector: SELECTOR,
+      outputChannel: channels.server,
+      traceOutputChannel: channels.trace,
+      // Whether the window is trusted decides what its settings may choose.
+      initializationOptions: { trusted: vscode.workspace.isTrusted },
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => {
+          if (!this.stopping) {
+            void this.lastWords().then((words) => listener.ended(words));
+          }
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
+      },
+      initializationFailedHandler: () => false,
+      middleware: {
+        workspace: {
+          configuration: async (params, token, next) => {
+            const told = await next(params, token);
+            return Array.isArray(told)
+              ? told.map((values) => forServer(values, vscode.workspace.isTrusted, serverLogLevel(channels.server)))
+              : told;
+          },
+        },
+        provideInlayHints: async (document, range, token, next) => {
+          const hints = await next(document, range, token);
+          listener.answered();
+          return hints;
+        },
+        executeCommand: async (command, args, next) => shown(command, await next(command, args)),
+        handleWorkDoneProgress: (token, params, next) => {
+          this.working += params.kind === 'begin' ? 1 : params.kind === 'end' ? -1 : 0;
+          listener.busy(this.working > 0);
+          next(token, params);
+        },
+      },
+    };
+    this.client = new QuietClient(SECTION, 'rlm-lsp', () => this.begin(server, channels), options);
+    this.client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+      if (type === MessageType.Error && message.startsWith('rlm-lsp: no predictions')) {
+        listener.noModel(message);
+      } else if (type === MessageType.Error) {
+        void vscode.window.showErrorMessage(message);
+      } else if (type === MessageType.Warning) {
+        void vscode.window.showWarningMessage(message);
+      } else {
+        void vscode.window.showInformationMessage(message);
+      }
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    try {
+      await this.client.dispose();
+    } catch {
+      // A process that has ended or never began cannot be asked to.
+      this.process?.kill('SIGKILL');
+    }
+  }
+
+  private async begin(server: Server, channels: Channels): Promise<ChildProcess> {
+    const args = [...server.args, 'serve'];
+    channels.extension.info(`starting ${[server.command, ...args].join(' ')} (${server.version})`);
+    const child = spawn(server.command, args, { cwd: os.homedir(), env: process.env });
+    this.process = child;
+    child.once('close', () => this.setClosed());
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr = (this.stderr + text).slice(-10_000);
+    });
+    return new Promise((resolve, reject) => {
+      child.once('spawn', () => resolve(child));
+      child.once('error', reject);
+    });
+  }
+
+  /** The last line that the process wrote to stderr, once it has ended: what it wrote may come after its end is known. */
+  async lastWords(): Promise<string> {
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LAST_WORDS_MS);
+    });
+    await Promise.race([this.closed, enough]);
+    clearTimeout(timer);
+    return lastLine(this.stderr);
+  }
+}
+
+/** Commands that code actions of the server name give a text for somebody: put it where it belongs. */
+async function shown(command: string, result: unknown): Promise<unknown> {
+  if (command === 'rlm-lsp.copyJson' && typeof result === 'string') {
+    await vscode.env.clipboard.writeText(result);
+    vscode.window.setStatusBarMessage('rlm-lsp: predictions copied', 4000);
+  } else if (command === 'rlm-lsp.explain' && isExplanation(result)) {
+    await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', result.markdown);
+  }
+  return result;
+}
+
+function isExplanation(result: unknown): result is { readonly markdown: string } {
+  return typeof result === 'object' && result !== null && 'markdown' in result && typeof result.markdown === 'string';
+}

@@ -1,0 +1,240 @@
+/** The commands of the palette. Each says what is missing when it cannot do its work. */
+
+import * as os from 'os';
+import * as vscode from 'vscode';
+import { ExecuteCommandRequest } from 'vscode-languageclient/node';
+
+import { SELECTOR } from './client';
+import { run } from './process';
+import { Row } from './protocol';
+import { report } from './report';
+import { Server } from './server';
+import { Session } from './session';
+import { SECTION } from './settings';
+import { TextPages } from './texts';
+
+const HELP_MS = 30_000;
+
+export function registerCommands(
+  context: vscode.ExtensionContext,
+  session: Session,
+  pages: TextPages,
+): vscode.Disposable[] {
+  const commands: Record<string, (...args: never[]) => unknown> = {
+    restart: () => session.remedies.restart(),
+    showLogs: () => session.showLog(),
+    installServer: () => session.install(),
+    chooseInterpreter: () => session.chooseInterpreter(),
+    predictThisFile: () => predictFile(session),
+    compareWithHead: () => inTerminal(session, ['check', '--diff', 'HEAD']),
+    explainPrediction: () => explain(session),
+    measureFunction: () => measure(session),
+    toggleHintsInFile: () => toggleHints(session, (document) => ({ file: document.uri.toString() })),
+    toggleHintsOfLanguage: () => toggleHints(session, (document) => ({ language: document.languageId })),
+    openModelCard: () => openModelCard(context),
+    report: async () => pages.show('Report', await report(context, session)),
+    showText: (title: string, text: string) => pages.show(title, text),
+    showProblem: () => (session.problem !== undefined ? session.showProblem(session.problem) : session.showLog()),
+  };
+  return Object.entries(commands).map(([name, act]) => vscode.commands.registerCommand(`rlm-lsp.${name}`, act));
+}
+
+/** The text editor in a language that gets predictions; undefined, after saying so, when it is none. */
+function activeEditor(): vscode.TextEditor | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (editor === undefined || vscode.languages.match(SELECTOR, editor.document) === 0) {
+    void vscode.window.showInformationMessage('Open a file in a language that rlm-lsp predicts, like Python or C++.');
+    return undefined;
+  }
+  return editor;
+}
+
+async function ask<T>(session: Session, command: string, args: readonly unknown[]): Promise<T | undefined> {
+  const client = await session.running();
+  if (client === undefined) {
+    return undefined;
+  }
+  try {
+    return (await client.sendRequest(ExecuteCommandRequest.type, { command, arguments: [...args] })) as T;
+  } catch (error) {
+    void vscode.window.showErrorMessage(`rlm-lsp: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}
+
+interface PredictedRow extends Omit<Row, 'line'> {
+  /** From 1, as `rlm-lsp predict` prints it. */
+  readonly line: number;
+}
+
+async function predictFile(session: Session): Promise<void> {
+  const editor = activeEditor();
+  const uri = editor?.document.uri.toString();
+  const rows = editor && (await ask<PredictedRow[]>(session, 'rlm-lsp.predictFile', [uri]));
+  if (editor === undefined || rows === undefined) {
+    return;
+  }
+  if (rows.length === 0) {
+    void vscode.window.showInformationMessage('rlm-lsp: there is nothing to predict in this file.');
+    return;
+  }
+  const byUnit = new Map<string, PredictedRow[]>();
+  for (const row of rows) {
+    const key = `${row.line} ${row.qualname}`;
+    byUnit.set(key, [...(byUnit.get(key) ?? []), row]);
+  }
+  const items = [...byUnit.values()].flatMap((told) =>
+    told.slice(0, 1).map((first) => ({
+      label: named(first.qualname),
+      description: [...new Set(told.map(words))].join(' · '),
+      line: first.line - 1,
+    })),
+  );
+  const picked = await vscode.window.showQuickPick(items, {
+    title: 'Predicted cost of this file',
+    placeHolder: 'Pick one to go there',
+    matchOnDescription: true,
+  });
+  if (picked !== undefined) {
+    const at = new vscode.Position(picked.line, 0);
+    const shown = await vscode.window.showTextDocument(editor.document);
+    shown.selection = new vscode.Selection(at, at);
+    shown.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenter);
+  }
+}
+
+function words(row: PredictedRow): string {
+  if (row.median === null) {
+    return `${row.metric}: no prediction (${row.abstained ?? 'unknown'})`;
+  }
+  // A median of 0 is one below what can be measured.
+  const value = row.median > 0 ? quantity(row.metric, row.median) : `≤${quantity(row.metric, row.high ?? 0)}`;
+  return `${row.metric} ${value}`;
+}
+
+const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: string])[]>> = {
+  latency: [
+    [1, 's'],
+    [1e-3, 'ms'],
+    [1e-6, 'µs'],
+  ],
+  memory: [
+    [1024 ** 3, 'GiB'],
+    [1024 ** 2, 'MiB'],
+    [1024, 'KiB'],
+  ],
+};
+const SMALLEST: Readonly<Record<string, readonly [scale: number, symbol: string]>> = {
+  latency: [1e-9, 'ns'],
+  memory: [1, 'B'],
+  accuracy: [0.01, '%'],
+};
+
+/** A value in SI units for people, with two digits. */
+export function quantity(metric: string, value: number): string {
+  const [scale, symbol] = UNITS[metric]?.find(([one]) => value >= one) ?? SMALLEST[metric] ?? [1, ''];
+  return `${Number((value / scale).toPrecision(2))} ${symbol}`;
+}
+
+async function explain(session: Session): Promise<void> {
+  const editor = activeEditor();
+  if (editor === undefined) {
+    return;
+  }
+  const { line, character } = editor.selection.active;
+  const found = await ask<{ markdown: string }>(session, 'rlm-lsp.explain', [
+    editor.document.uri.toString(),
+    { line, character },
+  ]);
+  if (found !== undefined) {
+    await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', found.markdown);
+  }
+}
+
+async function toggleHints(session: Session, of: (document: vscode.TextDocument) => object): Promise<void> {
+  const editor = activeEditor();
+  if (editor === undefined) {
+    return;
+  }
+  const hidden = await ask<boolean>(session, 'rlm-lsp.toggleHints', [of(editor.document)]);
+  if (hidden !== undefined) {
+    vscode.window.setStatusBarMessage(hidden ? 'rlm-lsp: hints hidden' : 'rlm-lsp: hints shown', 4000);
+  }
+}
+
+async function running(session: Session): Promise<Server | undefined> {
+  await session.running();
+  return session.state.kind === 'running' ? session.state.server : undefined;
+}
+
+/** Type a command of the server into a terminal; the user looks at it and runs it. */
+async function inTerminal(session: Session, args: readonly string[]): Promise<void> {
+  const document = activeEditor()?.document;
+  const server = document && (await running(session));
+  if (document === undefined || server === undefined) {
+    return;
+  }
+  if (document.isUntitled) {
+    void vscode.window.showInformationMessage('Save the file first: rlm-lsp compares what is on disk.');
+    return;
+  }
+  const folder = vscode.workspace.getWorkspaceFolder(document.uri)?.uri;
+  const terminal = vscode.window.createTerminal({ name: 'rlm-lsp', cwd: folder });
+  const line = [server.command, ...server.args, ...args, document.uri.fsPath].map(quoted).join(' ');
+  terminal.show();
+  terminal.sendText(process.platform === 'win32' ? `& ${line}` : line, false);
+}
+
+async function measure(session: Session): Promise<void> {
+  const server = await running(session);
+  if (server === undefined) {
+    return;
+  }
+  const help = await run(server.command, [...server.args, 'measure', '--help'], { timeoutMs: HELP_MS });
+  if (help.code !== 0) {
+    void vscode.window.showInformationMessage(
+      `rlm-lsp ${server.version} cannot measure functions; a later version of the server will.`,
+    );
+    return;
+  }
+  const terminal = vscode.window.createTerminal({ name: 'rlm-lsp measure' });
+  terminal.show();
+  // Measuring runs the user's code: what to run is theirs to say.
+  terminal.sendText([server.command, ...server.args, 'measure', 'tests', '--'].map(quoted).join(' '), false);
+}
+
+/** A word as a shell takes it. */
+export function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) {
+    return word;
+  }
+  return process.platform === 'win32' ? `'${word.replace(/'/g, "''")}'` : `'${word.replace(/'/g, `'\\''`)}'`;
+}
+
+async function openModelCard(context: vscode.ExtensionContext): Promise<void> {
+  const model = vscode.workspace.getConfiguration(SECTION).get<string | null>('model', null);
+  const bundled = vscode.Uri.joinPath(context.extensionUri, 'bundled', 'MODEL_CARD.md');
+  const own =
+    model !== null && model !== 'builtin' && !/^https?:/i.test(model)
+      ? vscode.Uri.joinPath(vscode.Uri.file(model.replace(/^~(?=$|\/)/, os.homedir())), 'MODEL_CARD.md')
+      : undefined;
+  for (const card of own === undefined ? [bundled] : [own, bundled]) {
+    try {
+      await vscode.workspace.fs.stat(card);
+    } catch {
+      continue;
+    }
+    if (card === bundled && own !== undefined) {
+      void vscode.window.showInformationMessage(
+        'Your model has no MODEL_CARD.md; this is the card of the one that ships.',
+      );
+    }
+    await vscode.commands.executeCommand('markdown.showPreview', card);
+    return;
+  }
+  void vscode.window.showInformationMessage('This build of the extension carries no model card.');
+}
+
+function named(qualname: string): string {
+  return qualname === '<file>' ? 'this file' : qualname;
+}

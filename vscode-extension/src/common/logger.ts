@@ -1,0 +1,116 @@
+/** The log channels: what the extension and the server log, and the messages between them. */
+
+import * as vscode from 'vscode';
+
+import { SECTION } from './settings';
+
+export interface Channels {
+  /** What the extension does. */
+  readonly extension: vscode.LogOutputChannel;
+  /** What the server logs and writes to stderr. */
+  readonly server: vscode.LogOutputChannel;
+  /** The messages between the two. */
+  readonly trace: TraceChannel;
+  readonly dispose: () => void;
+}
+
+export function createChannels(): Channels {
+  const extension = vscode.window.createOutputChannel('rlm-lsp', { log: true });
+  const server = vscode.window.createOutputChannel('rlm-lsp Server', { log: true });
+  const trace = new TraceChannel(vscode.window.createOutputChannel('rlm-lsp Trace', { log: true }));
+  return {
+    extension,
+    server,
+    trace,
+    dispose: () => [extension, server, trace].forEach((channel) => channel.dispose()),
+  };
+}
+
+const LEVELS: Readonly<Partial<Record<vscode.LogLevel, string>>> = {
+  [vscode.LogLevel.Trace]: 'debug',
+  [vscode.LogLevel.Debug]: 'debug',
+  [vscode.LogLevel.Warning]: 'warning',
+  [vscode.LogLevel.Error]: 'error',
+};
+
+/** The server's `logLevel` for the level that its channel shows; undefined for the usual one. */
+export function serverLogLevel(channel: vscode.LogOutputChannel): string | undefined {
+  return LEVELS[channel.logLevel];
+}
+
+/**
+ * A log channel whose level follows the setting `rlm-lsp.trace.server`, which decides alone whether messages are traced:
+ * nobody should have to set the level of the channel too.
+ */
+export class TraceChannel implements vscode.LogOutputChannel {
+  private readonly changed = new vscode.EventEmitter<vscode.LogLevel>();
+  private readonly listener: vscode.Disposable;
+  readonly onDidChangeLogLevel = this.changed.event;
+
+  constructor(private readonly inner: vscode.LogOutputChannel) {
+    this.listener = vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration(`${SECTION}.trace.server`)) {
+        this.changed.fire(this.logLevel);
+      }
+    });
+  }
+
+  get name(): string {
+    return this.inner.name;
+  }
+
+  get logLevel(): vscode.LogLevel {
+    const setting = vscode.workspace.getConfiguration(SECTION).get<string>('trace.server', 'off');
+    return setting === 'off' ? vscode.LogLevel.Off : vscode.LogLevel.Trace;
+  }
+
+  trace(message: string, ...args: unknown[]): void {
+    this.inner.info(message, ...args);
+  }
+
+  debug(message: string, ...args: unknown[]): void {
+    this.inner.debug(message, ...args);
+  }
+
+  info(message: string, ...args: unknown[]): void {
+    this.inner.info(message, ...args);
+  }
+
+  warn(message: string, ...args: unknown[]): void {
+    this.inner.warn(message, ...args);
+  }
+
+  error(error: string | Error, ...args: unknown[]): void {
+    this.inner.error(error, ...args);
+  }
+
+  append(value: string): void {
+    this.inner.append(value);
+  }
+
+  appendLine(value: string): void {
+    this.inner.appendLine(value);
+  }
+
+  replace(value: string): void {
+    this.inner.replace(value);
+  }
+
+  clear(): void {
+    this.inner.clear();
+  }
+
+  show(columnOrPreserveFocus?: vscode.ViewColumn | boolean, preserveFocus?: boolean): void {
+    this.inner.show(typeof columnOrPreserveFocus === 'boolean' ? columnOrPreserveFocus : preserveFocus);
+  }
+
+  hide(): void {
+    this.inner.hide();
+  }
+
+  dispose(): void {
+    this.listener.dispose();
+    this.changed.dispose();
+    this.inner.dispose();
+  }
+}

@@ -1,0 +1,64 @@
+/** A report for a bug: versions and settings. No source text, no secrets, and the home folder written as `~`. */
+
+import * as os from 'os';
+import * as vscode from 'vscode';
+
+import { described } from './problems';
+import { run } from './process';
+import { OLDEST_SERVER } from './server';
+import { Session } from './session';
+import { SECTION } from './settings';
+
+const DOCTOR_MS = 60_000;
+
+export async function report(context: vscode.ExtensionContext, session: Session): Promise<string> {
+  const { state, problem } = session;
+  const manifest = context.extension.packageJSON as { version: string };
+  const lines = [
+    '# rlm-lsp report',
+    '',
+    `- extension ${manifest.version}, ${vscode.env.appName} ${vscode.version}`,
+    `- ${os.type()} ${os.release()}, ${os.arch()}`,
+    `- workspace: ${vscode.workspace.isTrusted ? 'trusted' : 'not trusted'}`,
+    `- state: ${state.kind}${problem !== undefined ? `: ${described(problem, OLDEST_SERVER).message}` : ''}`,
+  ];
+  if (state.kind === 'running') {
+    const { server } = state;
+    lines.push(`- server ${server.version} (${server.from}): ${[server.command, ...server.args].join(' ')}`);
+    const doctor = await run(server.command, [...server.args, 'doctor'], { timeoutMs: DOCTOR_MS });
+    lines.push('', '## rlm-lsp doctor', '', '```', (doctor.stdout || doctor.failure || doctor.stderr).trimEnd(), '```');
+  }
+  lines.push('', '## Settings that differ from their defaults', '', '```json', settings(), '```', '');
+  return withoutHome(lines.join('\n'));
+}
+
+function settings(): string {
+  const known = vscode.workspace.getConfiguration(SECTION);
+  const manifest = vscode.extensions.getExtension('rlm-lsp.rlm-lsp')?.packageJSON as
+    { contributes: { configuration: { properties: Record<string, unknown> } } } | undefined;
+  const found: Record<string, unknown> = {};
+  for (const name of Object.keys(manifest?.contributes.configuration.properties ?? {})) {
+    const key = name.slice(SECTION.length + 1);
+    const inspected = known.inspect(key);
+    const value = inspected?.workspaceFolderValue ?? inspected?.workspaceValue ?? inspected?.globalValue;
+    if (value !== undefined && value !== null) {
+      found[key] = secret(key, value);
+    }
+  }
+  return JSON.stringify(found, null, 2);
+}
+
+/** A value without what may be secret: where a token lies, and names and passwords in addresses. */
+function secret(key: string, value: unknown): unknown {
+  if (key === 'tokenFile') {
+    return '(set)';
+  }
+  if (key === 'model' && typeof value === 'string' && /^https?:/i.test(value)) {
+    return '(a model server)';
+  }
+  return value;
+}
+
+function withoutHome(text: string): string {
+  return text.split(os.homedir()).join('~');
+}

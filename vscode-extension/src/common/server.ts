@@ -1,0 +1,115 @@
+/**
+ * Where the server is: the setting `rlm-lsp.path`, the chosen interpreter, PATH, the environment of the bundled wheel.
+ * What is found is asked for its version before it is used.
+ */
+
+import * as vscode from 'vscode';
+
+import { Bundled } from './bundled';
+import { Problem } from './problems';
+import { lastLine, run } from './process';
+import { chosen, interpreters, isAtLeast, isProgram, onPath, probe } from './python';
+import { ExtensionSettings } from './settings';
+
+/** The oldest server that knows all that this extension asks. */
+export const OLDEST_SERVER = '0.1.0';
+
+const VERSION_MS = 30_000;
+
+export interface Server {
+  readonly command: string;
+  /** What stands before `serve` and other commands. */
+  readonly args: readonly string[];
+  readonly version: string;
+  readonly from: 'path' | 'interpreter' | 'PATH' | 'bundled';
+}
+
+export function isServer(found: Server | Problem): found is Server {
+  return 'command' in found;
+}
+
+export async function findServer(
+  settings: ExtensionSettings,
+  bundled: Bundled,
+  log: vscode.LogOutputChannel,
+): Promise<Server | Problem> {
+  if (settings.path.length > 0) {
+    const file = settings.path.flatMap((one) => (/[\\/]/.test(one) ? [one] : onPath(one))).find(isProgram);
+    return file === undefined
+      ? { kind: 'path-missing', path: settings.path.join(', ') }
+      : asServer({ command: file, args: [] }, 'path');
+  }
+  if (settings.importStrategy === 'fromEnvironment') {
+    const found = (await inInterpreter(settings, log)) ?? (await anywhereOnPath());
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  const python = await bundled.installed();
+  if (python !== undefined) {
+    return asServer(module(python), 'bundled');
+  }
+  return notInstalled(settings, bundled);
+}
+
+/** Nothing is installed: whether it could be. */
+async function notInstalled(settings: ExtensionSettings, bundled: Bundled): Promise<Problem> {
+  let old: string | undefined;
+  for await (const interpreter of interpreters(settings)) {
+    if (interpreter.recent) {
+      return (await bundled.wheel()) === undefined
+        ? { kind: 'no-wheel' }
+        : { kind: 'not-installed', python: interpreter };
+    }
+    old ??= `${interpreter.path} is ${interpreter.version}`;
+  }
+  return old === undefined ? { kind: 'no-python' } : { kind: 'old-python', found: old };
+}
+
+async function inInterpreter(
+  settings: ExtensionSettings,
+  log: vscode.LogOutputChannel,
+): Promise<Server | Problem | undefined> {
+  const python = await chosen(settings);
+  if (python === undefined) {
+    return undefined;
+  }
+  const found = await probe(python);
+  if (found === undefined) {
+    return settings.interpreter === undefined ? undefined : { kind: 'interpreter-missing', path: python };
+  }
+  if (!found.recent) {
+    log.info(`${python} is Python ${found.version}, too old for the server`);
+    return settings.interpreter === undefined
+      ? undefined
+      : { kind: 'old-python', found: `${python} is ${found.version}` };
+  }
+  const server = await asServer(module(python), 'interpreter');
+  // An interpreter without the server is no fault: another may have it.
+  return 'kind' in server && server.kind === 'broken' && server.reason.includes('No module named rlm_lsp')
+    ? undefined
+    : server;
+}
+
+async function anywhereOnPath(): Promise<Server | Problem | undefined> {
+  const [file] = onPath('rlm-lsp');
+  return file === undefined ? undefined : asServer({ command: file, args: [] }, 'PATH');
+}
+
+/** The server as a module; without `-P` a folder of the same name in the working folder would go before it. */
+function module(python: string): Pick<Server, 'command' | 'args'> {
+  return { command: python, args: ['-P', '-m', 'rlm_lsp'] };
+}
+
+async function asServer(program: Pick<Server, 'command' | 'args'>, from: Server['from']): Promise<Server | Problem> {
+  const ended = await run(program.command, [...program.args, '--version'], { timeoutMs: VERSION_MS });
+  const version = /^rlm-lsp (\d+\.\d+\S*)/m.exec(ended.stdout)?.[1];
+  if (ended.code !== 0 || version === undefined) {
+    const said = ended.failure ?? (lastLine(ended.stderr) || lastLine(ended.stdout) || 'it does not tell its version');
+    return { kind: 'broken', path: program.command, reason: said, from };
+  }
+  if (!isAtLeast(version, OLDEST_SERVER.split('.').map(Number))) {
+    return { kind: 'old-server', path: program.command, version };
+  }
+  return { ...program, version, from };
+}

@@ -1,0 +1,234 @@
+/** Starts the server, starts it again when it or what it depends on changes, and tells what is wrong when it cannot. */
+
+import * as vscode from 'vscode';
+import { LanguageClient } from 'vscode-languageclient/node';
+
+import { Bundled } from './bundled';
+import { Connection } from './client';
+import { Channels } from './logger';
+import { described, Problem, Remedies, show } from './problems';
+import { interpreters, probe } from './python';
+import { findServer, isServer, OLDEST_SERVER, Server } from './server';
+import { readSettings, SECTION } from './settings';
+
+/** A server that stops more often than this in `WITHIN_MS` stays stopped. */
+const MOST_RESTARTS = 3;
+const WITHIN_MS = 180_000;
+const BEGINS_WITHIN_MS = 60_000;
+
+export type State =
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'running'; readonly server: Server; readonly client: LanguageClient }
+  | { readonly kind: 'failed'; readonly problem: Problem };
+
+export class Session implements vscode.Disposable {
+  readonly bundled: Bundled;
+  private readonly stateChanged = new vscode.EventEmitter<State>();
+  private readonly busyChanged = new vscode.EventEmitter<boolean>();
+  private readonly hintsAnswered = new vscode.EventEmitter<void>();
+  readonly onDidChangeState = this.stateChanged.event;
+  readonly onDidChangeBusy = this.busyChanged.event;
+  /** More may be known of the open documents. */
+  readonly onDidAnswer = this.hintsAnswered.event;
+
+  private current: State = { kind: 'stopped' };
+  private connection: Connection | undefined;
+  private queue: Promise<void> = Promise.resolve();
+  private ends: number[] = [];
+
+  constructor(
+    context: vscode.ExtensionContext,
+    private readonly channels: Channels,
+  ) {
+    this.bundled = new Bundled(context, channels.extension);
+  }
+
+  get state(): State {
+    return this.current;
+  }
+
+  /** Why there is no server, if there is none. */
+  get problem(): Problem | undefined {
+    return this.current.kind === 'failed' ? this.current.problem : undefined;
+  }
+
+  /** The connection to the server, once it has started; undefined, after telling the user why, when there is none. */
+  async running(): Promise<LanguageClient | undefined> {
+    const starting = { location: vscode.ProgressLocation.Window, title: 'rlm-lsp is starting' };
+    if (this.current.kind !== 'running') {
+      await vscode.window.withProgress(starting, () => this.queue);
+    }
+    // Read anew: the state has changed meanwhile.
+    const state = this.state;
+    if (state.kind === 'failed') {
+      this.showProblem(state.problem);
+    }
+    return state.kind === 'running' ? state.client : undefined;
+  }
+
+  /** The process of the running server. */
+  get processId(): number | undefined {
+    return this.connection?.process?.pid;
+  }
+
+  /** Stop the server if it runs, and start the one that the settings mean now. Calls take their turns. */
+  restart(): Promise<void> {
+    return this.enqueue(() => this.begin());
+  }
+
+  /** Install the bundled server and start it. */
+  install(): Promise<void> {
+    return this.enqueue(async () => {
+      for await (const interpreter of interpreters(readSettings())) {
+        if (interpreter.recent) {
+          await this.end();
+          const failure = await this.bundled.install(interpreter);
+          await (failure === undefined ? this.begin() : this.fail({ kind: 'install-failed', reason: failure }));
+          return;
+        }
+      }
+      await this.fail({ kind: 'no-python' });
+    });
+  }
+
+  showProblem(problem: Problem): void {
+    void show(problem, OLDEST_SERVER, this.remedies);
+  }
+
+  dispose(): void {
+    void this.enqueue(() => this.end());
+    [this.stateChanged, this.busyChanged, this.hintsAnswered].forEach((emitter) => emitter.dispose());
+  }
+
+  /** Stop the server; the window is closing. */
+  async stop(): Promise<void> {
+    await this.enqueue(() => this.end());
+  }
+
+  readonly remedies: Remedies = {
+    install: () => void this.install(),
+    restart: () => {
+      this.ends = [];
+      void this.restart();
+    },
+    showLog: () => this.showLog(),
+    useBundled: () => void this.useBundled(),
+    chooseInterpreter: () => void this.chooseInterpreter(),
+  };
+
+  showLog(): void {
+    (this.current.kind === 'running' ? this.channels.server : this.channels.extension).show(true);
+  }
+
+  async chooseInterpreter(): Promise<void> {
+    const [chosen] =
+      (await vscode.window.showOpenDialog({ title: 'Choose a Python 3.11 or later', openLabel: 'Choose' })) ?? [];
+    if (chosen === undefined) {
+      return;
+    }
+    if ((await probe(chosen.fsPath)) === undefined) {
+      void vscode.window.showErrorMessage(`${chosen.fsPath} is not a Python that runs.`);
+      return;
+    }
+    const settings = vscode.workspace.getConfiguration(SECTION);
+    await settings.update('interpreter', [chosen.fsPath], vscode.ConfigurationTarget.Global);
+  }
+
+  private async useBundled(): Promise<void> {
+    const settings = vscode.workspace.getConfiguration(SECTION);
+    await settings.update('path', undefined, vscode.ConfigurationTarget.Global);
+    await settings.update('importStrategy', 'useBundled', vscode.ConfigurationTarget.Global);
+  }
+
+  private enqueue(work: () => Promise<void>): Promise<void> {
+    this.queue = this.queue.then(work).catch((error: unknown) => this.channels.extension.error(asError(error)));
+    return this.queue;
+  }
+
+  private async begin(): Promise<void> {
+    await this.end();
+    this.set({ kind: 'starting' });
+    const found = await findServer(readSettings(), this.bundled, this.channels.extension);
+    if (!isServer(found)) {
+      return this.fail(found);
+    }
+    const connection = new Connection(found, this.channels, {
+      ended: (reason) => this.ended(connection, reason),
+      busy: (isBusy) => this.busyChanged.fire(isBusy),
+      answered: () => this.hintsAnswered.fire(),
+      noModel: (reason) => {
+        this.showProblem({ kind: 'no-model', reason });
+        this.hintsAnswered.fire();
+      },
+    });
+    this.connection = connection;
+    try {
+      await within(BEGINS_WITHIN_MS, connection.client.start());
+    } catch (error) {
+      const reason = (await connection.lastWords()) || asError(error).message;
+      await this.end();
+      return this.fail({ kind: 'broken', path: found.command, reason, from: found.from });
+    }
+    if (this.connection === connection) {
+      this.set({ kind: 'running', server: found, client: connection.client });
+    }
+  }
+
+  private async end(): Promise<void> {
+    const connection = this.connection;
+    this.connection = undefined;
+    this.busyChanged.fire(false);
+    if (connection !== undefined) {
+      this.set({ kind: 'stopped' });
+      await connection.stop();
+    }
+  }
+
+  /** The process has ended by itself: start it again, but not for ever. */
+  private ended(connection: Connection, reason: string): void {
+    if (this.connection !== connection || this.current.kind !== 'running') {
+      return;
+    }
+    const now = Date.now();
+    this.ends = [...this.ends.filter((at) => now - at < WITHIN_MS), now];
+    this.channels.extension.warn(`the server has stopped${reason === '' ? '' : `: ${reason}`}`);
+    if (this.ends.length > MOST_RESTARTS) {
+      void this.enqueue(async () => {
+        await this.end();
+        await this.fail({ kind: 'crashed', reason });
+      });
+    } else {
+      void this.restart();
+    }
+  }
+
+  private async fail(problem: Problem): Promise<void> {
+    this.channels.extension.error(described(problem, OLDEST_SERVER).message);
+    this.set({ kind: 'failed', problem });
+    this.showProblem(problem);
+    return Promise.resolve();
+  }
+
+  private set(state: State): void {
+    this.current = state;
+    void vscode.commands.executeCommand('setContext', 'rlm-lsp.state', state.kind);
+    this.stateChanged.fire(state);
+  }
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not answer within ${milliseconds / 1000} s`)), milliseconds);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,28 @@
+/** Texts that the extension shows in an editor of their own: read-only, rendered as Markdown. */
+
+import * as vscode from 'vscode';
+
+const SCHEME = 'rlm-lsp-text';
+
+export class TextPages implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  private readonly texts = new Map<string, string>();
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
+  readonly onDidChange = this.changed.event;
+
+  async show(title: string, text: string): Promise<void> {
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${title}.md` });
+    this.texts.set(uri.path, text);
+    this.changed.fire(uri);
+    await vscode.commands.executeCommand('markdown.showPreview', uri);
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.texts.get(uri.path) ?? '';
+  }
+
+  dispose(): void {
+    this.registration.dispose();
+    this.changed.dispose();
+  }
+}

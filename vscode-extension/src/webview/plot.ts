@@ -1,0 +1,275 @@
+/** Accuracy against latency for the networks of a folder: a plot, and the same as a table. */
+
+import { Networks, Point } from '../common/protocol';
+import { FromPage } from '../network/messages';
+import { drawn, element } from './dom';
+import { percent, percentBand, seconds } from './numbers';
+
+const [WIDTH, HEIGHT] = [720, 380];
+const MARGIN = { left: 62, right: 24, top: 28, bottom: 52 };
+const MOST_NAMES = 13;
+
+type Tell = (message: FromPage) => void;
+
+export function compared(networks: Networks, current: string | undefined, tell: Tell): HTMLElement[] {
+  const { points, others, folder } = networks;
+  const found: HTMLElement[] = [];
+  if (points.length + others.length <= 1 && current !== undefined) {
+    return found;
+  }
+  found.push(element(current === undefined ? 'h1' : 'h2', {}, `Models in ${folder}/`));
+  if (points.length === 0) {
+    found.push(
+      element(
+        'p',
+        {},
+        others.length === 0
+          ? 'There is no .onnx file in this folder.'
+          : 'None of them has both an accuracy and a latency.',
+      ),
+    );
+  } else {
+    const best = points.filter((point) => point.front).length;
+    const told = `${best} of ${points.length} ${best === 1 ? 'is' : 'are'} beaten by no other: none is both quicker and more accurate.`;
+    found.push(
+      element('p', {}, told),
+      devices(networks, tell),
+      plot(points, current, tell),
+      table(points, current, tell),
+    );
+  }
+  if (others.length > 0) {
+    const rows = others.map((one) => element('li', {}, [link(one.name, one.uri, current, tell), ` – ${one.reason}`]));
+    found.push(
+      element('details', {}, [
+        element('summary', {}, `Without a prediction: ${others.length}`),
+        element('ul', {}, rows),
+      ]),
+    );
+  }
+  if (networks.left > 0) {
+    found.push(element('p', {}, `${networks.left} more files are not shown.`));
+  }
+  return found;
+}
+
+function devices({ devices: known, device }: Networks, tell: Tell): HTMLElement {
+  const choice = element('select', { id: 'device' }, [
+    ...known.map(({ id, name }) => {
+      const option = element('option', { value: id }, name);
+      option.selected = id === device;
+      return option;
+    }),
+  ]);
+  choice.addEventListener('change', () => tell({ kind: 'device', device: choice.value }));
+  return element('p', {}, [element('label', { for: 'device' }, 'Latency on '), choice]);
+}
+
+function plot(points: readonly Point[], current: string | undefined, tell: Tell): HTMLElement {
+  const place = places(points);
+  const front = points.filter((point) => point.front);
+  // The current network is drawn over the others.
+  const drawnLast = [...points].sort((one, other) => Number(one.uri === current) - Number(other.uri === current));
+  const marks = drawnLast.map((point) => {
+    const [x, y] = [place.x(median(point.latency)), place.y(median(point.accuracy))];
+    const [left, right] = [
+      place.x(point.latency.low || median(point.latency)),
+      place.x(point.latency.high ?? median(point.latency)),
+    ];
+    const [bottom, top] = [place.y(point.accuracy.low ?? 0), place.y(point.accuracy.high ?? 1)];
+    const words = `${point.name}: ${point.latency.medianText}, ${percent(point.accuracy.median)}`;
+    const kind = point.uri === current ? 'point current' : point.front ? 'point front' : 'point';
+    const mark = element('g', { class: kind, tabindex: '0', role: 'link', 'aria-label': words }, [
+      drawn('title', {}, `${words} (${point.latency.bandText}, ${percentBand(point.accuracy)})`),
+      element('line', { class: 'band', x1: px(left), y1: px(y), x2: px(right), y2: px(y) }),
+      element('line', { class: 'band', x1: px(x), y1: px(bottom), x2: px(x), y2: px(top) }),
+      element('circle', { cx: px(x), cy: px(y), r: point.uri === current ? '7' : '5' }),
+    ]);
+    const open = (): void => tell({ kind: 'open', uri: point.uri });
+    mark.addEventListener('click', open);
+    mark.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.preventDefault();
+        open();
+      }
+    });
+    return mark;
+  });
+  const steps = front.map((point, number) => {
+    const [x, y] = [px(place.x(median(point.latency))), px(place.y(median(point.accuracy)))];
+    return number === 0 ? `M${x} ${y}` : `H${x} V${y}`;
+  });
+  return element('figure', {}, [
+    element('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'group', 'aria-label': 'Accuracy against latency' }, [
+      ...axes(place),
+      element('path', { class: 'front', d: steps.join(' ') }),
+      ...marks,
+      ...names(points, current, place),
+    ]),
+    element(
+      'figcaption',
+      { class: 'quiet' },
+      'Lines through a point: the range of four in five. Press Enter on a point to open its network.',
+    ),
+  ]);
+}
+
+interface Places {
+  readonly x: (latency: number) => number;
+  readonly y: (accuracy: number) => number;
+  readonly xTicks: readonly number[];
+  readonly yTicks: readonly number[];
+}
+
+/** Where latencies (logarithmic) and accuracies (linear) are in the plot. */
+function places(points: readonly Point[]): Places {
+  const latencies = points.flatMap(({ latency: one }) => [one.low || median(one), one.high ?? median(one)]);
+  const accuracies = points.flatMap(({ accuracy: one }) => [one.low ?? median(one), one.high ?? median(one)]);
+  const [quick, slow] = [Math.min(...latencies) / 1.15, Math.max(...latencies) * 1.15];
+  const room = Math.max((Math.max(...accuracies) - Math.min(...accuracies)) * 0.08, 0.002);
+  const [worst, best] = [Math.max(Math.min(...accuracies) - room, 0), Math.min(Math.max(...accuracies) + room, 1)];
+  const [width, height] = [WIDTH - MARGIN.left - MARGIN.right, HEIGHT - MARGIN.top - MARGIN.bottom];
+  return {
+    x: (latency) => MARGIN.left + (width * Math.log(Math.max(latency, quick) / quick)) / Math.log(slow / quick),
+    y: (accuracy) => MARGIN.top + height * (1 - (accuracy - worst) / (best - worst || 1)),
+    xTicks: logTicks(quick, slow),
+    yTicks: linearTicks(worst, best),
+  };
+}
+
+function axes(place: Places): Element[] {
+  const [right, bottom] = [WIDTH - MARGIN.right, HEIGHT - MARGIN.bottom];
+  const [first = 0, second = 1] = place.yTicks;
+  const digits = second - first < 0.0099 ? 1 : 0;
+  return [
+    ...place.xTicks.flatMap((value) => [
+      element('line', {
+        class: 'grid',
+        x1: px(place.x(value)),
+        y1: px(MARGIN.top),
+        x2: px(place.x(value)),
+        y2: px(bottom),
+      }),
+      drawn(
+        'text',
+        { class: 'tick', x: px(place.x(value)), y: px(bottom + 18), 'text-anchor': 'middle' },
+        seconds(value),
+      ),
+    ]),
+    ...place.yTicks.flatMap((value) => [
+      element('line', {
+        class: 'grid',
+        x1: px(MARGIN.left),
+        y1: px(place.y(value)),
+        x2: px(right),
+        y2: px(place.y(value)),
+      }),
+      drawn(
+        'text',
+        { class: 'tick', x: px(MARGIN.left - 8), y: px(place.y(value) + 4), 'text-anchor': 'end' },
+        `${(value * 100).toFixed(digits)} %`,
+      ),
+    ]),
+    drawn(
+      'text',
+      { class: 'axis', x: px((MARGIN.left + right) / 2), y: px(HEIGHT - 8), 'text-anchor': 'middle' },
+      'Latency (left is quicker)',
+    ),
+    drawn(
+      'text',
+      { class: 'axis', x: px(-(MARGIN.top + bottom) / 2), y: '14', 'text-anchor': 'middle', transform: 'rotate(-90)' },
+      'Accuracy',
+    ),
+  ];
+}
+
+/** The names of the front and of the current network, up and to the left, where no network is; none over another. */
+function names(points: readonly Point[], current: string | undefined, place: Places): Element[] {
+  const named = points.filter((point) => point.front || point.uri === current);
+  const order = [...named].sort((one, other) => Number(other.uri === current) - Number(one.uri === current));
+  const taken: { readonly end: number; readonly y: number; readonly width: number }[] = [];
+  const found: Element[] = [];
+  for (const point of order.slice(0, MOST_NAMES)) {
+    const width = point.name.length * 7;
+    const end = Math.max(place.x(median(point.latency)) - 6, MARGIN.left + width + 4);
+    const y = Math.max(place.y(median(point.accuracy)) - 9, MARGIN.top + 12);
+    const isFree = !taken.some((one) => Math.abs(one.y - y) < 14 && end - width < one.end && one.end - one.width < end);
+    if (isFree) {
+      taken.push({ end, y, width });
+      const kind = point.uri === current ? 'name current' : 'name';
+      found.push(
+        drawn('text', { class: kind, x: px(end), y: px(y), 'text-anchor': 'end', 'aria-hidden': 'true' }, point.name),
+      );
+    }
+  }
+  return found;
+}
+
+function table(points: readonly Point[], current: string | undefined, tell: Tell): HTMLElement {
+  const rows = points.map((point) =>
+    element('tr', point.uri === current ? { class: 'current' } : {}, [
+      element('th', { scope: 'row' }, [link(point.name, point.uri, current, tell)]),
+      element('td', { class: 'number' }, point.latency.medianText),
+      element('td', { class: 'number' }, point.latency.bandText),
+      element('td', { class: 'number' }, percent(point.accuracy.median)),
+      element('td', { class: 'number' }, percentBand(point.accuracy)),
+      element('td', {}, point.front ? 'yes' : ''),
+    ]),
+  );
+  const head = ['Network', 'Latency', 'Four in five', 'Accuracy', 'Four in five', 'Beaten by none'];
+  return element('table', {}, [
+    element('thead', {}, [
+      element(
+        'tr',
+        {},
+        head.map((name) => element('th', { scope: 'col' }, name)),
+      ),
+    ]),
+    element('tbody', {}, rows),
+  ]);
+}
+
+function link(name: string, uri: string, current: string | undefined, tell: Tell): Node {
+  if (uri === current) {
+    return document.createTextNode(name);
+  }
+  const found = element('a', { href: '#' }, name);
+  found.addEventListener('click', (event) => {
+    event.preventDefault();
+    tell({ kind: 'open', uri });
+  });
+  return found;
+}
+
+function median(prediction: Point['latency']): number {
+  return prediction.median ?? 0;
+}
+
+function px(value: number): string {
+  return value.toFixed(1);
+}
+
+/** Values of the form 1, 2, 5 times a power of ten; all of 1 to 9 where the range is short. */
+function logTicks(low: number, high: number): number[] {
+  for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
+    const found: number[] = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+      found.push(...steps.map((step) => step * 10 ** power).filter((value) => value >= low && value <= high));
+    }
+    if (found.length >= 3) {
+      return found;
+    }
+  }
+  return [low * 1.15, high / 1.15];
+}
+
+function linearTicks(low: number, high: number): number[] {
+  const rough = (high - low) / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough;
+  const found: number[] = [];
+  for (let number = Math.ceil(low / step); number * step <= high; number++) {
+    found.push(number * step);
+  }
+  return found;
+}
