@@ -8,6 +8,7 @@ for unknown. A card of two dies that programs see as two devices (MI250) is list
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -156,6 +157,8 @@ google-tpu-v2|Google TPU v2|accelerator|2017|tpuv2
 google-tpu-v3|Google TPU v3|accelerator|2018|tpuv3
 """
 
+# A tuned model answers for the machine where its calls were measured; `measured-x86-64` is not the one of the labels.
+OWN_PREFIX = "measured-"
 _NOISE = re.compile(r"\b(?:nvidia|amd|intel|geforce|instinct|tesla|radeon|graphics|gpu)\b|[^a-z0-9]+")
 
 
@@ -205,6 +208,13 @@ def canonical_device(name: str) -> str | None:
     Case, punctuation, makers and product lines do not count: ``A100 80GB`` and ``nvidia_a100-80gb`` are one.
     """
     return _by_spelling().get(spelling(name))
+
+
+def known_device(name: str, known: Sequence[str]) -> str:
+    """What a model that knows some devices calls one: its id, or that of the machine it was tuned on, of this kind."""
+    found = canonical_device(name) or name
+    own = OWN_PREFIX + found
+    return own if own in known and found not in known else found
 
 
 def spelling(name: str) -> str:

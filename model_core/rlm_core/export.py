@@ -25,7 +25,7 @@ from .card import read_card
 from .distance import DISTANCE
 from .onnx_predictor import ENCODER, HEAD, TOKENIZER, TREES, WIDE
 from .structure import FACTS
-from .student import Student, StudentConfig
+from .student import Head, Student, StudentConfig
 from .workload import QUERY
 
 WEIGHTS = "student.safetensors"
@@ -44,9 +44,7 @@ def export(model: Path, out: Path, *, quantise: bool = True) -> None:
     student.eval()
     out.mkdir(parents=True, exist_ok=True)
     export_encoder(student, out / ENCODER, quantise=quantise)
-    with _quiet():
-        _export_head(student, out / HEAD)
-    _strip(out / HEAD)
+    export_head(student.head, student.config, out / HEAD)
     copied = (TOKENIZER, WIDE, TREES, DISTANCE)
     for name in copied:
         shutil.copyfile(model / name, out / name)
@@ -98,8 +96,9 @@ def _write_encoder(student: Student, path: Path) -> None:
     )
 
 
-def _export_head(student: Student, path: Path) -> None:
-    rows, width = torch.export.Dim("rows", min=1, max=4096), student.config.width
+def export_head(head: Head, sizes: StudentConfig, path: Path) -> None:
+    """Write a head of these sizes, in evaluation mode, as ONNX; its inputs are those of :meth:`Head.forward`."""
+    rows, width = torch.export.Dim("rows", min=1, max=4096), sizes.width
     inputs = {
         "unit": torch.zeros(3, width),
         "callees": torch.zeros(3, 4 * width),
@@ -110,18 +109,20 @@ def _export_head(student: Student, path: Path) -> None:
         "date": torch.zeros(3),
         "query": torch.zeros(3, QUERY),
     }
-    torch.onnx.export(
-        student.head,
-        tuple(inputs.values()),
-        str(path),
-        input_names=list(inputs),
-        output_names=["logits"],
-        dynamic_shapes={name: {0: rows} for name in inputs},
-        opset_version=_OPSET,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+    with _quiet():
+        torch.onnx.export(
+            head,
+            tuple(inputs.values()),
+            str(path),
+            input_names=list(inputs),
+            output_names=["logits"],
+            dynamic_shapes={name: {0: rows} for name in inputs},
+            opset_version=_OPSET,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+    _strip(path)
 
 
 def _strip(path: Path) -> None:

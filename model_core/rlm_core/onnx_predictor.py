@@ -17,7 +17,7 @@ from . import trees, wide
 from .calibration import MIN_GROUPS, bands
 from .card import Card, read_card
 from .changes import Change, answered, change_name, log_median
-from .devices import canonical_device
+from .devices import known_device
 from .distance import DISTANCE, Familiarity
 from .encodings import Encoding, Encodings, Entry
 from .errors import DataError, ModelError
@@ -172,7 +172,7 @@ class OnnxPredictor:
         # An accuracy belongs to a data set, not to a device.
         device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
         if device is not None:
-            device = canonical_device(device) or device
+            device = known_device(device, self.card.devices.get(basis, ()))
         return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
 
     def _admit(self, code: CodeText, query: Query) -> tuple[int, float, str | None]:

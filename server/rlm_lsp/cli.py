@@ -16,6 +16,7 @@ from rlm_core import RlmError
 
 from . import __version__, console
 from .commands import measure as measuring
+from .commands import models as modelling
 
 
 @contextmanager
@@ -126,7 +127,10 @@ _most = click.option(
 @click.group(cls=_Group, context_settings={"show_default": True})
 @click.version_option(__version__, message=f"{console.PROGRAM} %(version)s", help="Print the version and exit.")
 def app() -> None:
-    """Predict what code will cost: latency and memory, in editors and on the command line. Nothing is run."""
+    """Predict what code will cost: latency and memory, in editors and on the command line.
+
+    Nothing is run to predict.
+    """
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show `µ` must not end the command.
         if hasattr(stream, "reconfigure"):
@@ -474,6 +478,50 @@ def distill(
     from .commands.develop import distill as run
 
     run(teacher, list(data), list(texts), config, out, resume=resume)
+
+
+@app.command(cls=_DataCommand)
+@_data
+@click.option("--model", metavar="NAME|DIR|builtin", default="builtin", help="The student to start from.")
+@click.option("--name", metavar="NAME", default="tuned", help="What the new model is called.")
+@click.option(
+    "--out", metavar="DIR", type=_PATH, help="Directory to write.", show_default="--name in the user's models folder"
+)
+@click.option("--keep", metavar="X.parquet", type=_PATH, multiple=True, help="Original data, against forgetting it.")
+@click.option(
+    "--fewest",
+    metavar="N",
+    type=click.IntRange(min=5),
+    default=200,
+    help="With fewer rows of a basis and language only level and slope are fitted.",
+)
+@_threads
+def tune(
+    data: tuple[Path, ...],
+    model: str,
+    name: str,
+    out: Path | None,
+    keep: tuple[Path, ...],
+    fewest: int,
+    threads: int,
+) -> None:
+    """Tune a student on your own measurements (needs the [train] extra).
+
+    Rows come from `rlm-lsp measure export --format parquet --source` or `rlm-lsp data build`. Held-out groups say what
+    became better; what did not stays as it was, and where nothing did no model is written (exit status 1).
+    """
+    from .commands.tune import tune as run
+
+    raise click.exceptions.Exit(run(list(data), model, out, name, list(keep), fewest, threads))
+
+
+@app.group(cls=_Group, name="model")
+def model_() -> None:
+    """List, choose, show and verify models."""
+
+
+for _command in modelling.COMMANDS:
+    model_.add_command(_command)
 
 
 @app.command()

@@ -17,7 +17,7 @@ import torch
 
 from ..calibration import MIN_GROUPS, Level, bands
 from ..canonical import canonical
-from ..devices import canonical_device
+from ..devices import known_device
 from ..errors import DataError
 from ..types import MEDIAN, METRICS_OF_BASIS, Basis, CodeText, Prediction, Query
 from ..workload import decimal_year, slice_name
@@ -139,7 +139,7 @@ class TorchPredictor:
         # An accuracy belongs to a data set, not to a device.
         device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
         if device is not None:
-            device = canonical_device(device) or device
+            device = known_device(device, self.serving.devices.get(basis, ()))
         return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
 
     def _admit(self, code: CodeText, query: Query) -> Level | str:

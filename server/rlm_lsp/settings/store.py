@@ -14,7 +14,7 @@ from typing import Any
 
 from pygls.uris import to_fs_path
 
-from .files import folder_source, user_source
+from .files import folder_source, user_source, workspace_source
 from .model import Settings
 from .resolve import ALL_SCOPES, OF_WORKSPACE, Problem, Source, environment, resolve
 
@@ -24,10 +24,11 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class FileSources:
-    """What was read from disk: the user's file and each workspace folder's, and what could not be read."""
+    """What was read from disk: the user's file, each workspace folder's and the user's own for it, and what was not."""
 
     user: Source
     folders: Mapping[Path, Source]
+    own: Mapping[Path, Source]
     problems: tuple[Problem, ...]
 
 
@@ -39,7 +40,8 @@ class SettingsStore:
             everything; ``trusted: true`` in them lets the client's configuration set everything too.
         folders: the workspace folders, the first of which may set what holds for the session.
         variables: the environment.
-        user: the user's configuration file, by default where the system keeps such files.
+        user: the user's configuration file, by default where the system keeps such files; that of settings for single
+            workspaces lies beside it.
     """
 
     def __init__(
@@ -70,10 +72,12 @@ class SettingsStore:
         """Read all files anew, for these workspace folders; changes nothing here, so it may run on a thread."""
         user, problems = user_source(self._user)
         sources: dict[Path, Source] = {}
+        own: dict[Path, Source] = {}
         for folder in dict.fromkeys(folder.resolve() for folder in folders):
             sources[folder], found = folder_source(folder, first=not sources)
-            problems += found
-        return FileSources(user, sources, tuple(problems))
+            own[folder], told = workspace_source(folder, self._user)
+            problems += [*found, *told]
+        return FileSources(user, sources, own, tuple(problems))
 
     def use(self, files: FileSources) -> None:
         """Work out all settings from what was read and what the client has told."""
@@ -120,7 +124,7 @@ class SettingsStore:
         answered = self._client.get(folder, self._client.get(None))
         scopes = ALL_SCOPES if self._trusted else OF_WORKSPACE
         client = Source("workspace/configuration", answered, scopes, client=True)
-        of_folder = [files.folders[folder]] if folder is not None else []
+        of_folder = [files.own[folder], files.folders[folder]] if folder is not None else []
         return [self._environment, client, self._options, *of_folder, files.user]
 
 

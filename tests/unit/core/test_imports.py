@@ -12,7 +12,7 @@ from .conftest import REPOSITORY
 
 CORE = REPOSITORY / "model_core" / "rlm_core"
 HEAVY = {"torch", "pyarrow", "scipy", "sklearn", "onnx", "onnxscript"}
-TRAINING = ("train/", "evaluate/", "data/", "export.py", "student.py", "full/", "benchmarks/")
+TRAINING = ("train/", "evaluate/", "data/", "export.py", "student.py", "full/", "benchmarks/", "tune/")
 # Reading .onnx files is an extra; nothing else may take it in.
 OPTIONAL = {"graphs/reader.py": {"onnx"}}
 

@@ -65,6 +65,16 @@ def validate(model: FullModel, data: Examples, rows: Ids, autocast: torch.autoca
     return Validation(float(np.mean(each)) if each else 0.0, float(losses.mean()))
 
 
+def medians(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Array:
+    """The medians of rows in SI units, ``(rows,)``; 0 stands for all at or below the floor."""
+    found = np.empty(len(rows))
+    for places, memories in _encoded(model, data, rows, autocast, budget):
+        asks = [[[Slot(data.asks[data.ask[rows[place]]])] for place in own] for own in places]
+        for own, answers in zip(places, quantiles(model, memories, asks, (_MEDIAN,)), strict=True):
+            found[own] = [answer.smooth[0] for answer in answers]
+    return found
+
+
 def scores(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Array:
     """Nonconformity of rows: the smallest level whose central interval covers the value (:mod:`rlm_core.calibration`).
 

@@ -1,0 +1,82 @@
+"""The tuned model while it is made: the parts of the model it comes from, changed one by one, then written."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import trees, wide
+from ..calibration import Calibration
+from ..card import SliceCard
+from ..distance import DISTANCE
+from ..export import export_head
+from ..onnx_predictor import ENCODER, HEAD, TOKENIZER, TREES, WIDE
+from ..residuals import Residuals
+from ..workload import query_vector
+from .rows import Own
+from .student import Opened, features_of
+
+
+class Draft:
+    """A model being tuned. Its fields are those of the card and of the files beside it."""
+
+    def __init__(self, student: Opened) -> None:
+        card = student.card
+        self._student = student
+        self.head = copy.deepcopy(student.head)
+        self.parts = dict(student.parts)
+        self.forests = dict(student.forests)
+        self.slices: list[SliceCard] = list(card.slices)
+        self.levels: dict[str, Any] = card.calibration.to_json()
+        self.residuals: dict[str, Residuals] = dict(card.residuals)
+        self.devices: dict[str, list[str]] = {basis: list(known) for basis, known in card.devices.items()}
+        self.defaults: dict[str, dict[str, Any]] = {basis: dict(query) for basis, query in card.defaults.items()}
+
+    def add_devices(self, new: Mapping[str, list[str]]) -> None:
+        """Answer for more devices."""
+        for basis, names in new.items():
+            self.devices[basis] = list(dict.fromkeys([*self.devices.get(basis, []), *names]))
+
+    def own(self, own: Own) -> None:
+        """Let the answers about calls stand for the team's machine, and move the embeddings so that none changes."""
+        before = self.defaults["call"]
+        old = query_vector(before.get("device"), before.get("workload", {}))
+        moved = torch.from_numpy(old - query_vector(own.device, own.workload))
+        numbers = [number for number, entry in enumerate(self.slices) if entry.name.startswith("call/")]
+        with torch.no_grad():
+            for part in (self.head.deep, self.head.base, self.head.prior):
+                part.asked.slice.weight[numbers] += part.asked.query.weight @ moved
+        self.defaults["call"] = {"device": own.device, "workload": dict(own.workload)}
+        self.devices["call"] = [own.device]
+        for name in [name for name in self.levels if name.startswith("call/") and name.count("/") == 3]:
+            # A level of the old device's; that of its slice holds for the new one too.
+            slice_name = name.rpartition("/")[0]
+            self.levels.setdefault(slice_name, self.levels[name])
+            del self.levels[name]
+
+    def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
+        """Write the model into an empty directory."""
+        card = self._student.card
+        for file in (ENCODER, TOKENIZER, DISTANCE):
+            shutil.copyfile(self._student.directory / file, partial / file)
+        export_head(self.head.eval(), self._student.sizes, partial / HEAD)
+        wide.save(self.parts, partial / WIDE)
+        trees.save(self.forests, features_of(card), partial / TREES)
+        tuned = replace(
+            card,
+            name=name,
+            slices=self.slices,
+            calibration=Calibration.from_json(self.levels),
+            residuals=self.residuals,
+            devices=self.devices,
+            defaults=self.defaults,
+            trained=dict(trained),
+            files={},
+        )
+        tuned.write(partial, [ENCODER, HEAD, TOKENIZER, WIDE, TREES, DISTANCE])

@@ -1,0 +1,170 @@
+"""A full model tuned: trained on with the team's rows from where it stands, and kept only if held-out groups say so.
+
+What is trained is what its encoder was made for: all of it, adapters, or nothing beside the decoder. A quarter of the
+groups is held out to compare and to calibrate on, an eighth stops early.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..calibration import Calibration
+from ..errors import DataError
+from ..full import store
+from ..full.model import FullModel
+from ..full.serving import Serving, autocast, model_id
+from ..full.train.answers import medians, scores
+from ..full.train.config import LoopConfig
+from ..full.train.data import Examples, examples
+from ..full.train.loop import Loop
+from ..train.dataset import Corpus
+from .bands import HeadBands
+from .options import Options, Say, Tuning, told_of
+from .place import check_free, unfinished
+from .rows import Known, Own, read_rows
+from .tuners import Answers, folds_of
+from .verdict import Verdict, judge
+
+_FOLDS, _HELD, _STOP = 8, (0, 1), 2
+_FEWEST_GROUPS = 8
+# A tenth of the rates of training: what is known is to stay.
+_LOOP = LoopConfig(epochs=4, learning_rate=1e-4, matrix_learning_rate=2e-4, warmup_steps=20, group_power=1.0)
+
+
+def tune_full(
+    data: Sequence[Path], model: Path, out: Path, options: Options, say: Say, loop: LoopConfig = _LOOP
+) -> Tuning:
+    """Tune the full model in ``model``; as :func:`rlm_core.tune.run.tune`.
+
+    Raises:
+        DataError: unusable or too few rows, or ``out`` is in use or cannot be written.
+        ModelError: the model cannot be opened.
+    """
+    check_free(out)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    if options.keep:
+        raise DataError("--keep is for students: a full model stays near what it was by its small steps")
+    tuned, card = store.load(model)
+    serving = Serving.read(model, card)
+    say("reading rows")
+    team = read_rows(data, Known(list(serving.floors), serving.devices, serving.defaults, None))
+    for reason, count in team.left_out.items():
+        say(f"left out {count:,} rows: {reason}")
+    rows = team.corpus.rows
+    groups = len(np.unique(rows.group))
+    if len(rows) < options.fewest or groups < _FEWEST_GROUPS:
+        raise DataError(
+            f"{len(rows)} rows of {groups} groups: a full model takes {options.fewest} of {_FEWEST_GROUPS} to tune;"
+            " tune a student, or teach a device with rlm-lsp adapt"
+        )
+    folds = folds_of(rows.group, _FOLDS)
+    split = np.where(np.isin(folds, _HELD), "cal", np.where(folds == _STOP, "val", "train"))
+    known = replace(team.corpus, rows=replace(rows, split=split))
+    own = _renamed(known, team.own)
+    config = replace(loop, callees=serving.callees)
+    shipped = examples(known, tuned, serving.callees)
+    held = shipped.rows_of("cal")
+    say(f"asking the model about {len(held):,} held-out rows")
+    before = _answers(tuned, shipped, held, serving, config)
+    with tempfile.TemporaryDirectory(prefix="rlm-lsp-tune-") as scratch:
+        say(f"training on {int((split == 'train').sum()):,} rows")
+        ours = examples(own, tuned, serving.callees)
+        running = Loop(tuned, ours, config, Path(scratch))
+        running.run()
+    tuned.encoder.recompute(False)
+    after = _answers(tuned, ours, held, serving, config)
+    verdicts, levels = _judged(known, own, held, folds, before, after, serving)
+    refused = next((f"{verdict.key}: {verdict.refused}" for verdict in verdicts if verdict.refused), None)
+    if refused is not None:
+        return Tuning(verdicts, None, f"{refused}; no model is written")
+    served = replace(
+        serving,
+        devices=_devices(serving, own, team.own),
+        defaults=dict(serving.defaults)
+        | ({"call": {"device": team.own.device, "workload": team.own.workload}} if team.own else {}),
+        calibration=Calibration.from_json({**serving.calibration.to_json(), **levels}),
+    )
+    told = told_of(model_id(model, card), data, team, verdicts, options)
+    told["steps"] = running.step
+    say("writing")
+    with unfinished(out) as made:
+        trained: dict[str, Any] = {**card.trained, "tuned": [*card.trained.get("tuned", []), told]}
+        trained |= served.write(made.directory)
+        store.save(tuned.cpu(), made.directory, options.name, trained)
+        return Tuning(verdicts, made.commit(), None)
+
+
+def _renamed(corpus: Corpus, own: Own | None) -> Corpus:
+    """The rows as the new model is asked about them: calls are those of the team's machine."""
+    if own is None:
+        return corpus
+    calls = np.array([name.startswith("call/") for name in corpus.slices])[corpus.rows.slice]
+    number = len(corpus.queries)
+    query = np.where(calls, number, corpus.rows.query)
+    return replace(
+        corpus, rows=replace(corpus.rows, query=query), queries=[*corpus.queries, (own.device, own.workload)]
+    )
+
+
+def _answers(
+    model: FullModel, data: Examples, rows: np.ndarray[Any, np.dtype[np.int64]], serving: Serving, config: LoopConfig
+) -> Answers:
+    model.eval()
+    device = next(model.parameters()).device
+    floor = np.array([serving.floors[name] or 1e-12 for name in data.corpus.slices])[data.corpus.rows.slice[rows]]
+    mixed, budget = autocast(device), config.tokens_a_batch
+    found = medians(model, data, rows, mixed, budget)
+    return Answers(np.log10(np.maximum(found, floor)), scores(model, data, rows, mixed, budget))
+
+
+def _judged(
+    known: Corpus,
+    own: Corpus,
+    held: np.ndarray[Any, np.dtype[np.int64]],
+    folds: np.ndarray[Any, np.dtype[np.int64]],
+    before: Answers,
+    after: Answers,
+    serving: Serving,
+) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
+    """The verdict on each slice and the new levels."""
+    rows = known.rows
+    taught = set(rows.text[~np.isin(folds, _HELD)].tolist())
+    verdicts: list[Verdict] = []
+    levels: dict[str, Any] = {}
+    kept = serving.calibration.to_json()
+    for number in np.unique(rows.slice[held]).tolist():
+        mine = np.flatnonzero(rows.slice[held] == number)
+        chosen = held[mine]
+        name = known.slices[number]
+        bands = HeadBands(name, serving.calibration, "")
+        answers = Answers(before.median[mine], before.score[mine]), Answers(after.median[mine], after.score[mine])
+        actual = np.log10(np.maximum(rows.value[chosen], serving.floors[name] or 1e-12))
+        fresh = np.array([text not in taught for text in rows.text[chosen].tolist()])
+        fresh = fresh if fresh.any() else np.ones(len(chosen), bool)
+        groups = rows.group[chosen]
+        if len(np.unique(folds[chosen])) == len(_HELD):
+            verdicts.append(judge(name, "tuned", actual, groups, folds[chosen], answers, bands, fresh))
+            devices = np.array([own.queries[query][0] or "" for query in own.rows.query[chosen]])
+            levels |= bands.levels(kept, answers[1].score, groups, devices)
+    return tuple(verdicts), levels
+
+
+def _devices(serving: Serving, own: Corpus, calls: Own | None) -> dict[str, list[str]]:
+    """The devices of the new model; those of calls are the team's alone."""
+    found = {basis: list(names) for basis, names in serving.devices.items()}
+    for number, query in set(zip(own.rows.slice.tolist(), own.rows.query.tolist(), strict=True)):
+        device = own.queries[query][0]
+        names = found.setdefault(own.slices[number].split("/")[0], [])
+        if device is not None and device not in names:
+            names.append(device)
+    if calls is not None:
+        found["call"] = [calls.device]
+    return found
