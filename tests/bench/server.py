@@ -176,7 +176,7 @@ async def keystroke(arguments: argparse.Namespace) -> Row:
             line, version = one.unit.header.end_line, version + 1
             client.refreshed.clear()
             began = time.perf_counter()
-            client.edit(_URI, version, last, len(text), len(text), f" + {version}")
+            client.edit(_URI, version, last, len(text), len(text), f"; _ = {version}")
             first = max(0, line - _SCREEN // 2)
             while not any(
                 hint["position"]["line"] == line for hint in await client.hints(_URI, first, first + _SCREEN)
