@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -128,13 +129,13 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
         str(folder), metric, plan.packages, plan.calls, limit, str(skip) if skip else "", stop_when_full=True
     )
     watchdog = Watchdog(folder, folder.glob("*.jsonl"), limit and limit + _GRACE_SECONDS)
-    with _terminable():
+    with _stops() as stops:
         group = 0 if os.name == "posix" else None
         process = subprocess.Popen(
             plan.command, cwd=plan.folder, env=_environment(request), stdin=subprocess.DEVNULL, process_group=group
         )
         try:
-            while True:
+            while not stops:
                 with suppress(subprocess.TimeoutExpired):
                     return process.wait(_POLL_SECONDS)
                 hung = watchdog.look()
@@ -142,9 +143,8 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
                     what = f"{hung.test} does not end" if hung.test else "pytest does nothing any more"
                     note(f"{what} after {limit:g} s: its process is killed")
                     _kill(hung.pid or process.pid)
-        except KeyboardInterrupt:
-            _interrupt(process)
-            raise
+            _interrupt(process, stops)
+            raise KeyboardInterrupt
         finally:
             _kill_group(process)
 
@@ -162,12 +162,16 @@ def _environment(request: Request) -> dict[str, str]:
     }
 
 
-def _interrupt(process: subprocess.Popen[bytes]) -> None:
-    """Let pytest end as by Ctrl-C; a second one, or ten seconds, end the waiting."""
-    with suppress(KeyboardInterrupt, subprocess.TimeoutExpired, OSError):
+def _interrupt(process: subprocess.Popen[bytes], stops: list[int]) -> None:
+    """Let pytest end as by Ctrl-C; another one, or ten seconds, end the waiting."""
+    with suppress(OSError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGINT)
-        process.wait(_GRACE_SECONDS)
+    known, deadline = len(stops), time.monotonic() + _GRACE_SECONDS
+    while len(stops) == known and time.monotonic() < deadline:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_SECONDS)
+            return
 
 
 def _kill(pid: int) -> None:
@@ -185,19 +189,28 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Being told to end is like Ctrl-C: the tests must end too, and what they showed is to be kept."""
+def _stops() -> Iterator[list[int]]:
+    """The signals to stop that have come: Ctrl-C, and being told to end, at which the tests must end too.
+
+    They are noted rather than raised, since an exception between any two steps of the standard library would leave its
+    locks as they are. A signal that this process was started to ignore stays ignored.
+    """
+    came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield came
         return
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    def take(number: int, frame: FrameType | None) -> None:
+        came.append(number)
 
-    names = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, interrupt) for number in names}
+    names = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {
+        number: handler for number in names if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
+    }
+    for number in before:
+        signal.signal(number, take)
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -155,11 +155,17 @@ def test_stopping_keeps_what_was_seen(tmp_path: Path, place: str, kept: set[str]
     folder = write_project(tmp_path, WAITING if place == "test" else WAITING_IMPORT)
     home = tmp_path / "home"
     command = [*COMMAND, "--python", sys.executable, "--", *QUIET]
-    process = subprocess.Popen(command, cwd=folder, env=environment(home), stdout=subprocess.PIPE)
+    variables = environment(home, PYTHONFAULTHANDLER="1")
+    process = subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE)
     try:
         wait_for((folder / "third").exists)
         process.send_signal(number)
         process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        # Where it stands is then told on stderr.
+        process.send_signal(signal.SIGABRT)
+        process.communicate()
+        raise
     finally:
         process.kill()
         process.communicate()
