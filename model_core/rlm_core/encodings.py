@@ -10,7 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -64,38 +64,45 @@ class Encodings:
         self._session = open_session(encoder)
         self._tokenizer, self._parts, self._context = tokenizer, parts, context
         self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="rlm-encode")
-        self._canonicals: _Cache[Key, str] = _Cache(_CACHED_TEXTS)
+        self._keys: _Cache[Key, Key] = _Cache(_CACHED_TEXTS)  # of texts as they are -> of their canonical form
         self._encodings: _Cache[Key, Encoding] = _Cache(_CACHED_TEXTS)
+        self._running: dict[Key, Future[Encoding]] = {}  # each text is encoded by one thread, whoever asks meanwhile
+        self._lock = threading.Lock()
 
     def of(self, entries: Iterable[Entry]) -> dict[Entry, Encoding]:
         """The encodings of (text, language, basis) entries; those not yet known are computed."""
-        wanted = dict.fromkeys(entries)
-        plain = {entry: self._canonical(entry[0], entry[1]) for entry in wanted}
-        keys = {entry: _digest(f"{entry[2]}/{entry[1]}\0{plain[entry]}") for entry in wanted}
-        found: dict[Key, Encoding] = {}
-        missing: dict[Key, Entry] = {}
-        for entry, key in keys.items():
-            known = self._encodings.get(key)
+        found = {entry: self._known(entry) for entry in entries}
+        missing = [entry for entry, encoding in found.items() if encoding is None]
+        found |= dict(zip(missing, self._pool.map(self._made, missing), strict=True))
+        return {entry: encoding for entry, encoding in found.items() if encoding is not None}
+
+    def _known(self, entry: Entry) -> Encoding | None:
+        key = self._keys.get(_digest(entry))
+        return self._encodings.get(key) if key is not None else None
+
+    def _made(self, entry: Entry) -> Encoding:
+        """The encoding of a text that differs from those known, or only in what the canonical form leaves out."""
+        text, language, basis = entry
+        plain = canonical(text, language)
+        key = _digest((plain, language, basis))
+        self._keys.put(_digest(entry), key)
+        with self._lock:
+            known, other = self._encodings.get(key), self._running.get(key)
             if known is not None:
-                found[key] = known
-            else:
-                missing[key] = (plain[entry], entry[1], entry[2])
-        for key, encoding in zip(missing, self._pool.map(self._encode, missing.values()), strict=True):
-            found[key] = encoding
-            self._encodings.put(key, encoding)
-        return {entry: found[key] for entry, key in keys.items()}
+                return known
+            mine = other or self._running.setdefault(key, Future())
+        if other is None:
+            try:
+                encoding = self._encode(plain, language, basis)
+                self._encodings.put(key, encoding)
+                mine.set_result(encoding)
+            except BaseException as error:
+                mine.set_exception(error)
+            finally:
+                del self._running[key]
+        return mine.result()
 
-    def _canonical(self, text: str, language: str) -> str:
-        """The canonical text, remembered by content: a caller's callees come again with every edit of it."""
-        key = _digest(f"{language}\0{text}")
-        plain = self._canonicals.get(key)
-        if plain is None:
-            plain = canonical(text, language)
-            self._canonicals.put(key, plain)
-        return plain
-
-    def _encode(self, entry: Entry) -> Encoding:
-        plain, language, basis = entry
+    def _encode(self, plain: str, language: str, basis: str) -> Encoding:
         ids = self._tokenizer.encode(plain, language)
         short, truncated = crop(ids, self._context)
         part = self._parts.get(f"{basis}/{language}")
@@ -138,8 +145,9 @@ def open_session(path: Path) -> ort.InferenceSession:
         ) from None
 
 
-def _digest(content: str) -> Key:
-    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _digest(entry: Entry) -> Key:
+    text, language, basis = entry
+    return hashlib.blake2b(f"{basis}/{language}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class _Cache(Generic[K, V]):

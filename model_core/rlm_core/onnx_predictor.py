@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import trees, wide
-from .calibration import MIN_GROUPS, bands
+from .calibration import MIN_GROUPS, Level, bands
 from .card import Card, read_card
 from .changes import Change, answered, change_name, log_median
 from .devices import known_device
@@ -63,11 +63,12 @@ class OnnxPredictor:
         self._head = QueryHead(directory / HEAD, self.card.slices, self._forests)
         self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
         self._familiarity = Familiarity.load(directory / DISTANCE)
+        self._model_id = self.card.model_id
 
     @property
     def model_id(self) -> str:
         """Name and checksum of the weights."""
-        return self.card.model_id
+        return self._model_id
 
     def devices(self, basis: Basis) -> tuple[str, ...]:
         """The devices that the model was trained on for a basis."""
@@ -91,9 +92,12 @@ class OnnxPredictor:
                     answers[i][j] = self._abstain(code, query, reason)
         encodings = self._encode([code for _, _, code, *_ in wanted])
         rows = []
+        strange: dict[int, str | None] = {}  # by text
         for i, j, code, query, number, date in wanted:
             row = make_row((i, j), number, code, query, encodings, date)
-            reason = self._familiarity.reason(f"{code.basis}/{code.language}", row.encoding.vector) or unsized(row)
+            if i not in strange:
+                strange[i] = self._familiarity.reason(f"{code.basis}/{code.language}", row.encoding.vector)
+            reason = strange[i] or unsized(row)
             if reason is None:
                 rows.append(row)
             else:
@@ -104,8 +108,8 @@ class OnnxPredictor:
                 answers[row.place[0]][row.place[1]] = self._forest_prediction(row)
             else:
                 asking.append(row)
-        for row, probabilities in zip(asking, self._head.probabilities(asking), strict=True):
-            answers[row.place[0]][row.place[1]] = self._prediction(row, probabilities)
+        for row, prediction in zip(asking, self._head_predictions(asking), strict=True):
+            answers[row.place[0]][row.place[1]] = prediction
         return [[answer for answer in line if answer is not None] for line in answers]
 
     def changes(
@@ -136,12 +140,12 @@ class OnnxPredictor:
         if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
             reason = f"the model was not calibrated on changes of {metric} of basis {basis}"
         if reason is not None or model is None or before.median is None or after.median is None:
-            return Change(basis, metric, after.device, self.model_id, None, (), (), reason)
+            return Change(basis, metric, after.device, self._model_id, None, (), (), reason)
         role = 0.0
         if basis in wide.CHANGING and first is not None and second is not None:
             role = float(second[-1, wide.METRICS.index(metric)] - first[-1, wide.METRICS.index(metric)])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        return answered(basis, metric, after.device, self.model_id, model, moved, role)
+        return answered(basis, metric, after.device, self._model_id, model, moved, role)
 
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]
@@ -198,7 +202,7 @@ class OnnxPredictor:
 
     def _abstain(self, code: CodeText, query: Query, reason: str) -> Prediction:
         return Prediction(
-            code.basis, query.metric, query.device, query.workload, self.model_id, None, (), 0.0, False, reason
+            code.basis, query.metric, query.device, query.workload, self._model_id, None, (), 0.0, False, reason
         )
 
     def _encode(self, codes: Sequence[CodeText]) -> dict[Entry, Encoding]:
@@ -219,17 +223,34 @@ class OnnxPredictor:
         found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.told, most)
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, key), 0.0)
 
-    def _prediction(self, row: Row, probabilities: npt.NDArray[np.float64]) -> Prediction:
-        code, query = row.code, row.query
-        scale = self.card.slices[row.slice].scale
-        level = self.card.calibration.lookup(code.basis, code.language, query.metric, query.device or "")
+    def _head_predictions(self, rows: Sequence[Row]) -> list[Prediction]:
+        """The answers of the head, calibrated."""
+        probabilities = self._head.probabilities(rows)
+        levels = [
+            self.card.calibration.lookup(row.code.basis, row.code.language, row.query.metric, row.query.device or "")
+            for row in rows
+        ]
+        raw = {level.name: level.raw_levels() for level in levels if level is not None}
+        found: dict[int, Sequence[float]] = {}
+        for number in {row.slice for row in rows}:
+            mine = [(i, level) for i, level in enumerate(levels) if rows[i].slice == number and level is not None]
+            if not mine:
+                continue
+            scale, wanted = self.card.slices[number].scale, np.array([raw[level.name] for _, level in mine])
+            ends = scale.quantiles(probabilities[[i for i, _ in mine]], wanted)
+            # A band that reaches above the median reaches at least to the floor.
+            ends[:, MEDIAN + 1 :] = np.maximum(ends[:, MEDIAN + 1 :], scale.floor)
+            found |= {i: line for (i, _), line in zip(mine, ends.tolist(), strict=True)}
+        return [
+            self._prediction(row, level, found.get(i, ()))
+            for i, (row, level) in enumerate(zip(rows, levels, strict=True))
+        ]
+
+    def _prediction(self, row: Row, level: Level | None, found: Sequence[float]) -> Prediction:
         if level is None or level.groups < MIN_GROUPS:
-            return self._abstain(code, query, _too_few(code.basis, level.groups if level is not None else 0))
-        found = scale.quantiles(probabilities[None, :], level.raw_levels())[0]
-        # A band that reaches above the median reaches at least to the floor.
-        found[MEDIAN + 1 :] = np.maximum(found[MEDIAN + 1 :], scale.floor)
-        ends = tuple(float(value) for value in found)
-        return self._answered(row, ends, bands(ends, level.groups, level.rows, level.name), scale.floor)
+            return self._abstain(row.code, row.query, _too_few(row.code.basis, level.groups if level else 0))
+        floor = self.card.slices[row.slice].scale.floor
+        return self._answered(row, tuple(found), bands(found, level.groups, level.rows, level.name), floor)
 
     def _answered(self, row: Row, found: tuple[float, ...], banded: tuple[Band, ...], floor: float) -> Prediction:
         truncated = row.encoding.truncated or any(e.truncated for level in row.levels for e in level)
@@ -239,7 +260,7 @@ class OnnxPredictor:
             query.metric,
             query.device,
             query.workload,
-            self.model_id,
+            self._model_id,
             found[MEDIAN],
             banded,
             floor,

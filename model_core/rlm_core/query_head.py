@@ -70,7 +70,7 @@ class QueryHead:
             "date": np.zeros(size, np.float32),
             "query": np.zeros((size, QUERY), np.float32),
         }
-        hats = wide.calendar([row.date for row in rows])
+        inputs["wide"][: len(rows)] = self._positions(rows)
         for i, row in enumerate(rows):
             for level, encodings in enumerate(row.levels):
                 if encodings:
@@ -82,27 +82,38 @@ class QueryHead:
             inputs["unit"][i], inputs["slice"][i], inputs["date"][i] = row.encoding.vector, row.slice, row.date
             inputs["facts"][i] = facts(row.encoding.counts, row.encoding.tokens, *lengths)
             inputs["query"][i] = query_vector(row.query.device, row.query.workload)
-            inputs["wide"][i] = self._position(row, hats[i])
         (logits,) = self._session.run(None, inputs)
         logits = logits[: len(rows)].astype(np.float64)
-        for i, row in enumerate(rows):
-            if self._slices[row.slice].scale.floor == 0:
-                logits[i, 0] = -np.inf
+        floorless = np.array([part.scale.floor == 0 for part in self._slices])
+        logits[floorless[inputs["slice"][: len(rows)]], 0] = -np.inf
         weights = np.exp(logits - logits.max(1, keepdims=True))
         result: npt.NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
         return result
 
-    def _position(self, row: Row, hats: npt.NDArray[np.float32]) -> float:
-        """The wide part's prediction on the outcome axis, from n-grams or from trees."""
-        part = self._slices[row.slice]
-        if row.told is not None:
-            forest = self._forests[forest_key(part.name, row.query.workload, row.query.device)]
-            return _on_axis(part, float(forest.predict(row.told[None, :])[0]))
-        own = row.encoding.contributions
-        assert own is not None
-        levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
-        grams = wide.combine(own, *levels)[wide.METRICS.index(row.query.metric)]
-        return wide_position(part, float(grams), hats)
+    def _positions(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
+        """The wide part's predictions on the outcome axis, from n-grams or from trees."""
+        logs = np.zeros(len(rows))
+        members: dict[int, list[int]] = {}
+        seasons: dict[tuple[int, float], float] = {}
+        for i, row in enumerate(rows):
+            members.setdefault(row.slice, []).append(i)
+            part = self._slices[row.slice]
+            if row.told is not None:
+                forest = self._forests[forest_key(part.name, row.query.workload, row.query.device)]
+                logs[i] = float(forest.predict(row.told[None, :])[0])
+                continue
+            own = row.encoding.contributions
+            assert own is not None
+            levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
+            grams = wide.combine(own, *levels)[wide.METRICS.index(row.query.metric)]
+            when = row.slice, row.date
+            if when not in seasons:
+                seasons[when] = season(part, wide.calendar([row.date])[0])
+            logs[i] = part.intercept + float(grams) + seasons[when]
+        places = np.zeros(len(rows))
+        for number, mine in members.items():
+            places[mine] = on_axis(self._slices[number], logs[mine])
+        return places
 
 
 def make_row(
@@ -142,10 +153,11 @@ def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def wide_position(part: SliceCard, grams: float, hats: npt.NDArray[np.float32]) -> float:
-    """The wide prediction on the outcome axis from its n-gram sum and the calendar basis ``(nodes,)`` of the date."""
-    return _on_axis(part, part.intercept + grams + float(hats @ np.asarray(part.calendar)))
+def season(part: SliceCard, hats: npt.NDArray[np.float32]) -> float:
+    """What a date's calendar basis ``(nodes,)`` adds to the wide prediction, in log10."""
+    return float(hats @ np.asarray(part.calendar))
 
 
-def _on_axis(part: SliceCard, log10: float) -> float:
-    return float(part.scale.position(10 ** min(max(log10, -300.0), 300.0)))
+def on_axis(part: SliceCard, log10: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Values in log10 SI units on the outcome axis of their slice."""
+    return part.scale.position(10 ** np.clip(log10, -300.0, 300.0))

@@ -47,11 +47,16 @@ def decimal_year(workload: Mapping[str, str]) -> float:
 def query_vector(device: str | None, workload: Mapping[str, str]) -> Array:
     """Device and workload as numbers: hashed names, the device's specifications, the sizes. Shape ``(QUERY,)``.
 
-    The judge's date has a basis of its own (:func:`rlm_core.wide.calendar`) and is left out.
+    The judge's date has a basis of its own (:func:`rlm_core.wide.calendar`) and is left out. The array is shared.
     """
+    return _query_vector(device, tuple(workload.items()))
+
+
+@lru_cache(maxsize=4096)
+def _query_vector(device: str | None, workload: tuple[tuple[str, str], ...]) -> Array:
     words = [f"device={device}"] if device else []
     elements: list[float] = []
-    for name, value in workload.items():
+    for name, value in workload:
         if _NUMBERS.match(value):
             elements.append(math.prod(int(number) for number in value.split("x")))
         elif name != "date":
@@ -64,7 +69,9 @@ def query_vector(device: str | None, workload: Mapping[str, str]) -> Array:
         specs = [math.log2(value / usual) if value else 0.0 for value, usual in zip(known, _TYPICAL, strict=True)]
     largest = sorted((math.log2(max(value, 1)) / 10 for value in elements), reverse=True)[: _SIZES - 1]
     sizes = [*largest, *[0.0] * (_SIZES - 1 - len(largest)), math.log1p(len(elements))]
-    return np.concatenate([hashed, specs, sizes]).astype(np.float32)
+    result = np.concatenate([hashed, specs, sizes]).astype(np.float32)
+    result.flags.writeable = False
+    return result
 
 
 def has_sizes(workload: Mapping[str, str]) -> bool:

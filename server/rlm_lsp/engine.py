@@ -1,6 +1,7 @@
-"""The model behind the server: loaded in the background, asked on one worker thread, answers kept in the cache.
+"""The model behind the server: loaded in the background, asked on worker threads, answers kept in the cache.
 
-The event loop only reads the cache. The worker is our own, since pygls reads stdin on its pool.
+The event loop only reads the cache. As many workers as a document's steps run at once: while one prepares its texts or
+makes its answers, the other keeps the encoder busy. They are our own, since pygls reads stdin on its pool.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from rlm_core import RlmError
@@ -20,6 +22,7 @@ from rlm_core.types import CodeText, Prediction, Query
 from .cache import PredictionCache, content_key
 from .comparison import comparing
 from .rows import Asked, queries_for
+from .scheduler import STEPS_AT_ONCE
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -50,9 +53,10 @@ class Engine:
         self._asked = Asked(settings.metrics, settings.devices)
         self._cache = PredictionCache()
         self._changes: dict[bytes, tuple[Change, ...]] = {}
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-model")
+        self._workers = ThreadPoolExecutor(STEPS_AT_ONCE, thread_name_prefix="rlm-model")
+        self._lock = Lock()
         self._predictor: Predictor | None = None
-        self._loaded = asyncio.Event()
+        self._loaded, self._loading = asyncio.Event(), asyncio.Lock()
         # Another object when known predictions are out of date: another model, other questions, a cleared cache.
         self.state = object()
 
@@ -60,16 +64,18 @@ class Engine:
         """Load the model; None when it is ready, else one line saying why not."""
         loop, settings = asyncio.get_running_loop(), self._settings
         token = {"token_file": settings.token_file} if settings.token_file is not None else {}
-        try:
-            self._predictor = await loop.run_in_executor(
-                self._worker, lambda: self._load(settings.model, threads=settings.threads, **token)
-            )
-            return None
-        except (RlmError, ImportError, OSError) as error:
-            return str(error)
-        finally:
-            self.state = object()
-            self._loaded.set()
+        # One after the other: the last one that was asked for stays.
+        async with self._loading:
+            try:
+                self._predictor = await loop.run_in_executor(
+                    self._workers, lambda: self._load(settings.model, threads=settings.threads, **token)
+                )
+                return None
+            except (RlmError, ImportError, OSError) as error:
+                return str(error)
+            finally:
+                self.state = object()
+                self._loaded.set()
 
     async def reload(self, settings: Settings) -> str | None:
         """Load the model that ``settings`` name now; if that fails the one from before stays. As :meth:`load`."""
@@ -102,7 +108,7 @@ class Engine:
 
     async def predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool] = lambda: False) -> None:
         """Put the predictions for ``codes`` into the cache; does nothing if cancelled before the worker gets to it."""
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._predict, codes, cancelled)
+        await asyncio.get_running_loop().run_in_executor(self._workers, self._predict, codes, cancelled)
 
     def _predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool]) -> None:
         predictor = self._predictor
@@ -117,18 +123,21 @@ class Engine:
     async def run(
         self, work: Callable[[Predictor], _Result], cancelled: Callable[[], bool] = lambda: False
     ) -> _Result | None:
-        """What ``work`` makes of the model, on the worker; None without a model or if cancelled before its turn."""
+        """What ``work`` makes of the model, on a worker; None without a model or if cancelled before its turn."""
 
         def on_worker() -> _Result | None:
             predictor = self._predictor
             return work(predictor) if predictor is not None and not cancelled() else None
 
-        return await asyncio.get_running_loop().run_in_executor(self._worker, on_worker)
+        # A model that is being loaded is the one to ask.
+        async with self._loading:
+            pass
+        return await asyncio.get_running_loop().run_in_executor(self._workers, on_worker)
 
     def answers(
         self, predictor: Predictor, asked: Sequence[tuple[CodeText, Sequence[Query]]]
     ) -> list[tuple[Prediction, ...]]:
-        """The answers to questions about units, from the cache or the model; for the worker."""
+        """The answers to questions about units, from the cache or the model; for a worker."""
         keys = [content_key(code, queries, predictor.model_id) for code, queries in asked]
         found = {key: self._cache.get(key) for key in keys}
         missing = {key: question for key, question in zip(keys, asked, strict=True) if found[key] is None}
@@ -142,7 +151,7 @@ class Engine:
     def changes(
         self, predictor: Predictor, asked: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
     ) -> list[tuple[Change, ...]] | None:
-        """How costs change from one text to another; None when the model cannot compare. For the worker."""
+        """How costs change from one text to another; None when the model cannot compare. For a worker."""
         model = comparing(predictor)
         if model is None:
             return None
@@ -156,9 +165,11 @@ class Engine:
             pairs = [(before, after) for before, after, _ in missing.values()]
             answers = model.changes(pairs, [queries for *_, queries in missing.values()])
             for key, changes in zip(missing, answers, strict=True):
-                found[key] = self._changes[key] = tuple(changes)
-        while len(self._changes) > _MOST_CHANGES:
-            del self._changes[next(iter(self._changes))]
+                found[key] = tuple(changes)
+            with self._lock:
+                self._changes |= {key: found[key] or () for key in missing}
+                for key in list(self._changes)[: max(0, len(self._changes) - _MOST_CHANGES)]:
+                    del self._changes[key]
         return [found[key] or () for key in keys]
 
     def clear(self) -> int:
@@ -172,4 +183,4 @@ class Engine:
 
     def close(self) -> None:
         """Drop what waits for the worker; what it is doing now comes to its end."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        self._workers.shutdown(wait=False, cancel_futures=True)

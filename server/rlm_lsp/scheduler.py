@@ -1,12 +1,13 @@
 """When the model runs for a document: after a pause in the typing, in small steps, for the newest version only.
 
 One job a document. A job for a newer version replaces the one before; a step that has not begun is dropped then. Steps
-of several documents, and hovers, take turns on the worker.
+of several documents, and hovers, take turns on the workers.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from rlm_core.types import CodeText
 
-STEP_UNITS = 16
+STEP_UNITS, STEPS_AT_ONCE = 16, 2
 PUBLISH_SECONDS = 0.5
 
 
@@ -31,8 +32,18 @@ class _Job:
     version: int
     waiting: dict[CodeText, None]
     soon: set[CodeText]  # what was asked for most narrowly: published as soon as all of it is there
+    running: set[CodeText] = field(default_factory=set)
     cancelled: Event = field(default_factory=Event)
     task: asyncio.Task[None] | None = None
+
+    def next_step(self) -> list[CodeText]:
+        """What comes next; what is to be there soon has its steps to itself."""
+        step = list(self.waiting)[:STEP_UNITS]
+        step = [code for code in step if code in self.soon] or step
+        for code in step:
+            del self.waiting[code]
+        self.running.update(step)
+        return step
 
 
 class Scheduler:
@@ -80,7 +91,8 @@ class Scheduler:
         """
         job = self._jobs.get(uri)
         if job is not None and job.version == version and job.task is not None and not job.task.done():
-            wanted = dict.fromkeys(codes)
+            # What is under way is not begun again.
+            wanted = dict.fromkeys(code for code in codes if code not in job.running)
             if job.waiting.keys() <= wanted.keys():
                 job.waiting |= wanted
             else:
@@ -116,20 +128,26 @@ class Scheduler:
         await self.quiet(uri)
         published = loop.time()
         done = 0
-        while job.waiting and not job.cancelled.is_set():
-            step = list(job.waiting)[:STEP_UNITS]
-            for code in step:
-                del job.waiting[code]
-            self._on_step(uri, done, done + len(step) + len(job.waiting))
-            done += len(step)
-            # A narrower request may come while the worker is busy.
-            soon, was_waited_for = job.soon, bool(job.soon)
-            await self._predict(step, job.cancelled.is_set)
-            soon.difference_update(step)
-            is_there = was_waited_for and not soon
-            if job.waiting and not is_there and loop.time() - published < PUBLISH_SECONDS:
-                continue
-            published = loop.time()
-            # The version may have moved on while the worker was busy.
-            if not job.cancelled.is_set() and self._version_of(uri) == job.version:
-                self._publish(uri)
+        steps: deque[tuple[list[CodeText], asyncio.Future[None]]] = deque()
+        try:
+            while (job.waiting or steps) and not job.cancelled.is_set():
+                while job.waiting and len(steps) < STEPS_AT_ONCE:
+                    step = job.next_step()
+                    steps.append((step, asyncio.ensure_future(self._predict(step, job.cancelled.is_set))))
+                self._on_step(uri, done, done + len(job.running) + len(job.waiting))
+                step, ran = steps.popleft()
+                await ran
+                done += len(step)
+                was_waited_for = bool(job.soon)
+                job.running.difference_update(step)
+                job.soon.difference_update(step)
+                is_there = was_waited_for and not job.soon
+                if (job.waiting or steps) and not is_there and loop.time() - published < PUBLISH_SECONDS:
+                    continue
+                published = loop.time()
+                # The version may have moved on while the workers were busy.
+                if not job.cancelled.is_set() and self._version_of(uri) == job.version:
+                    self._publish(uri)
+        finally:
+            # What has begun ends with the job; one that failed has told enough.
+            await asyncio.gather(*(ran for _, ran in steps), return_exceptions=True)

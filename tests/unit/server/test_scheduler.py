@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from rlm_core import CodeText
 from rlm_lsp.scheduler import STEP_UNITS, Scheduler
+from rlm_lsp.scheduler import STEPS_AT_ONCE as STEPS
 
 pytestmark = [pytest.mark.timeout(30), pytest.mark.asyncio]
 
@@ -62,13 +63,13 @@ async def test_results_of_an_old_version_are_not_published() -> None:
 
 async def test_a_newer_version_replaces_the_steps_that_have_not_begun() -> None:
     bench = Bench()
-    first = bench.scheduler.schedule(URI, 1, codes(*(f"old{i}" for i in range(STEP_UNITS + 5))))
+    first = bench.scheduler.schedule(URI, 1, codes(*(f"old{i}" for i in range(STEPS * STEP_UNITS + 5))))
     await bench.entered.wait()
     bench.version = 2
     second = bench.scheduler.schedule(URI, 2, codes("new"))
     bench.gate.set()
     await asyncio.gather(first, second)
-    assert [len(step) for step in bench.started] == [STEP_UNITS, 1]
+    assert [len(step) for step in bench.started] == [*[STEP_UNITS] * STEPS, 1]
     assert bench.started[-1] == ["new"]
     assert bench.published == [URI]
 
@@ -101,13 +102,13 @@ async def test_the_first_request_for_an_opened_document_does_not_wait() -> None:
 
 async def test_more_codes_of_the_same_version_join_the_job_and_come_first() -> None:
     bench = Bench()
-    many = [f"f{i}" for i in range(STEP_UNITS + 1)]
+    many = [f"f{i}" for i in range(STEPS * STEP_UNITS + 1)]
     task = bench.scheduler.schedule(URI, 1, codes(*many))
     await bench.entered.wait()
     assert bench.scheduler.schedule(URI, 1, codes("visible")) is task
     bench.gate.set()
     await task
-    assert bench.started[1] == ["visible", many[-1]]
+    assert bench.started[STEPS:] == [["visible"], many[-1:]]
 
 
 async def test_a_request_for_more_does_not_hold_up_the_one_before_it() -> None:
@@ -122,7 +123,7 @@ async def test_a_request_for_more_does_not_hold_up_the_one_before_it() -> None:
     await task
     assert bench.started[0] == screen
     # What is on the screen is told at once, the rest when all of it is there: no half second has passed.
-    assert published_after == [1, 4]
+    assert published_after == [STEPS, 4]
 
 
 async def test_codes_scheduled_as_the_job_ends_are_not_lost() -> None:
@@ -150,6 +151,20 @@ async def test_a_closed_document_publishes_nothing() -> None:
     bench.scheduler.closed(URI)
     bench.gate.set()
     await task
+    assert bench.published == []
+
+
+async def test_steps_overlap_and_what_has_begun_ends_with_its_job() -> None:
+    bench = Bench()
+    task = bench.scheduler.schedule(URI, 1, codes(*(f"f{i}" for i in range(3 * STEP_UNITS))))
+    await bench.entered.wait()
+    await asyncio.sleep(0)
+    assert len(bench.started) == STEPS
+    bench.scheduler.edited(URI)
+    assert not task.done()
+    bench.gate.set()
+    await task
+    assert len(bench.started) == STEPS
     assert bench.published == []
 
 

@@ -19,7 +19,7 @@ from rlm_core.export import export
 from rlm_core.features import feature_names
 from rlm_core.onnx_predictor import OnnxPredictor
 from rlm_core.predictor import Predictor
-from rlm_core.query_head import wide_position
+from rlm_core.query_head import on_axis, season
 from rlm_core.structure import structure
 from rlm_core.student import Student, StudentConfig
 from rlm_core.tokenizer import Tokenizer, crop
@@ -74,7 +74,8 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     others = np.setdiff1d(np.arange(len(rows)), kernels)
     grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, others)
     for row, gram in zip(others, grams, strict=True):
-        position[row] = wide_position(card.slices[rows.slice[row]], gram, hats[row])
+        part = card.slices[rows.slice[row]]
+        position[row] = on_axis(part, np.array([part.intercept + gram + season(part, hats[row])]))[0]
     name = "kernel/triton/latency"
     forest = trees.load(directory / "trees.safetensors", {name: feature_names("kernel")})[name]
     found = forest.predict(feature_matrix(corpus, kernels, "kernel"))
