@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from rlm_core.changes import Change
 
 _Result = TypeVar("_Result")
-_MOST_CHANGES = 10_000
+_MOST_CHANGES, _MOST_QUESTIONS = 10_000, 8_000
 
 
 def _load(model: str, *, threads: int, token_file: str | None = None) -> Predictor:
@@ -45,6 +46,14 @@ def _load(model: str, *, threads: int, token_file: str | None = None) -> Predict
     return load_personal(model, threads=threads)
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The queries about a unit, and what their answers go by in the cache."""
+
+    queries: tuple[Query, ...]
+    key: bytes
+
+
 class Engine:
     """Predictions for units: from the cache at once, from the model on the worker."""
 
@@ -57,8 +66,12 @@ class Engine:
         self._lock = Lock()
         self._predictor: Predictor | None = None
         self._loaded, self._loading = asyncio.Event(), asyncio.Lock()
+        self._renew()
+
+    def _renew(self) -> None:
         # Another object when known predictions are out of date: another model, other questions, a cleared cache.
         self.state = object()
+        self._questions: dict[CodeText, _Question] = {}
 
     async def load(self) -> str | None:
         """Load the model; None when it is ready, else one line saying why not."""
@@ -74,7 +87,7 @@ class Engine:
             except (RlmError, ImportError, OSError) as error:
                 return str(error)
             finally:
-                self.state = object()
+                self._renew()
                 self._loaded.set()
 
     async def reload(self, settings: Settings) -> str | None:
@@ -85,7 +98,7 @@ class Engine:
     def ask(self, asked: Asked) -> None:
         """Ask this about units from now on."""
         self._asked = asked
-        self.state = object()
+        self._renew()
 
     @property
     def ready(self) -> bool:
@@ -99,12 +112,25 @@ class Engine:
     def cached(self, code: CodeText, wanted: Asked | None = None) -> tuple[Prediction, ...] | None:
         """The known predictions for a unit; ``wanted`` picks some of what is asked."""
         predictor, asked = self._predictor, self._asked
-        found = self._cache.get(self._key(predictor, code)) if predictor is not None else None
-        if predictor is None or found is None or wanted is None or wanted == asked:
+        if predictor is None:
+            return None
+        question = self._question(predictor, code)
+        found = self._cache.get(question.key)
+        if found is None or wanted is None or wanted == asked:
             return found
         chosen = queries_for(predictor, code, wanted)
-        queries = queries_for(predictor, code, asked)
-        return tuple(prediction for query, prediction in zip(queries, found, strict=True) if query in chosen)
+        return tuple(prediction for query, prediction in zip(question.queries, found, strict=True) if query in chosen)
+
+    def _question(self, predictor: Predictor, code: CodeText) -> _Question:
+        """What is asked about a unit; a file is asked for many times while it is read."""
+        questions = self._questions
+        known = questions.get(code)
+        if known is None:
+            if len(questions) >= _MOST_QUESTIONS:
+                questions.clear()
+            queries = queries_for(predictor, code, self._asked)
+            known = questions[code] = _Question(queries, content_key(code, queries, predictor.model_id))
+        return known
 
     async def predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool] = lambda: False) -> None:
         """Put the predictions for ``codes`` into the cache; does nothing if cancelled before the worker gets to it."""
@@ -114,7 +140,8 @@ class Engine:
         predictor = self._predictor
         if predictor is None or cancelled():
             return
-        self.answers(predictor, [(code, queries_for(predictor, code, self._asked)) for code in codes])
+        questions = [(code, self._question(predictor, code)) for code in codes]
+        self._answer(predictor, {question.key: (code, question.queries) for code, question in questions})
 
     def share_below(self, prediction: Prediction, language: str) -> float | None:
         """Where a prediction stands among comparable ones; see :func:`rlm_core.shares.share_below`."""
@@ -139,14 +166,20 @@ class Engine:
     ) -> list[tuple[Prediction, ...]]:
         """The answers to questions about units, from the cache or the model; for a worker."""
         keys = [content_key(code, queries, predictor.model_id) for code, queries in asked]
-        found = {key: self._cache.get(key) for key in keys}
-        missing = {key: question for key, question in zip(keys, asked, strict=True) if found[key] is None}
+        found = self._answer(predictor, dict(zip(keys, asked, strict=True)))
+        return [found[key] for key in keys]
+
+    def _answer(
+        self, predictor: Predictor, asked: Mapping[bytes, tuple[CodeText, Sequence[Query]]]
+    ) -> dict[bytes, tuple[Prediction, ...]]:
+        found = {key: known for key in asked if (known := self._cache.get(key)) is not None}
+        missing = [key for key in asked if key not in found]
         if missing:
-            texts, queries = zip(*missing.values(), strict=True)
+            texts, queries = zip(*(asked[key] for key in missing), strict=True)
             for key, predictions in zip(missing, predictor.predict(texts, queries), strict=True):
                 self._cache.put(key, predictions)
                 found[key] = tuple(predictions)
-        return [found[key] or () for key in keys]
+        return found
 
     def changes(
         self, predictor: Predictor, asked: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
@@ -175,11 +208,8 @@ class Engine:
     def clear(self) -> int:
         """Forget all predictions; how many units they were of."""
         self._changes = {}
-        self.state = object()
+        self._renew()
         return self._cache.clear()
-
-    def _key(self, predictor: Predictor, code: CodeText) -> bytes:
-        return content_key(code, queries_for(predictor, code, self._asked), predictor.model_id)
 
     def close(self) -> None:
         """Drop what waits for the worker; what it is doing now comes to its end."""

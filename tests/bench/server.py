@@ -254,6 +254,7 @@ async def cold(arguments: argparse.Namespace) -> Row:
         "share of bare rate": round(bare / done, 3),
         "hints": known,
         "tokens": tokens,
+        "requests": len(pings),
         "longest answer ms": round(max(pings[1:]) * 1000, 1),
         "first answer ms": round(pings[0] * 1000, 1),
     }
