@@ -54,6 +54,15 @@ async def test_the_hover_has_the_measured_value_and_says_when_it_is_stale(start:
     assert "| 2 µs (stale) |" in unpadded(await session.hover(uri, 0, 4))
 
 
+async def test_the_tooltip_of_a_hint_has_the_measured_value_too(start: Start, measured: Path) -> None:
+    session = await start(editor="vscode")
+    uri = session.open(measured)
+    await session.labels(uri, 1)
+    [hint] = await session.hints(uri)
+    tooltip = (await session.client.inlay_hint_resolve_async(hint)).tooltip
+    assert "| 2 µs |" in unpadded(tooltip.value)
+
+
 async def test_a_store_that_cannot_be_read_costs_only_the_measured_values(start: Start, measured: Path) -> None:
     store = measured.parents[1] / "home" / "rlm-lsp" / "measurements.sqlite3"
     store.unlink()

@@ -37,11 +37,19 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     predictions = ls.cached(uri, code)
     if not predictions:
         return None
-    measured = await asyncio.to_thread(_measured, ls, placed, analysis.document.path)
-    return types.Hover(types.MarkupContent(ls.markup, text_of(ls, uri, placed, predictions, measured)))
+    return types.Hover(await content_of(ls, analysis, placed, predictions))
 
 
-def _measured(ls: Server, placed: Placed, path: Path | None) -> tuple[Measured, ...]:
+async def content_of(
+    ls: Server, analysis: Analysis, placed: Placed, predictions: Sequence[Prediction]
+) -> types.MarkupContent:
+    """All that is told about a unit, with what was measured of it."""
+    document = analysis.document
+    measured = await asyncio.to_thread(_measured, placed, document.path)
+    return types.MarkupContent(ls.markup, _text_of(ls, document.uri, placed, predictions, measured))
+
+
+def _measured(placed: Placed, path: Path | None) -> tuple[Measured, ...]:
     """What was measured of a unit; a store that cannot be read costs a line in the log."""
     from rlm_core.cpu_score import cpu_name
     from rlm_core.measure import Store
@@ -53,10 +61,9 @@ def _measured(ls: Server, placed: Placed, path: Path | None) -> tuple[Measured, 
         return ()
 
 
-def text_of(
-    ls: Server, uri: str, placed: Placed, predictions: Sequence[Prediction], measured: Sequence[Measured] = ()
+def _text_of(
+    ls: Server, uri: str, placed: Placed, predictions: Sequence[Prediction], measured: Sequence[Measured]
 ) -> str:
-    """The text of a unit's hover in the client's format."""
     since = ls.changes.of(uri, placed.analysed)
     words = head_words(since.state, since.changes) if since is not None else ""
     markdown = ls.markup == types.MarkupKind.Markdown

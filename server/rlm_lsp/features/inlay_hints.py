@@ -18,7 +18,7 @@ from ..documents import Analysis, Placed
 from ..settings import Settings
 from .answers import answers
 from .changes import Since, marks
-from .hover import text_of
+from .hover import content_of
 
 if TYPE_CHECKING:
     from ..server import Server
@@ -145,7 +145,7 @@ async def resolve_inlay_hint(ls: Server, hint: types.InlayHint) -> types.InlayHi
     unit = next((unit for unit in units if unit.hint == hint.position), None)
     predictions = ls.cached(uri, unit.analysed.code) if unit is not None else None
     if unit is not None and predictions:
-        hint.tooltip = types.MarkupContent(ls.markup, text_of(ls, uri, unit, predictions))
+        hint.tooltip = await content_of(ls, analysis, unit, predictions)
     return hint
 
 
