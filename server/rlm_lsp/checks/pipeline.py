@@ -161,10 +161,14 @@ class Checker:
 
     def _report(self, batch: Sequence[_File]) -> Iterator[Reported]:
         asked = [(file, unit) for file in batch for unit in file.units]
-        if asked:
-            self._predictor = self._predictor or self._load()
-            self._hold(self._predictor, asked)
-            self._compare(self._predictor, [(file, unit) for file, unit in asked if unit.before is not None])
+        if asked and self._predictor is None:
+            self._predictor = self._load()
+        # One file may have a thousand units, and what their texts leave behind is given back in between.
+        for start in range(0, len(asked), _BATCH_UNITS):
+            part = asked[start : start + _BATCH_UNITS]
+            assert self._predictor is not None
+            self._hold(self._predictor, part)
+            self._compare(self._predictor, [(file, unit) for file, unit in part if unit.before is not None])
             release()
         for file in batch:
             for finding in sorted(file.findings, key=lambda finding: finding.span.start_byte):
