@@ -1,0 +1,156 @@
+"""Measures functions of PyPI packages under their own tests, one package at a time, for labels to train on.
+
+    python tests/bench/measure_packages.py --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--out LABELS]
+
+``packages.toml`` beside this file says which packages, in which versions, and where their tests are: in the package as
+it is installed, or in its source distribution. Each gets an environment of its own, into which pip installs it; then
+``rlm-lsp measure tests`` runs its tests twice. A package that is done is not measured again, one that takes longer than
+its minutes keeps what was seen. Nothing else should run on the machine meanwhile. ``--out`` gathers the labels of all
+packages that are done as gzipped JSON lines; they hold no source text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import tomllib
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LIST = Path(__file__).with_name("packages.toml")
+_MEASURE = [sys.executable, "-m", "rlm_lsp", "measure"]
+_STOP_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package to measure.
+
+    ``modules`` are its import names. ``select`` are arguments of pytest: with ``source`` paths in the source
+    distribution, else names of installed packages. ``needs`` are requirements of the tests.
+    """
+
+    name: str
+    version: str
+    modules: tuple[str, ...]
+    select: tuple[str, ...]
+    source: bool = False
+    needs: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, name: str, entry: dict[str, Any]) -> Package:
+        """A package from its table in the list."""
+        modules = tuple(entry.get("modules", [name.replace("-", "_")]))
+        select = tuple(entry.get("select", ["tests"] if entry.get("source") else modules))
+        return cls(name, entry["version"], modules, select, entry.get("source", False), tuple(entry.get("needs", ())))
+
+
+def main() -> None:
+    """Measure what is not measured yet, then gather."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--python", default="python3.12")
+    parser.add_argument("--minutes", type=float, default=30, help="that a package may take, both passes together")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    packages = [Package.read(name, entry) for name, entry in tomllib.loads(LIST.read_text()).items()]
+    for package in packages:
+        if not arguments.only or package.name in arguments.only:
+            measure(package, arguments.work / package.name, arguments.python, arguments.minutes)
+    if arguments.out:
+        gather([arguments.work / package.name / "labels.jsonl" for package in packages], arguments.out)
+
+
+def measure(package: Package, folder: Path, python: str, minutes: float) -> None:
+    """Measure one package; what it says goes to ``log.txt`` of its folder."""
+    if (folder / "labels.jsonl").exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    began = time.monotonic()
+    with (folder / "log.txt").open("w", encoding="utf-8") as log:
+        try:
+            own = _install(package, folder, python, log)
+            run = _unpacked(package, folder, own, log) if package.source else folder
+            store = str(folder / "store.sqlite3")
+            names = [part for module in package.modules for part in ("--package", module)]
+            chosen = package.select if package.source else ["--pyargs", *package.select]
+            quiet = ["-q", "--tb=line", "-p", "no:cacheprovider", "-o", "addopts=", "-W", "ignore"]
+            command = [*_MEASURE, "tests", "--python", str(own), *names, "--store", store, "--", *quiet, *chosen]
+            _limited(command, run, log, minutes * 60)
+            labels = [*_MEASURE, "export", "--store", store, "--out", str(folder / "labels.jsonl")]
+            subprocess.run(labels, check=True, stdout=log, stderr=log)
+        except (subprocess.CalledProcessError, OSError, tarfile.TarError) as error:
+            log.write(f"{error}\n")
+            print(f"{package.name}: failed, see {log.name}", flush=True)
+            return
+    count, functions = _counted(folder / "labels.jsonl")
+    print(f"{package.name} {package.version}: {count} labels of {functions} functions, ", end="")
+    print(f"{time.monotonic() - began:.0f} s", flush=True)
+    shutil.rmtree(folder / "environment", ignore_errors=True)
+
+
+def _install(package: Package, folder: Path, python: str, log: Any) -> Path:
+    """An environment with the package; the path of its interpreter."""
+    subprocess.run([python, "-m", "venv", str(folder / "environment")], check=True, stdout=log, stderr=log)
+    own = (folder / "environment" / "bin" / "python").absolute()
+    wanted = ["pytest", f"{package.name}=={package.version}", *package.needs]
+    subprocess.run([str(own), "-m", "pip", "install", "-q", *wanted], check=True, stdout=log, stderr=log)
+    return own
+
+
+def _unpacked(package: Package, folder: Path, own: Path, log: Any) -> Path:
+    """The source distribution without its modules, so that the installed ones are imported."""
+    place = folder / "source"
+    command = [str(own), "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(place)]
+    subprocess.run([*command, f"{package.name}=={package.version}"], check=True, stdout=log, stderr=log)
+    [archive] = place.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        file.extractall(place, filter="data")
+    [root] = (path for path in place.iterdir() if path.is_dir())
+    for module in package.modules:
+        for path in (root / module, root / "src" / module):
+            shutil.rmtree(path, ignore_errors=True)
+        (root / f"{module}.py").unlink(missing_ok=True)
+    return root
+
+
+def _limited(command: list[str], folder: Path, log: Any, seconds: float) -> None:
+    """Run a command that is asked to stop when its time is over, and then keeps what it has."""
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_STOP_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _counted(path: Path) -> tuple[int, int]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return len(rows), len({(row["module"], row["qualname"]) for row in rows})
+
+
+def gather(paths: list[Path], out: Path) -> None:
+    """The labels of all packages in one file."""
+    with gzip.open(out, "wt", encoding="utf-8") as file:
+        for path in filter(Path.exists, paths):
+            file.write(path.read_text(encoding="utf-8"))
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
