@@ -1,16 +1,19 @@
 """Python files read anew after an edit: only the top-level statements that changed are looked into.
 
-A file without syntax errors is the sum of its top-level statements, so each is read once and kept by its text. The
-parser is told what changed and keeps the rest of its tree. Everything else is read as a whole.
+A file without syntax errors is the sum of its top-level statements, and each stands for itself as long as it begins at
+a line's start and ends with a line. So what an edit touches is parsed alone, from a statement's start to another one's,
+and all others are moved along. A file is parsed as a whole when that cannot be, and read as a whole while it has a
+syntax error; the last version without one is remembered meanwhile.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tree_sitter import Node, Parser, Point, Tree
+from tree_sitter import Node, Parser
 
 from . import languages
 from .callgraph import ModuleIndex, index_units, merged
@@ -33,9 +36,10 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A top-level statement that was read where it starts at ``start`` and ``row``."""
+    """A top-level statement: its bytes, the row in which it starts, and what was read of it."""
 
     start: int
+    end: int
     row: int
     units: list[Unit]
     index: ModuleIndex
@@ -43,11 +47,10 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The last version of a file: its tree, and its statements by their texts."""
+    """The last version of a file that had no syntax error, and its statements in their order."""
 
     source: bytes
-    tree: Tree
-    parts: dict[bytes, _Part]
+    parts: list[_Part]
 
 
 class Reader:
@@ -67,59 +70,73 @@ class Reader:
         """
         key = (name, dotted, is_package)
         last = self._files.get(key) if name is not None else None
-        tree = _parse(source, last)
-        root = tree.root_node
-        if root.has_error or any(word in source for word in _SPECIAL):
+        parts = None
+        if not any(word in source for word in _SPECIAL):
+            parts = _edited(source, last, dotted, is_package) if last is not None else None
+            if parts is None:
+                root = _parse(source)
+                parts = _whole(source, root, last, dotted, is_package) if not root.has_error else None
+        else:
+            root = _parse(source)
+        if parts is None:
             functions = find_python(source, root)
             index = index_units(functions, root, dotted, is_package=is_package)
-            found, file = Read(with_special(source, root, functions), index), _File(source, tree, {})
-        else:
-            known = last.parts if last is not None else {}
-            parts = list(_parts(source, root, known, dotted, is_package))
-            units = [unit for _, part in parts for unit in part.units]
-            found = Read(units, merged((part.index for _, part in parts), dotted))
-            file = _File(source, tree, dict(parts))
+            return Read(with_special(source, root, functions), index)
         if name is not None:
-            self._files[key] = file
+            self._files[key] = _File(source, parts)
             self._files.move_to_end(key)
             if len(self._files) > _REMEMBERED:
                 self._files.popitem(last=False)
-        return found
+        return Read([unit for part in parts for unit in part.units], merged((part.index for part in parts), dotted))
+
+
+def _parse(source: bytes) -> Node:
+    return Parser(languages.grammar("python")).parse(source).root_node
+
+
+def _whole(source: bytes, root: Node, last: _File | None, dotted: str, is_package: bool) -> list[_Part]:
+    """The statements of a file; those that were there before are moved to where they are now."""
+    known = {last.source[part.start : part.end]: part for part in last.parts} if last is not None else {}
+    return list(_parts(source, root.children, known, dotted, is_package))
 
 
 def _parts(
-    source: bytes, root: Node, known: Mapping[bytes, _Part], dotted: str, is_package: bool
-) -> Iterator[tuple[bytes, _Part]]:
-    """The top-level statements of a file and their texts; those that are known are moved to where they are now."""
-    for statement in root.children:
-        start, row = statement.start_byte, statement.start_point.row
-        text = source[start : statement.end_byte]
-        part = known.get(text)
+    source: bytes, statements: Sequence[Node], known: Mapping[bytes, _Part], dotted: str, is_package: bool
+) -> Iterator[_Part]:
+    for statement in statements:
+        start, end, row = statement.start_byte, statement.end_byte, statement.start_point.row
+        part = known.get(source[start:end])
         if part is None:
             units = find_python(source, statement)
-            part = _Part(start, row, units, index_units(units, statement, dotted, is_package=is_package))
-        elif (part.start, part.row) != (start, row):
-            units = [_moved(unit, row - part.row, start - part.start) for unit in part.units]
-            part = _Part(start, row, units, part.index)
-        yield text, part
+            yield _Part(start, end, row, units, index_units(units, statement, dotted, is_package=is_package))
+        else:
+            yield _moved(part, row - part.row, start - part.start)
 
 
-def _parse(source: bytes, last: _File | None) -> Tree:
-    parser = Parser(languages.grammar("python"))
-    # How an error is recovered from may depend on the tree from before.
-    if last is None or last.tree.root_node.has_error:
-        return parser.parse(source)
-    before = last.source
-    start = _common(before, source)
-    end = _common(before[start:][::-1], source[start:][::-1])
-    old_end, new_end = len(before) - end, len(source) - end
-    while start and (_continues(source, start) or _continues(before, start)):
-        start -= 1
-    while _continues(source, new_end):
-        old_end, new_end = old_end + 1, new_end + 1
-    last.tree.edit(start, old_end, new_end, _point(source, start), _point(before, old_end), _point(source, new_end))
-    tree = parser.parse(source, last.tree)
-    return parser.parse(source) if tree.root_node.has_error else tree
+def _edited(source: bytes, last: _File, dotted: str, is_package: bool) -> list[_Part] | None:
+    """The statements of a file after an edit; None where what the edit touches does not stand for itself."""
+    before, parts = last.source, last.parts
+    same = _common(before, source)
+    end = len(before) - min(_common(before[::-1], source[::-1]), min(len(before), len(source)) - same)
+    starts = [part.start for part in parts]
+    first, behind = bisect_left(starts, same) - 1, bisect_right(starts, end)
+    if first < 0:
+        return None
+    size = len(source) - len(before)
+    start = parts[first].start
+    text = source[start : parts[behind].start + size if behind < len(parts) else len(source)]
+    is_last = behind == len(parts)
+    begins, ends = start == 0 or before[start - 1 : start] == b"\n", is_last or text.endswith(b"\n")
+    # Behind a backslash a line goes on.
+    if not begins or not ends or text.rstrip(b"\r\n").endswith(b"\\"):
+        return None
+    root = _parse(text)
+    if root.has_error or any(statement.start_point.column for statement in root.children):
+        return None
+    row = parts[first].row
+    found = [_moved(part, row, start) for part in _parts(text, root.children, {}, dotted, is_package)]
+    rows = source.count(b"\n", same, end + size) - before.count(b"\n", same, end)
+    return [*parts[:first], *found, *(_moved(part, rows, size) for part in parts[behind:])]
 
 
 def _common(one: bytes, other: bytes) -> int:
@@ -134,18 +151,19 @@ def _common(one: bytes, other: bytes) -> int:
     return low
 
 
-def _continues(source: bytes, at: int) -> bool:
-    """Whether a byte is not the first of its character."""
-    return at < len(source) and source[at] & 0xC0 == 0x80
-
-
-def _point(source: bytes, at: int) -> Point:
-    return Point(source.count(b"\n", 0, at), at - source.rfind(b"\n", 0, at) - 1)
-
-
-def _moved(unit: Unit, rows: int, size: int) -> Unit:
-    span, name, header = (_further(one, rows, size) for one in (unit.span, unit.name, unit.header))
-    return replace(unit, span=span, name=name, header=header)
+def _moved(part: _Part, rows: int, size: int) -> _Part:
+    if not rows and not size:
+        return part
+    units = [
+        replace(
+            unit,
+            span=_further(unit.span, rows, size),
+            name=_further(unit.name, rows, size),
+            header=_further(unit.header, rows, size),
+        )
+        for unit in part.units
+    ]
+    return _Part(part.start + size, part.end + size, part.row + rows, units, part.index)
 
 
 def _further(span: Span, rows: int, size: int) -> Span:

@@ -56,18 +56,30 @@ def test_units_and_index_are_those_of_the_whole_file(pieces: list[str]) -> None:
 
 def test_only_the_statement_that_changed_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
+    parsed: list[bytes] = []
+    parse = reader._parse
+
+    def counted(source: bytes) -> Node:
+        parsed.append(source)
+        return parse(source)
 
     def watched(source: bytes, root: Node) -> list[Unit]:
         read.append(source[root.start_byte : root.end_byte].decode())
         return find_python(source, root)
 
     monkeypatch.setattr(reader, "find_python", watched)
+    monkeypatch.setattr(reader, "_parse", counted)
     text = "".join(f"def f{number}():\n    return {number}\n" for number in range(20))
     kept = Reader()
     kept.read(text.encode(), name="n")
     read.clear()
+    kept.read(text.replace("return 7", "return (7").encode(), name="n")
+    read.clear()
+    parsed.clear()
+    # The mistake between is forgotten.
     kept.read(text.replace("return 7", "return 'ß' * 7").encode(), name="n")
     assert read == ["def f7():\n    return 'ß' * 7"]
+    assert parsed == ["def f7():\n    return 'ß' * 7\n".encode()]
 
 
 def test_equal_functions_in_two_places_are_both_there() -> None:
