@@ -72,6 +72,7 @@ class Engine:
         # Another object when known predictions are out of date: another model, other questions, a cleared cache.
         self.state = object()
         self._questions: dict[CodeText, _Question] = {}
+        self._queries: dict[object, tuple[Query, ...]] = {}
 
     async def load(self) -> str | None:
         """Load the model; None when it is ready, else one line saying why not."""
@@ -123,12 +124,15 @@ class Engine:
 
     def _question(self, predictor: Predictor, code: CodeText) -> _Question:
         """What is asked about a unit; a file is asked for many times while it is read."""
-        questions = self._questions
+        questions, kinds = self._questions, self._queries
         known = questions.get(code)
         if known is None:
             if len(questions) >= _MOST_QUESTIONS:
                 questions.clear()
-            queries = queries_for(predictor, code, self._asked)
+                kinds.clear()
+            # What is asked is the same for all units of a kind but those with sizes of their own.
+            kind = code.basis, code.language, code.workloads
+            queries = kinds.get(kind) or kinds.setdefault(kind, queries_for(predictor, code, self._asked))
             known = questions[code] = _Question(queries, content_key(code, queries, predictor.model_id))
         return known
 
