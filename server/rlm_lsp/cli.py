@@ -13,6 +13,7 @@ from . import __version__, cli_train, console
 from .cli_bench import bench
 from .cli_options import PATH, Group, cpu_scale_option, model_option, threads_option
 from .commands import measure as measuring
+from .commands.report import report
 
 
 @click.group(cls=Group, context_settings={"show_default": True})
@@ -198,11 +199,13 @@ for _command in (bench, *cli_train.COMMANDS):
 
 @app.group(cls=Group)
 def measure() -> None:
-    """Measure your own functions, and keep the figures."""
+    """Measure your own functions and programs, and keep the figures."""
 
 
 for _command in measuring.COMMANDS:
     measure.add_command(_command)
+
+app.add_command(report)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 from rlm_core import RlmError
@@ -71,28 +71,51 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
-class DataCommand(click.Command):
-    """A command without arguments where ``--data A B`` means ``--data A --data B``, so that a shell may expand it."""
+class SpreadCommand(click.Command):
+    """A command where ``--inputs A B`` means ``--inputs A --inputs B``, so that a shell may expand it.
+
+    ``spread`` is that option. Arguments of the command come before it.
+    """
+
+    spread: ClassVar[str]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, each data set with an option of its own."""
+        """Read the arguments, each value of the option with an option of its own."""
         spread: list[str] = []
         several = False
         rest = iter(args)
         for word in rest:
             if several and not word.startswith("-"):
-                spread += ["--data", word]
+                spread += [self.spread, word]
                 continue
-            several = word.partition("=")[0] == "--data"
-            spread += [word, *(islice(rest, 1) if word == "--data" else ())]
+            several = word.partition("=")[0] == self.spread
+            spread += [word, *(islice(rest, 1) if word == self.spread else ())]
         return super().parse_args(ctx, spread)
 
 
+class DataCommand(SpreadCommand):
+    """A command without arguments that takes data sets."""
+
+    spread = "--data"
+
+
 PATH = click.Path(path_type=Path)
+
+
+def _model_in_use(context: click.Context, option: click.Parameter, value: str | None) -> str:
+    """The model that was named, else the one that the user's settings name for the working directory."""
+    if value is not None:
+        return value
+    from .settings import SettingsStore
+
+    return SettingsStore(folders=[Path.cwd()]).session.model
+
+
 model_option = click.option(
     "--model",
     metavar="DIR|URL|builtin",
-    default="builtin",
+    callback=_model_in_use,
+    show_default="the one that `rlm-lsp model use` chose here, else builtin",
     help="An exported model, a model server's address, or the model that ships with rlm-lsp.",
 )
 threads_option = click.option(

@@ -14,6 +14,7 @@ from . import render
 
 if TYPE_CHECKING:
     from rlm_core.changes import Change
+    from rlm_core.measure import Measurement
 
     from .measured import Measured
 
@@ -149,13 +150,20 @@ def _measured(measured: Sequence[Measured], told: set[Metric]) -> Iterable[str]:
         where = f"on {its.device}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
         low, high = max(its.low, 0.0), max(its.high, 0.0)
         spread = render.band(its.metric, Band(low, high, 0.8, 0, 0, ""), render.MEASURED_FLOORS[its.metric])
-        resumes = "calls" if its.kind == "function" else "resumes"
-        words = f"{render.METRIC_WORDS[its.metric]}{value} ({its.calls:,} {resumes} in {its.tests:,} tests, {spread})"
+        words = f"{render.METRIC_WORDS[its.metric]}{value} ({_counted(its)}, {spread})"
         found.setdefault((where, one.stale), []).append(words)
     for (where, stale), words_of in found.items():
         yield f"measured {where}: {' and '.join(words_of)}"
         if stale:
             yield "stale: the source has changed since it was measured"
+
+
+def _counted(its: Measurement) -> str:
+    """On what a measurement rests."""
+    if its.kind == "program":
+        return f"{its.calls:,} runs on {its.workload.get('input', 'its input')}"
+    resumes = "calls" if its.kind == "function" else "resumes"
+    return f"{its.calls:,} {resumes} in {its.tests:,} tests"
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:

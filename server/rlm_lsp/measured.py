@@ -28,28 +28,38 @@ class Measured:
 def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tuple[Measured, ...]:
     """The newest measurement of each metric: of this text if there is any, and of this ``device`` if there is any.
 
-    Disturbed latencies are not shown.
+    Of a program's inputs it is the one that costs most. Disturbed latencies are not shown.
 
     Raises:
         DataError: the store cannot be read.
     """
     from rlm_core.measure import source_hash
 
-    if unit.kind != "function" or unit.language != "python" or not store.path.exists():
+    known_kind = unit.kind == "program" or (unit.kind == "function" and unit.language == "python")
+    if not known_kind or not store.path.exists():
         return ()
     digest = source_hash(unit.text, unit.language)
     best: dict[str, Measured] = {}
     for one in store.find(digest, unit.qualname, path):
+        if (one.kind == "program") != (unit.kind == "program"):
+            continue
         found = Measured(one, one.source_hash != digest)
         known = best.get(one.metric)
         # They come newest first: a later one must be better, not as good.
-        if one.ok and (known is None or _rank(found, device) > _rank(known, device)):
+        if one.ok and (known is None or _rank(found, device) > _rank(known, device) or _is_dearer(found, known)):
             best[one.metric] = found
     return tuple(sorted(best.values(), key=lambda one: one.measurement.metric))
 
 
 def _rank(one: Measured, device: str) -> tuple[bool, bool]:
     return not one.stale, one.measurement.device == device
+
+
+def _is_dearer(one: Measured, known: Measured) -> bool:
+    """Whether it is of the same run on another input that costs more."""
+    its, other = one.measurement, known.measurement
+    same = (its.run, its.device, one.stale) == (other.run, other.device, known.stale)
+    return its.kind == "program" and same and its.median > other.median
 
 
 def command_for(path: Path | None) -> str | None:

@@ -16,10 +16,11 @@ from .splits import split_of
 
 FORMAT = "rlm-measurements-1"
 _SPREAD = pa.struct([("p10", pa.float64()), ("p50", pa.float64()), ("p90", pa.float64())])
-_TEXT = ("package", "version", "module", "qualname", "file", "source_sha1", "source_hash", "kind", "device", "machine")
+_TEXT = ("package", "version", "module", "qualname", "file", "source_sha1", "source_hash", "kind")
+_PLACE = ("language", "device", "machine")
 LABELS = pa.schema(
     [
-        *((name, pa.string()) for name in _TEXT),
+        *((name, pa.string()) for name in (*_TEXT, *_PLACE)),
         *((name, pa.int64()) for name in ("firstlineno", "lastlineno", "calls", "tests", "exceptions", "mem_calls")),
         *((name, pa.bool_()) for name in ("generator", "recursive", "threads", "latency_ok")),
         ("latency_us", _SPREAD),
@@ -63,27 +64,32 @@ def write_training_rows(labels: Iterable[dict[str, Any]], path: Path) -> int:
 def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Rows of :mod:`.schema`, a metric each, of label rows that have a text and enough good calls.
 
-    As with the labels of packages, generators and coroutines stay out and the module is the group.
+    As with the labels of packages, generators and coroutines stay out and the module is the group. Of a program its
+    file is; a row an input.
     """
     for label in labels:
         if "text" not in label or label["generator"]:
             continue
+        is_program = label["kind"] == "program"
         group = f"{label['package']}/{label['module']}"
         name = f"{label['package']}:{label['module']}:{label['qualname']}:{label['firstlineno']}"
+        if is_program:
+            name += f":{label['workload'].get('input', '')}:{label['workload'].get('input_sha1', '')}"
         for metric, value in _values(label).items():
             yield {
                 "id": f"measured/{name}/{label['run']}/{metric}",
                 "text": label["text"],
                 "callees": label["callees"],
-                "language": "python",
-                "basis": "call",
+                "language": label["language"],
+                "basis": "program" if is_program else "call",
                 "metric": metric,
-                "device": label["machine"],
-                "workload": label["workload"],
+                # Programs have one device and workload in the model, the judge's; a team's rows take its place.
+                "device": None if is_program else label["machine"],
+                "workload": {} if is_program else label["workload"],
                 "value": value,
                 "group": group,
                 "family": label["package"],
-                "held_out": "module",
+                "held_out": "problem" if is_program else "module",
                 "split": split_of(group),
                 "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
             }
@@ -91,8 +97,9 @@ def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _values(label: dict[str, Any]) -> dict[str, float]:
     values: dict[str, float] = {}
-    if label["latency_us"] and label["latency_ok"] and label["calls"] >= MIN_CALLS:
+    fewest = 1 if label["kind"] == "program" else MIN_CALLS
+    if label["latency_us"] and label["latency_ok"] and label["calls"] >= fewest:
         values["latency"] = max(label["latency_us"]["p50"] * 1e-6, LATENCY_FLOOR_SECONDS)
-    if label["peak_bytes"] and label["mem_calls"] >= MIN_CALLS:
+    if label["peak_bytes"] and label["mem_calls"] >= fewest:
         values["memory"] = max(label["peak_bytes"]["p50"], 0.0)
     return values

@@ -19,11 +19,10 @@ from ..errors import DataError
 from ..types import Metric
 from .recordings import Recording, Seen, merged, read_recordings
 from .sources import SourceFile
-from .types import Kind, Measurement
+from .types import MACHINES, Kind, Measurement
 
 MANIFEST = "run.json"
 FORMAT = "rlm-run-1"
-_MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
 _SCALES: dict[str, float] = {"latency": 1e-9, "memory": 1.0}
 
 
@@ -132,7 +131,7 @@ class _Maker:
         version = ".".join(str(header.get("python", "")).split(".")[:2])
         self._workload = {"runtime": f"{header.get('implementation', 'cpython')}-{version}"}
         machine = str(header.get("machine", "")).lower()
-        self._machine = _MACHINES.get(machine, machine)
+        self._machine = MACHINES.get(machine, machine)
         self._measured_at = datetime.fromtimestamp(run.began, UTC).isoformat(timespec="seconds")
 
     def make(self, seen: Seen) -> Measurement | str:

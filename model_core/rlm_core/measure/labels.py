@@ -1,7 +1,8 @@
 """Measurements <-> label rows: one JSON object a function and run, in the form that ``data build functions`` reads.
 
-Besides that form's fields a row has ``lastlineno``, ``source_hash``, ``kind``, ``threads``, ``device``, ``machine``,
-``workload``, ``measured_at`` and ``run``, and on demand the source ``text`` and its ``callees``.
+Besides that form's fields a row has ``lastlineno``, ``source_hash``, ``kind``, ``language``, ``threads``, ``device``,
+``machine``, ``workload``, ``measured_at`` and ``run``, and on demand the source ``text`` and its ``callees``. Of a
+program there is a row an input and run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any, cast, get_args
 
 from ..analysis import Analyser
 from ..errors import DataError
+from ..languages import LANGUAGES
 from ..types import Metric
+from .programs.sources import source_of
 from .sources import SourceFile
 from .types import Kind, Measurement
 
@@ -39,11 +42,12 @@ def newest(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 
 def to_labels(measurements: Iterable[Measurement]) -> list[Label]:
-    """Label rows, sorted by package, file and line; the metrics of a function in one run share a row."""
+    """Label rows, sorted by package, file and line; the metrics of a function (or program and input) share a row."""
     rows: dict[tuple[object, ...], Label] = {}
     ordered = sorted(measurements, key=lambda one: (one.package, one.version, one.file, one.line, one.run))
     for one in ordered:
-        key = (one.run, one.device, one.module, one.qualname, one.line, one.source_hash)
+        workload = tuple(sorted(one.workload.items()))
+        key = (one.run, one.device, one.module, one.qualname, one.line, one.source_hash, workload)
         row = rows.setdefault(key, _empty(one))
         row["exceptions"] = max(row["exceptions"], one.exceptions)
         row["recursive"] |= one.recursive
@@ -57,10 +61,10 @@ def to_labels(measurements: Iterable[Measurement]) -> list[Label]:
 
 def with_source(labels: Sequence[Label], measurements: Iterable[Measurement]) -> int:
     """Add ``text`` and ``callees`` to the rows whose file still has that text; how many rows are without."""
-    paths = {(one.run, one.module, one.qualname, one.line): one.path for one in measurements}
+    paths = {(one.run, one.file, one.qualname, one.line): one.path for one in measurements}
     sources = _Sources()
     for row in labels:
-        path = paths.get((row["run"], row["module"], row["qualname"], row["firstlineno"]))
+        path = paths.get((row["run"], row["file"], row["qualname"], row["firstlineno"]))
         if path:
             row |= sources.of(Path(path), row)
     return sum("text" not in row for row in labels)
@@ -112,8 +116,9 @@ def _empty(one: Measurement) -> Label:
         "source_hash": one.source_hash,
         "calls": 0,
         "tests": 0,
-        "generator": one.kind != "function",
+        "generator": one.kind not in ("function", "program"),
         "kind": one.kind,
+        "language": one.language,
         "recursive": False,
         "exceptions": 0,
         "latency_us": None,
@@ -168,10 +173,17 @@ def _measurements(row: Mapping[str, Any]) -> Iterator[Measurement]:
             recursive=bool(row["recursive"]),
             threads=bool(row["threads"]),
             ok=bool(row["latency_ok"]) if metric == "latency" else True,
+            language=_language(row.get("language", "python")),
             line=int(row["firstlineno"]),
             last_line=int(row["lastlineno"]),
             **texts,
         )
+
+
+def _language(name: object) -> str:
+    if name not in LANGUAGES:
+        raise ValueError(f"unknown language {name!r}")
+    return str(name)
 
 
 class _Sources:
@@ -184,6 +196,9 @@ class _Sources:
 
     def of(self, path: Path, row: Label) -> Label:
         """The added fields of a row, none if its text is not there any more."""
+        if row["kind"] == "program":
+            text, sha1 = source_of(path) or ("", "")
+            return {"text": text, "callees": []} if sha1 == row["source_sha1"] else {}
         if path not in self._files:
             self._files[path] = SourceFile(path)
         source = self._files[path].function(row["qualname"], row["firstlineno"])

@@ -10,18 +10,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Literal
 
 from ..errors import DataError
 from .inside.rlm_probe.session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, Request
 from .recordings import Recording, read_recordings
+from .stops import stops
 from .watchdog import Watchdog
 
 Pass = Literal["latency", "memory"]
@@ -129,13 +128,13 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
         str(folder), metric, plan.packages, plan.calls, limit, str(skip) if skip else "", stop_when_full=True
     )
     watchdog = Watchdog(folder, folder.glob("*.jsonl"), limit and limit + _GRACE_SECONDS)
-    with _stops() as stops:
+    with stops() as came:
         group = 0 if os.name == "posix" else None
         process = subprocess.Popen(
             plan.command, cwd=plan.folder, env=_environment(request), stdin=subprocess.DEVNULL, process_group=group
         )
         try:
-            while not stops:
+            while not came:
                 with suppress(subprocess.TimeoutExpired):
                     return process.wait(_POLL_SECONDS)
                 hung = watchdog.look()
@@ -143,7 +142,7 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
                     what = f"{hung.test} does not end" if hung.test else "pytest does nothing any more"
                     note(f"{what} after {limit:g} s: its process is killed")
                     _kill(hung.pid or process.pid)
-            _interrupt(process, stops)
+            _interrupt(process, came)
             raise KeyboardInterrupt
         finally:
             _kill_group(process)
@@ -162,13 +161,13 @@ def _environment(request: Request) -> dict[str, str]:
     }
 
 
-def _interrupt(process: subprocess.Popen[bytes], stops: list[int]) -> None:
+def _interrupt(process: subprocess.Popen[bytes], came: list[int]) -> None:
     """Let pytest end as by Ctrl-C; another one, or ten seconds, end the waiting."""
     with suppress(OSError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGINT)
-    known, deadline = len(stops), time.monotonic() + _GRACE_SECONDS
-    while len(stops) == known and time.monotonic() < deadline:
+    known, deadline = len(came), time.monotonic() + _GRACE_SECONDS
+    while len(came) == known and time.monotonic() < deadline:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_SECONDS)
             return
@@ -186,34 +185,6 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     process.wait()
-
-
-@contextmanager
-def _stops() -> Iterator[list[int]]:
-    """The signals to stop that have come: Ctrl-C, and being told to end, at which the tests must end too.
-
-    They are noted rather than raised, since an exception between any two steps of the standard library would leave its
-    locks as they are. A signal that this process was started to ignore stays ignored.
-    """
-    came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield came
-        return
-
-    def take(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    names = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {
-        number: handler for number in names if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
-    }
-    for number in before:
-        signal.signal(number, take)
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _where(leader: Recording, status: int) -> str:

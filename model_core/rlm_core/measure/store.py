@@ -1,8 +1,8 @@
 """The user's measurements: one SQLite file in write-ahead mode, which several processes may use at once.
 
 Each change is one short transaction. A file that is no database any more is set aside under another name and a new one
-begun. Pruned with each addition: of a function's text, device, workload and metric the newest :data:`KEPT_RUNS` runs
-stay, nothing older than :data:`KEPT_DAYS` days, and at most :data:`MOST_ROWS` rows.
+begun. Pruned with each addition: of the text of a function or program, device, workload and metric the newest
+:data:`KEPT_RUNS` runs stay, nothing older than :data:`KEPT_DAYS` days, and at most :data:`MOST_ROWS` rows.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ from .types import Measurement
 
 KEPT_RUNS, KEPT_DAYS, MOST_ROWS = 3, 365, 500_000
 FILE = "measurements.sqlite3"
-_VERSION = 1
+_VERSION = 2
 _APPLICATION = 0x726C6D31  # "rlm1"
+# Before programs came all measurements were of Python functions.
+_TO_VERSION_2 = (
+    "ALTER TABLE measurement ADD COLUMN language TEXT NOT NULL DEFAULT 'python'",
+    "PRAGMA user_version = 2",
+)
 _WAIT_SECONDS = 30.0
 _TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
 _COLUMNS = tuple(field.name for field in fields(Measurement))
@@ -42,7 +47,7 @@ class Summary:
     device: str
     workload: str
     metric: str
-    functions: int
+    units: int
     runs: int
     last: str
 
@@ -150,6 +155,12 @@ class Store:
                         connection.execute(statement)
                 elif "measurement" not in tables:
                     raise DataError(f"{self.path}: is a database of something else; name another file with --store")
+        elif version == 1:
+            with _transaction(connection):
+                # Another process may have been first.
+                if connection.execute("PRAGMA user_version").fetchone() == (1,):
+                    for statement in _TO_VERSION_2:
+                        connection.execute(statement)
         elif version > _VERSION:
             raise DataError(f"{self.path}: was written by a newer rlm-lsp; update rlm-lsp or name another --store")
 

@@ -1,4 +1,4 @@
-"""A measurement of a function as it is stored, exported and shown."""
+"""A measurement of a function or program as it is stored, exported and shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Literal
 from ..canonical import canonical
 from ..types import Metric
 
-Kind = Literal["function", "generator", "coroutine", "async generator"]
+Kind = Literal["function", "generator", "coroutine", "async generator", "program"]
+MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class Measurement:
     ``source_sha1`` that of the lines ``line`` to ``last_line`` (1-based, decorators too) as the file has them. ``file``
     is relative to where the package is imported from; ``path`` is absolute, empty for what came from another machine.
     ``device`` names the processor and ``machine`` its kind, like x86-64. ``measured_at`` is UTC in ISO 8601.
+
+    Of a program ``calls`` are its runs on one input, which ``workload`` names, ``exceptions`` those that failed, and
+    ``package`` is the folder that was measured. Its memory is the peak resident set of its largest process.
     """
 
     source_hash: str
@@ -51,6 +55,7 @@ class Measurement:
     measured_at: str
     run: str
     path: str = ""
+    language: str = "python"
 
 
 def source_hash(text: str, language: str = "python") -> str:

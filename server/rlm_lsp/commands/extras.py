@@ -9,7 +9,7 @@ from rlm_core import RlmError
 
 _OF_TRAIN = ("torch", "pyarrow", "sklearn", "scipy", "onnx", "onnxscript", "matplotlib", "tensorboard")
 _OF_RLM = ("transformers", "accelerate", "peft")
-EXTRAS = dict.fromkeys(_OF_TRAIN, "train") | dict.fromkeys(_OF_RLM, "rlm")
+EXTRAS = dict.fromkeys(_OF_TRAIN, "train") | dict.fromkeys(_OF_RLM, "rlm") | {"plotly": "report"}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""``rlm-lsp measure``: run tests to measure functions, and look at, hand out and take in what was measured.
+"""``rlm-lsp measure``: run tests or programs, and look at, hand out and take in what was measured.
 
 The commands are whole here, options and all; what they need is imported when they are called.
 """
@@ -16,6 +16,7 @@ from rlm_core import DataError, RlmError
 
 from .. import console
 from .extras import training_extra
+from .measure_programs import programs
 
 if TYPE_CHECKING:
     from rlm_core.measure import Store
@@ -110,7 +111,7 @@ def _times(count: int) -> str:
 
 @click.command(name="list")
 @_packages
-@click.option("--functions", is_flag=True, help="A row a function, instead of one a package.")
+@click.option("--functions", is_flag=True, help="A row a function or program, instead of one a package.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="A table, or JSON.")
 @_store
 def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "json"], store: Path | None) -> None:
@@ -134,7 +135,7 @@ def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "js
     elif rows:
         _print_table(rows)
     else:
-        console.note(f"{kept.path}: nothing is measured yet; run rlm-lsp measure tests")
+        console.note(f"{kept.path}: nothing is measured yet; run rlm-lsp measure tests or programs")
 
 
 def _function_row(one: Measurement) -> dict[str, str]:
@@ -142,9 +143,10 @@ def _function_row(one: Measurement) -> dict[str, str]:
 
     return {
         "package": one.package,
-        "function": f"{one.module}:{one.qualname}",
+        "function": f"{one.file if one.kind == 'program' else one.module}:{one.qualname}",
         "metric": one.metric,
         "runtime": one.workload.get("runtime", ""),
+        "input": one.workload.get("input", ""),
         "median": render.measured(one),
         "calls": f"{one.calls:,}",
         "tests": f"{one.tests:,}",
@@ -252,4 +254,4 @@ def _opened(path: Path | None) -> Store:
     return Store(path.absolute() if path is not None else None, console.note)
 
 
-COMMANDS = (tests, list_, export, import_)
+COMMANDS = (tests, programs, list_, export, import_)

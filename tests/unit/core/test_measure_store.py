@@ -70,7 +70,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     assert sorted(store.all(), key=lambda found: found.metric) == [one, other]
     assert store.all(["shapes"]) == [one, other]
     assert store.all(["nothing"]) == []
-    assert [(found.package, found.metric, found.functions) for found in store.summaries()] == [
+    assert [(found.package, found.metric, found.units) for found in store.summaries()] == [
         ("other", "memory", 1),
         ("shapes", "latency", 1),
     ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import rlm_core
 from click.testing import CliRunner, Result
 from rlm_lsp import __version__
 from rlm_lsp.cli import app
@@ -18,6 +20,12 @@ pytestmark = pytest.mark.timeout(120)
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The score that `doctor` keeps must not scale what other tests predict."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def test_the_version_is_printed() -> None:
@@ -36,6 +44,25 @@ def test_doctor_fails_when_the_model_cannot_be_loaded(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith("rlm-lsp: error: ")
+
+
+def test_the_model_that_was_chosen_is_used_where_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace, model = tmp_path / "work", tmp_path / "own"
+    workspace.mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(workspace)
+    shutil.copytree(Path(rlm_core.__file__).parent / "builtin", model)
+    assert run("model", "use", model).exit_code == 0
+    shutil.rmtree(model)
+    (workspace / "a.py").write_text("def f(n):\n    return sum(range(n))\n")
+    (workspace / "rlm-lsp.toml").write_text('[budgets]\n"*.py" = "latency < 60 s"\n')
+    for command in (["predict", "a.py"], ["check"], ["doctor"]):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert str(model) in result.stderr
+        assert run(*command, "--model", "builtin").exit_code == 0
+    monkeypatch.setenv("RLM_LSP_MODEL", "builtin")
+    assert run("predict", "a.py").exit_code == 0
 
 
 @pytest.mark.parametrize("address", ["2087", "localhost:", "localhost:http", ":2087", "localhost:70000"])

@@ -91,7 +91,7 @@ def test_what_was_measured_is_listed(store: tuple[str, str]) -> None:
     status, out, _ = invoke("list", *store)
     assert status == 0
     head, *rows = out.splitlines()
-    assert head.split()[:6] == ["package", "version", "device", "workload", "metric", "functions"]
+    assert head.split()[:6] == ["package", "version", "device", "workload", "metric", "units"]
     assert len(rows) == 2
     _, out, _ = invoke("list", "shapes", "--functions", "--format", "json", *store)
     rows = json.loads(out)

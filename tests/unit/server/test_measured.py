@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rlm_core import Prediction
 from rlm_core.analysis import Analyser
-from rlm_core.measure import Measurement, Store
+from rlm_core.measure import Measurement, Store, source_hash
 from rlm_lsp import render
 from rlm_lsp.hover_text import hover_text
 from rlm_lsp.measured import Measured, command_for, measured_of
@@ -45,6 +45,32 @@ def test_this_device_and_calibrated_times_are_preferred(tmp_path: Path) -> None:
     store.add([mine, other, disturbed, memory])
     assert [one.measurement for one in measured_of(store, UNIT.unit, PATH, "a processor")] == [mine, memory]
     assert [one.measurement for one in measured_of(store, UNIT.unit, PATH, "a third")] == [other, memory]
+
+
+def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
+    tmp_path: Path, make_prediction: MakePrediction
+) -> None:
+    unit = Analyser().analyse(b"int main(void) { return 0; }\n", "c")[0]
+    store = Store(tmp_path / "m.sqlite3")
+    one = measurement(
+        source_hash=source_hash(unit.unit.text, "c"),
+        kind="program",
+        language="c",
+        qualname="main",
+        calls=5,
+        median=0.01,
+        low=0.01,
+        high=0.02,
+        workload={"runtime": "gcc-12.2.0 -O2", "input": "small.txt"},
+    )
+    dear = replace(one, median=0.5, low=0.4, high=0.6, workload={**one.workload, "input": "big.txt"})
+    before = replace(dear, median=2.0, run="run-0", measured_at="2026-01-01T00:00:00+00:00")
+    store.add([one, dear, before, replace(dear, kind="function", run="run-2")])
+    [found] = measured_of(store, unit.unit, PATH, "a processor")
+    assert found == Measured(dear, stale=False)
+    text = hover_text(unit, [make_prediction()], markdown=False, measured=[found])
+    assert "measured on a processor, gcc-12.2.0 -O2" in text
+    assert "latency (5 runs on big.txt, 400–600 ms)" in text
 
 
 def test_only_functions_of_python_are_looked_up(tmp_path: Path) -> None:

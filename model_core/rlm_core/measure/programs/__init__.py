@@ -1,0 +1,12 @@
+"""Measuring whole programs: time and peak memory on given inputs, compiled and run in a sandbox under limits.
+
+``sources`` finds programs, ``toolchains`` knows how each language is compiled and run, ``inputs`` what is fed to them;
+``plan`` joins these and says what would run. ``sandbox`` shuts a command in, ``execute`` runs it there by ``inside``,
+which measures; ``run`` does the whole plan. Nothing runs but on an explicit command. Linux only.
+"""
+
+from .execute import Limits
+from .plan import Plan, make_plan
+from .run import Result, run_plan
+
+__all__ = ["Limits", "Plan", "Result", "make_plan", "run_plan"]
