@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any
 
 from lsprotocol import types
@@ -18,21 +18,20 @@ from rlm_core.types import CodeText, Prediction
 from . import __version__
 from .documents import Analysis, Documents
 from .engine import Engine
-from .features import code_lens, commands, configuration, diagnostics, networks, notebooks
+from .features import code_lens, commands, configuration, diagnostics, lifecycle, networks, notebooks
 from .features.changes import Changes
 from .features.code_actions import KINDS, code_actions
 from .features.hover import hover
 from .features.inlay_hints import HiddenHints, Hints, inlay_hints, resolve_inlay_hint
 from .features.notice import Notice
 from .features.overview import OVERVIEW, Overview, overview
-from .features.progress import DocumentProgress, progress
+from .features.progress import DocumentProgress
 from .features.status import STATUS, status
 from .log_tail import LogTail
 from .revisions import Revisions
 from .rows import Asked
 from .scheduler import Scheduler
 from .settings import Settings, SettingsStore
-from .sync import SyncedWorkspace
 
 _log = logging.getLogger(__name__)
 
@@ -231,15 +230,15 @@ class Server(LanguageServer):
 def create_server() -> Server:
     """A server with all its features, ready to be started."""
     server = Server()
-    server.feature(types.INITIALIZE)(_initialize)
-    server.feature(types.INITIALIZED)(_initialized)
-    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(_did_open)
-    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
-    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
+    server.feature(types.INITIALIZE)(lifecycle.initialize)
+    server.feature(types.INITIALIZED)(lifecycle.initialized)
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(lifecycle.did_open)
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(lifecycle.did_change)
+    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(lifecycle.did_close)
     server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(notebooks.did_open)
     server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(notebooks.did_change)
     server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebooks.did_close)
-    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_did_change_files)
+    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(lifecycle.did_change_files)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configuration.did_change_configuration)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(configuration.did_change_folders)
     server.feature(types.TEXT_DOCUMENT_INLAY_HINT)(inlay_hints)
@@ -255,78 +254,10 @@ def create_server() -> Server:
     everything = types.FileOperationRegistrationOptions(
         [types.FileOperationFilter(types.FileOperationPattern("**/*"), scheme="file")]
     )
-    server.feature(types.WORKSPACE_DID_RENAME_FILES, everything)(_did_rename_files)
-    server.feature(types.WORKSPACE_DID_DELETE_FILES, everything)(_did_delete_files)
+    server.feature(types.WORKSPACE_DID_RENAME_FILES, everything)(lifecycle.did_rename_files)
+    server.feature(types.WORKSPACE_DID_DELETE_FILES, everything)(lifecycle.did_delete_files)
     options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier="rlm-lsp")
     server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostics.document_diagnostic)
     server.feature(types.WORKSPACE_DIAGNOSTIC)(diagnostics.workspace_diagnostic)
     logging.getLogger("rlm_lsp").addHandler(server.log_tail)
     return server
-
-
-def _initialize(ls: Server, params: types.InitializeParams) -> None:
-    # pygls makes its own and has no other way to give it documents of ours.
-    ls.protocol._workspace = SyncedWorkspace.like(ls.workspace)
-    if params.client_info is not None and params.client_info.name == "Neovim":
-        # Told to refresh, it would ask for the workspace alone, and throw away what is said of open files.
-        ls.protocol.fm.feature_options[types.TEXT_DOCUMENT_DIAGNOSTIC].workspace_diagnostics = False
-    ls.configure(configuration.begin(ls, params))
-
-
-async def _initialized(ls: Server, params: types.InitializedParams) -> None:
-    configuration.report(ls)
-    configuration.register(ls)
-    ls.watch_files()
-    # The model is loaded while the client is asked, and whether it answers or not.
-    await asyncio.gather(_load_model(ls), configuration.refresh(ls))
-
-
-async def _load_model(ls: Server) -> None:
-    with progress(ls, "rlm-lsp: loading the model", counted=False):
-        failure = await ls.engine.load()
-    if failure is not None:
-        ls.show_failure(failure)
-    else:
-        ls.refresh_hints()
-        diagnostics.refresh(ls)
-
-
-def _did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    document = ls.documents.put(ls.workspace.get_text_document(params.text_document.uri))
-    diagnostics.push(ls, document.uri)
-
-
-def _did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    document = ls.documents.put(ls.workspace.get_text_document(params.text_document.uri))
-    ls.scheduler.edited(document.uri)
-    ls.check_dependents(document.uri)
-    diagnostics.push(ls, document.uri)
-
-
-async def _did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
-    ls.documents.files_changed()
-    ls.check_dependents()
-    if any(configuration.is_configuration(change.uri) for change in params.changes):
-        await configuration.refresh(ls)
-        diagnostics.refresh(ls)
-
-
-def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    ls.forget(params.text_document.uri)
-
-
-def _did_rename_files(ls: Server, params: types.RenameFilesParams) -> None:
-    _did_go(ls, [file.old_uri for file in params.files])
-
-
-def _did_delete_files(ls: Server, params: types.DeleteFilesParams) -> None:
-    _did_go(ls, [file.uri for file in params.files])
-
-
-def _did_go(ls: Server, uris: Sequence[str]) -> None:
-    """Files or folders are no longer where they were; not all clients close what they had open of them."""
-    for uri in ls.documents.uris:
-        if any(uri == old or uri.startswith(f"{old}/") for old in uris):
-            ls.forget(uri)
-    ls.documents.files_changed()
-    ls.check_dependents()
