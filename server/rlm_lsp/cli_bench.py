@@ -25,7 +25,7 @@ def _bench_options(command: Any) -> Any:
 
     @wraps(command)
     def run(out: Path, limit: float, memory: float | None, seconds: float, retry: bool, **options: Any) -> None:
-        from .commands.bench import Settings
+        from .commands.bench_jobs import Settings
 
         raise click.exceptions.Exit(command(settings=Settings(out, limit, memory, seconds, retry), **options))
 
