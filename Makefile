@@ -90,10 +90,7 @@ vsix: .venv/installed
 		npm ci --no-fund --no-audit --loglevel=error && PYTHON=../.venv/bin/python npm run --silent package
 
 test-editors: .venv/installed
-	@PYTHON=.venv/bin/python tests/editors/vscode/run.sh
-	@echo "==> Neovim, Helix and Emacs"
-	@.venv/bin/python tests/editors/get_editors.py
-	@.venv/bin/python -m pytest -q tests/editors
+	@PYTHON=.venv/bin/python tests/editors/run.sh
 
 clean:
 	rm -rf .venv .venv-* build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from . import get_editors
 from .terminal import Terminal
 
 # tests/conftest.py hides the user's cache.
@@ -96,8 +95,6 @@ def new_home(folder: Path) -> Home:
 @pytest.fixture
 def terminal() -> Iterator[Terminal]:
     """A terminal that ends with the test."""
-    missing = [editor.name for editor in get_editors.EDITORS if not editor.is_ready]
-    assert not missing, f"{missing} are not in {get_editors.folder()}: run tests/editors/get_editors.py"
     terminal = Terminal()
     yield terminal
     terminal.close()

@@ -1,7 +1,8 @@
 """Real editors for the tests: Neovim 0.12 and 0.10, Helix, Emacs and tmux, unpacked from Debian's packages.
 
-``python tests/editors/get_editors.py [NAME...]`` needs Debian, but no root: packages of other releases are downloaded
-with an apt state of their own and unpacked into a cache, each program with its own C library. What is there stays.
+``python tests/editors/get_editors.py [--check] [NAME...]`` needs Debian, but no root: packages of other releases are
+downloaded with an apt state of their own and unpacked into a cache, each program with its own C library. What is there
+stays. With ``--check`` nothing is downloaded: a line says what is not there, and the status is 1.
 The folder is ``$EDITORS_CACHE``, else ``rlm-lsp-editors`` in the user's cache.
 """
 
@@ -80,6 +81,12 @@ def get(editor: Editor) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not editor.is_ready:
             _get(editor)
+
+
+def missing(editors: Sequence[Editor]) -> str:
+    """A line that says which of the editors are not there; empty when all are."""
+    names = [editor.name for editor in editors if not editor.is_ready]
+    return f"{', '.join(names)} not found in {folder()}; `make test-editors` puts them there" if names else ""
 
 
 def version(editor: Editor) -> str:
@@ -172,12 +179,17 @@ def _path(folders: Sequence[Path]) -> str:
 
 def main(names: Sequence[str]) -> int:
     """Get all editors, or those that are named, and say what is there."""
+    check, names = "--check" in names, [name for name in names if name != "--check"]
     known = {editor.name: editor for editor in EDITORS}
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"{unknown[0]}: no such editor; there are {', '.join(known)}", file=sys.stderr)
         return 2
     wanted = [TERMINAL, *(known[name] for name in names if name != TERMINAL.name)] if names else list(EDITORS)
+    if check:
+        told = missing(wanted)
+        print(told or "all are there")
+        return 1 if told else 0
     try:
         for editor in wanted:
             get(editor)

@@ -21,6 +21,8 @@ class Terminal:
     """One tmux server with one window."""
 
     def __init__(self, columns: int = 120, rows: int = 36) -> None:
+        missing = get_editors.missing([get_editors.TERMINAL])
+        assert not missing, missing
         # Not pytest's folder: the path of a socket has at most about 100 characters.
         self._folder = tempfile.TemporaryDirectory(prefix="rlm-lsp-")
         self._socket = Path(self._folder.name) / "tmux"

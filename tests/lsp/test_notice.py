@@ -41,7 +41,11 @@ async def test_the_first_hint_of_a_user_comes_with_a_word_on_what_it_means(
         await session.client.wait_for_notification(types.WINDOW_SHOW_MESSAGE)
     [message] = session.client.messages
     assert message.type == types.MessageType.Info
-    assert "one call, as its tests call it" in message.message
+    assert "predicted, not measured" in message.message
+    assert "inputs like those of a project's own tests" in message.message
+    # A toast shows no more at once.
+    assert len(message.message) < 160
+    assert "\n" not in message.message
     assert await session.labels(uri, 16)
     assert len(session.client.messages) == 1
     assert await told(await start(), examples) == []

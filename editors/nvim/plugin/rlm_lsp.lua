@@ -18,6 +18,9 @@ end
 vim.lsp.commands['rlm-lsp.copyJson'] = function(...)
   require('rlm_lsp').copy_json(...)
 end
+vim.lsp.commands['rlm-lsp.measureCommand'] = function(...)
+  require('rlm_lsp').copy_measure_command(...)
+end
 
 local group = vim.api.nvim_create_augroup('rlm_lsp', {})
 vim.api.nvim_create_autocmd('LspAttach', {

@@ -98,7 +98,7 @@ async def _apply(ls: Server, before: Settings) -> None:
         return
     failure = await ls.engine.reload(now)
     if failure is not None:
-        ls.show_failure(f"{failure}; the model from before stays" if ls.engine.ready else failure)
+        ls.show_failure(failure)
     ls.refresh_hints()
     diagnostics.refresh(ls)
 

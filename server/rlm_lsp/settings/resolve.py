@@ -15,8 +15,8 @@ from .model import ENTRIES, Budget, Entry, Scope, Settings, camel
 _PREFIX = "RLM_LSP_"
 # Variables of the same family that are no settings.
 OTHER_VARIABLES = frozenset({"RLM_LSP_TOKEN", "RLM_LSP_ALLOW_HTTP", "RLM_LSP_CPU_SCALE"})
-# What editors keep in our section for themselves, and what only an editor tells us.
-_CLIENTS_OWN = frozenset({"trace", "trusted"})
+# What editors keep in our section for themselves (which server to start, how to trace it), and what only they tell us.
+_CLIENTS_OWN = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted"})
 ALL_SCOPES: frozenset[Scope] = frozenset({"folder", "session", "machine"})
 OF_WORKSPACE: frozenset[Scope] = frozenset({"folder", "session"})
 _REFUSED: dict[Scope, str] = {

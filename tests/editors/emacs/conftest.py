@@ -20,6 +20,7 @@ def emacs(home: Home, terminal: Terminal) -> Open:
     """Starts Emacs with the project's file, configured with snippets of the documentation."""
 
     def open_(*titles: str) -> Terminal:
+        assert get_editors.EMACS.is_ready, get_editors.missing([get_editors.EMACS])
         known = snippets(PAGE)
         folder = home.folder / ".emacs.d"
         folder.mkdir(parents=True)

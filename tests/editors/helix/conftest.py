@@ -20,6 +20,7 @@ def helix(home: Home, terminal: Terminal) -> Open:
     """Starts Helix with the project's file, configured with snippets of the documentation."""
 
     def open_(*languages: str) -> Terminal:
+        assert get_editors.HELIX.is_ready, get_editors.missing([get_editors.HELIX])
         known = snippets(PAGE)
         folder = home.folder / ".config" / "helix"
         folder.mkdir(parents=True)

@@ -23,6 +23,7 @@ class Neovim:
     """One Neovim with a configuration of its own, in a terminal."""
 
     def __init__(self, editor: get_editors.Editor, home: Home, terminal: Terminal) -> None:
+        assert editor.is_ready, get_editors.missing([editor])
         self.editor, self.home, self.terminal = editor, home, terminal
         root = editor.root
         # Newest first; the parsers of hovers' Markdown lie outside the runtime folder.

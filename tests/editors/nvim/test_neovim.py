@@ -39,7 +39,7 @@ def test_the_hover_has_the_table(neovim: Neovim, picture: Path) -> None:
     neovim.open(neovim.home.file)
     neovim.hints(2)
     neovim.terminal.keys("K")
-    neovim.terminal.shows("small: one call, as its tests call it", "80 % band", "| latency |", "| peak memory |")
+    neovim.terminal.shows("small: one call, as its tests call it", "80 % band", "| latency ", "| peak memory |")
     neovim.terminal.picture(picture)
     opened = (
         "local f = {} for _, w in ipairs(vim.api.nvim_list_wins()) do if vim.api.nvim_win_get_config(w).relative ~= ''"
@@ -172,6 +172,29 @@ def test_an_explanation_opens_and_predictions_are_copied(neovim: Neovim, picture
     neovim.terminal.picture(picture)
 
 
+def test_the_command_that_measures_is_copied(neovim: Neovim, picture: Path) -> None:
+    (neovim.home.project / "pyproject.toml").touch()
+    (neovim.home.project / "shop").mkdir()
+    (neovim.home.project / "shop" / "__init__.py").touch()
+    file = neovim.home.file.rename(neovim.home.project / "shop" / "work.py")
+    neovim.open(file)
+    # A clipboard that a terminal without a desktop has not.
+    neovim.lua(
+        "local function keep(lines) vim.g.kept = lines end local function kept() return vim.g.kept end"
+        " local both, back = { ['+'] = keep, ['*'] = keep }, { ['+'] = kept, ['*'] = kept }"
+        " vim.g.clipboard = { name = 'kept', copy = both, paste = back }"
+    )
+    neovim.hints(2)
+    neovim.command("6")
+    neovim.command("lua vim.lsp.buf.code_action({apply=true, filter=function(a) return a.title:match('^Measure') end})")
+    screen = neovim.terminal.shows("To measure, run: cd ", "the command is copied; run it in a shell")
+    assert "Press ENTER" not in screen
+    neovim.terminal.picture(picture)
+    wanted = f"cd {neovim.home.project} && rlm-lsp measure tests --package shop"
+    assert neovim.lua("return vim.fn.getreg('\"')") == wanted
+    assert neovim.lua("return vim.g.kept") == [wanted]
+
+
 def test_the_settings_snippet_is_obeyed(home: Home, terminal: Terminal) -> None:
     neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
     neovim.configure("init.lua", "settings", "diagnostics")
@@ -206,11 +229,11 @@ def test_the_first_notice_waits_for_no_key(home: Home, terminal: Terminal, pictu
     neovim.configure()
     neovim.open(home.file)
     labels = neovim.hints(2)
-    screen = terminal.shows("what you see behind a signature is predicted", "shown once", f"def small(n): {labels[0]}")
+    screen = terminal.shows("the range behind a signature is predicted", f"def small(n): {labels[0]}")
     assert "Press ENTER" not in screen
     terminal.picture(picture)
     terminal.keys("j")
-    terminal.hides("what you see behind a signature")
+    terminal.hides("the range behind a signature")
 
 
 def test_it_works_without_the_folder_too(home: Home, terminal: Terminal) -> None:

@@ -99,8 +99,8 @@ function writeSettings(user, settings) {
   }
 }
 
-/** VS Code as a person sees it; the extension is installed from the vsix. */
-export async function openForPerson(home, folder, settings, vsix, changed = {}) {
+/** VS Code as a person sees it; the extension is installed from the vsix. With `trust`, folders are to be trusted first. */
+export async function openForPerson(home, folder, settings, vsix, changed = {}, trust = false) {
   const port = await freePort();
   const user = path.join(home, 'user');
   const config = path.join(home, 'code-server.yaml');
@@ -126,8 +126,8 @@ export async function openForPerson(home, folder, settings, vsix, changed = {}) 
   const quiet = [
     '--disable-telemetry',
     '--disable-update-check',
-    '--disable-workspace-trust',
     '--disable-getting-started-override',
+    ...(trust ? [] : ['--disable-workspace-trust']),
   ];
   const server = start([...common, ...quiet, folder], env, path.join(home, 'code-server.log'));
   const url = `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`;

@@ -67,13 +67,29 @@ async function servers() {
     await person.page.locator('.output-view').waitFor();
     await person.closeToasts();
 
-    person.step('the model is missing');
-    person.set({ ...restarted(), 'rlm-lsp.model': '/nowhere/model' });
+    person.step('a model is chosen that is not there');
+    person.set(restarted());
+    await person.open('functions.py');
+    await person.hintsLike('before another model is chosen', isCost);
+    person.set({ 'rlm-lsp.model': '/nowhere/model' });
+    await person.toast('the model stays as it was').waitFor();
+    await person.shot('wrong-model');
+    await person.press('the model stays as it was', 'Open Settings');
+    await settingsShow(person, 'Model');
+    person.set({ 'rlm-lsp.model': undefined });
+    await person.closeToasts();
+
+    person.step('there is no model from the start');
+    const own = path.join(workspace, 'home', 'config', 'rlm-lsp', 'config.toml');
+    mkdirSync(path.dirname(own), { recursive: true });
+    writeFileSync(own, 'model = "/nowhere/model"\n');
+    await person.command('rlm-lsp: Restart Server');
     await person.toast('no predictions').waitFor();
     await person.shot('no-model');
     await person.press('no predictions', 'Open Settings');
     await settingsShow(person, 'Model');
-    person.set({ 'rlm-lsp.model': undefined });
+    rmSync(own);
+    await person.command('rlm-lsp: Restart Server');
     await person.open('functions.py');
     await person.hintsLike('once the model is there again', isCost);
   } catch (error) {

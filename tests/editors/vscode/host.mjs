@@ -31,7 +31,7 @@ await esbuild.build({
 const report = path.join(path.dirname(tests), 'report.txt');
 mkdirSync(home, { recursive: true });
 writeFileSync(report, '');
-const settings = { ...SETTINGS, 'rlm-lsp.interpreter': [python] };
+const settings = { ...SETTINGS, 'security.workspace.trust.enabled': false, 'rlm-lsp.interpreter': [python] };
 const code = await openForTests(home, path.join(workspace, 'shop'), settings, tests);
 const shown = await browser();
 try {

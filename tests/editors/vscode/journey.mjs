@@ -35,9 +35,14 @@ const steps = [
       await person.toast('Installing the rlm-lsp server').waitFor();
       await person.shot('installing');
       await person.hintsLike('after the installation', isCost, 300);
-      await person.toast('This is shown once').waitFor();
+      await person.toast('predicted, not measured').waitFor();
       await person.shot('first-hints');
+      await person.press('predicted, not measured', 'Learn More');
+      await person.network().locator('body', { hasText: 'Predicted, not measured' }).waitFor();
+      await person.shot('learn-more');
       await person.closeToasts();
+      await person.command('View: Close All Editors');
+      await person.open('functions.py');
     },
   ],
   [
@@ -75,6 +80,44 @@ const steps = [
       await person.command('File: Revert File');
       await until('no finding after undoing', async () => (await person.squiggles().count()) === 0);
       await person.hintsLike('after undoing', (text) => text === before);
+    },
+  ],
+  [
+    'compare with HEAD: what has changed, and the diff',
+    async () => {
+      await person.open('orders.py');
+      await page.locator('.view-line').first().click();
+      await page.keyboard.press('Control+a');
+      await person.paste(edit.after);
+      await person.hintsLike('with the change against HEAD', (text) => text.includes('▲'));
+      await person.command('rlm-lsp: Compare File with HEAD');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'latency about' }).first().waitFor();
+      await page.locator('.monaco-diff-editor .line-insert').first().waitFor();
+      await person.shot('compare');
+      await page.keyboard.press('Enter');
+      await page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+      await person.shot('compare-diff');
+      await person.command('View: Revert and Close Editor');
+      await person.open('orders.py');
+      await until('no finding after undoing', async () => (await person.squiggles().count()) === 0);
+    },
+  ],
+  [
+    'the command that measures a package is copied, and typed into a terminal when asked',
+    async () => {
+      await person.open('toolbox/counts.py');
+      await person.hintsLike('in a package', isCost);
+      await person.command('rlm-lsp: Measure Functions');
+      await person.toast('is copied').waitFor();
+      await person.shot('measure');
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      if (!copied.endsWith(' measure tests --package toolbox')) {
+        throw new Error(`copied was ${copied}`);
+      }
+      await person.press('is copied', 'Paste in Terminal');
+      await page.locator('.terminal-wrapper.active').waitFor();
+      await person.command('Terminal: Kill the Active Terminal Instance');
+      await person.command('View: Close All Editors');
     },
   ],
   [
@@ -174,15 +217,18 @@ const steps = [
       await page.keyboard.press('Enter');
       await until(
         'only that file',
-        async () => (await row('solution.py').count()) === 0 && (await row('functions.py').count()) > 3,
+        async () => (await row('solution.py').count()) === 0 && (await row('· line ').count()) > 3,
       );
-      await row('functions.py').first().click();
+      await row('fingerprint').click();
       await page.locator('.tab.active', { hasText: 'functions.py' }).waitFor();
       await person.hintsLike('beside the overview', isCost);
       await person.shot('overview-filtered');
       person.set({ 'workbench.colorTheme': 'Light Modern' });
       await page.locator('.monaco-workbench.vs').waitFor();
       await person.shot('overview-light');
+      await person.pointAt('def fingerprint', 'fingerprint');
+      await page.locator('.monaco-hover', { hasText: 'peak memory' }).first().waitFor();
+      await person.shot('hover-light');
     },
   ],
 ];

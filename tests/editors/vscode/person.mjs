@@ -15,19 +15,18 @@ export const SETTINGS = {
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
   'workbench.reduceMotion': 'on',
   'chat.disableAIFeatures': true,
-  'security.workspace.trust.enabled': false,
 };
 
 export class Person {
   number = 0;
 
-  /** Open VS Code on a folder, with the extension of the vsix; `env` changes the environment. */
-  static async at({ home, folder, vsix, screenshots, settings = {}, env = {} }) {
+  /** Open VS Code on a folder, with the extension of the vsix; `env` changes the environment, `trust` asks for trust. */
+  static async at({ home, folder, vsix, screenshots, settings = {}, env = {}, trust = false }) {
     const person = new Person();
-    person.settings = { ...SETTINGS, ...settings };
+    person.settings = { ...SETTINGS, 'security.workspace.trust.enabled': trust, ...settings };
     person.screenshots = screenshots;
     mkdirSync(screenshots, { recursive: true });
-    person.code = await openForPerson(home, folder, person.settings, vsix, env);
+    person.code = await openForPerson(home, folder, person.settings, vsix, env, trust);
     try {
       person.browser = await browser();
       const context = await person.browser.newContext({

@@ -29,6 +29,7 @@ LEAST_RATIO = 4.0
 MOST_LINES = 14
 # A finding is reported from 80 % on, as a warning from 90 % on; before the edit it must be clearly below.
 PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
+COUNTS = "def frequencies(words):\n    return {word: words.count(word) for word in words}\n"
 BUDGETS = [digit * 10.0**power for power in range(-7, 0) for digit in (1, 2, 3, 5)]
 CELLS = {
     "resnet-like": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", "nor_conv_3x3", "nor_conv_3x3"),
@@ -113,6 +114,10 @@ def write(folder: Path, edit: Edit) -> None:
     (shop / "orders.py").write_text(head + edit.before, encoding="utf-8")
     for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
         shutil.copy(EXAMPLES / name, shop / name)
+    # Only functions of a package have tests that measure them.
+    (shop / "toolbox").mkdir()
+    (shop / "toolbox" / "__init__.py").touch()
+    (shop / "toolbox" / "counts.py").write_text(COUNTS)
     # A language without labels: the model abstains and says why.
     (shop / "kernel.ttir").write_text(
         "module {\n  tt.func public @copy(%arg0: !tt.ptr<f32>) {\n    tt.return\n  }\n}\n"

@@ -139,6 +139,17 @@ def test_the_clients_configuration_sets_them_where_it_is_trusted(options: dict[s
     assert found.trusted == (model == "m")
 
 
+@pytest.mark.parametrize("key", ["path", "interpreter", "importStrategy", "trace"])
+def test_what_a_client_keeps_for_itself_is_no_unknown_setting(key: str, tmp_path: Path) -> None:
+    found = store({key: "mine"})
+    found.set_client({None: {key: "mine"}})
+    found.use(found.read_files([]))
+    assert lines(found) == []
+    (tmp_path / "rlm-lsp.toml").write_text(f'{key} = "mine"\n')
+    [line] = lines(store(None, tmp_path))
+    assert f"unknown setting `{key}`" in line
+
+
 def test_options_environment_and_user_file_may_set_everything(tmp_path: Path) -> None:
     user = tmp_path / "config.toml"
     user.write_text('tokenFile = "t"\n')

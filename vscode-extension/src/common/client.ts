@@ -13,6 +13,7 @@ import {
 } from 'vscode-languageclient/node';
 
 import { Channels, serverLogLevel } from './logger';
+import { offerCommand, SHOWN_BY_SERVER } from './measure';
 import { lastLine } from './process';
 import { Server } from './server';
 import { forServer, SECTION } from './settings';
@@ -46,6 +47,9 @@ export const SELECTOR = [
 ];
 
 const LAST_WORDS_MS = 2000;
+/** How messages of the server begin that come with buttons. */
+const NO_MODEL = /^rlm-lsp: (no predictions|the model stays as it was)/;
+const FIRST_NOTICE = 'rlm-lsp: the range behind a signature';
 
 /** What others want to know of a connection. */
 export interface Listener {
@@ -106,7 +110,7 @@ export class Connection {
           listener.answered();
           return hints;
         },
-        executeCommand: async (command, args, next) => shown(command, await next(command, args)),
+        executeCommand: async (command, args, next) => shown(command, await next(command, args), server),
         handleWorkDoneProgress: (token, params, next) => {
           this.working += params.kind === 'begin' ? 1 : params.kind === 'end' ? -1 : 0;
           listener.busy(this.working > 0);
@@ -115,17 +119,7 @@ export class Connection {
       },
     };
     this.client = new QuietClient(SECTION, 'rlm-lsp', () => this.begin(server, channels), options);
-    this.client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
-      if (type === MessageType.Error && message.startsWith('rlm-lsp: no predictions')) {
-        listener.noModel(message);
-      } else if (type === MessageType.Error) {
-        void vscode.window.showErrorMessage(message);
-      } else if (type === MessageType.Warning) {
-        void vscode.window.showWarningMessage(message);
-      } else {
-        void vscode.window.showInformationMessage(message);
-      }
-    });
+    this.client.onNotification(ShowMessageNotification.type, ({ type, message }) => show(type, message, listener));
   }
 
   async stop(): Promise<void> {
@@ -165,13 +159,35 @@ export class Connection {
   }
 }
 
+/** Show what the server tells; where something can be done about it, with a button that does it. */
+function show(type: MessageType, message: string, listener: Listener): void {
+  if (type === MessageType.Error && NO_MODEL.test(message)) {
+    listener.noModel(message);
+  } else if (type === MessageType.Error) {
+    void vscode.window.showErrorMessage(message);
+  } else if (type === MessageType.Warning) {
+    void vscode.window.showWarningMessage(message);
+  } else if (message.startsWith(FIRST_NOTICE)) {
+    void vscode.window.showInformationMessage(message, 'Learn More').then((pressed) => {
+      if (pressed !== undefined) {
+        void vscode.commands.executeCommand('rlm-lsp.aboutHints');
+      }
+    });
+  } else if (!message.startsWith(SHOWN_BY_SERVER)) {
+    void vscode.window.showInformationMessage(message);
+  }
+}
+
 /** Commands that code actions of the server name give a text for somebody: put it where it belongs. */
-async function shown(command: string, result: unknown): Promise<unknown> {
+async function shown(command: string, result: unknown, server: Server): Promise<unknown> {
   if (command === 'rlm-lsp.copyJson' && typeof result === 'string') {
     await vscode.env.clipboard.writeText(result);
     vscode.window.setStatusBarMessage('rlm-lsp: predictions copied', 4000);
   } else if (command === 'rlm-lsp.explain' && isExplanation(result)) {
     await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', result.markdown);
+  } else if (command === 'rlm-lsp.measureCommand' && typeof result === 'string') {
+    // The command is done when the text is copied, not when the message has been read.
+    void offerCommand(result, server);
   }
   return result;
 }

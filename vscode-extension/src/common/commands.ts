@@ -5,15 +5,13 @@ import * as vscode from 'vscode';
 import { ExecuteCommandRequest } from 'vscode-languageclient/node';
 
 import { SELECTOR } from './client';
-import { run } from './process';
+import { compareWithHead } from './compare';
+import { offerCommand } from './measure';
 import { Row } from './protocol';
 import { report } from './report';
-import { Server } from './server';
 import { Session } from './session';
 import { SECTION } from './settings';
 import { TextPages } from './texts';
-
-const HELP_MS = 30_000;
 
 export function registerCommands(
   context: vscode.ExtensionContext,
@@ -26,12 +24,13 @@ export function registerCommands(
     installServer: () => session.install(),
     chooseInterpreter: () => session.chooseInterpreter(),
     predictThisFile: () => predictFile(session),
-    compareWithHead: () => inTerminal(session, ['check', '--diff', 'HEAD']),
+    compareWithHead: () => compare(session),
     explainPrediction: () => explain(session),
     measureFunction: () => measure(session),
     toggleHintsInFile: () => toggleHints(session, (document) => ({ file: document.uri.toString() })),
     toggleHintsOfLanguage: () => toggleHints(session, (document) => ({ language: document.languageId })),
     openModelCard: () => openModelCard(context),
+    aboutHints: () => showPage(vscode.Uri.joinPath(context.extensionUri, 'media', 'walkthrough', 'hints.md')),
     report: async () => pages.show('Report', await report(context, session)),
     showText: (title: string, text: string) => pages.show(title, text),
     showProblem: () => (session.problem !== undefined ? session.showProblem(session.problem) : session.showLog()),
@@ -162,53 +161,35 @@ async function toggleHints(session: Session, of: (document: vscode.TextDocument)
   }
 }
 
-async function running(session: Session): Promise<Server | undefined> {
-  await session.running();
-  return session.state.kind === 'running' ? session.state.server : undefined;
-}
-
-/** Type a command of the server into a terminal; the user looks at it and runs it. */
-async function inTerminal(session: Session, args: readonly string[]): Promise<void> {
-  const document = activeEditor()?.document;
-  const server = document && (await running(session));
-  if (document === undefined || server === undefined) {
+async function compare(session: Session): Promise<void> {
+  const editor = activeEditor();
+  if (editor === undefined) {
     return;
   }
-  if (document.isUntitled) {
-    void vscode.window.showInformationMessage('Save the file first: rlm-lsp compares what is on disk.');
+  if (editor.document.isUntitled) {
+    void vscode.window.showInformationMessage('Save the file first: one that was never saved is not in HEAD.');
     return;
   }
-  const folder = vscode.workspace.getWorkspaceFolder(document.uri)?.uri;
-  const terminal = vscode.window.createTerminal({ name: 'rlm-lsp', cwd: folder });
-  const line = [server.command, ...server.args, ...args, document.uri.fsPath].map(quoted).join(' ');
-  terminal.show();
-  terminal.sendText(process.platform === 'win32' ? `& ${line}` : line, false);
+  const rows = await ask<PredictedRow[]>(session, 'rlm-lsp.predictFile', [editor.document.uri.toString()]);
+  const client = rows && (await session.running());
+  if (rows === undefined || client === undefined) {
+    return;
+  }
+  const places = new Map(rows.map(({ qualname, line }) => [line, { name: named(qualname), line: line - 1 }]));
+  await compareWithHead(client, editor.document, [...places.values()]);
 }
 
 async function measure(session: Session): Promise<void> {
-  const server = await running(session);
-  if (server === undefined) {
-    return;
+  const editor = activeEditor();
+  const uri = editor?.document.uri.toString();
+  const command = editor && (await ask<string>(session, 'rlm-lsp.measureCommand', [uri]));
+  if (command !== undefined && session.state.kind === 'running') {
+    await offerCommand(command, session.state.server);
   }
-  const help = await run(server.command, [...server.args, 'measure', '--help'], { timeoutMs: HELP_MS });
-  if (help.code !== 0) {
-    void vscode.window.showInformationMessage(
-      `rlm-lsp ${server.version} cannot measure functions; a later version of the server will.`,
-    );
-    return;
-  }
-  const terminal = vscode.window.createTerminal({ name: 'rlm-lsp measure' });
-  terminal.show();
-  // Measuring runs the user's code: what to run is theirs to say.
-  terminal.sendText([server.command, ...server.args, 'measure', 'tests', '--'].map(quoted).join(' '), false);
 }
 
-/** A word as a shell takes it. */
-export function quoted(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) {
-    return word;
-  }
-  return process.platform === 'win32' ? `'${word.replace(/'/g, "''")}'` : `'${word.replace(/'/g, `'\\''`)}'`;
+async function showPage(file: vscode.Uri): Promise<void> {
+  await vscode.commands.executeCommand('markdown.showPreview', file);
 }
 
 async function openModelCard(context: vscode.ExtensionContext): Promise<void> {
@@ -229,7 +210,7 @@ async function openModelCard(context: vscode.ExtensionContext): Promise<void> {
         'Your model has no MODEL_CARD.md; this is the card of the one that ships.',
       );
     }
-    await vscode.commands.executeCommand('markdown.showPreview', card);
+    await showPage(card);
     return;
   }
   void vscode.window.showInformationMessage('This build of the extension carries no model card.');

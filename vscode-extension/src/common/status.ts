@@ -9,7 +9,7 @@ import { OLDEST_SERVER } from './server';
 import { Session } from './session';
 
 const PAUSE_MS = 300;
-const MOST_DETAIL = 56;
+const MOST_DETAIL = 48;
 
 export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.languages.createLanguageStatusItem('rlm-lsp.status', SELECTOR);

@@ -4,7 +4,7 @@ import { randomBytes } from 'crypto';
 import * as path from 'path';
 import * as vscode from 'vscode';
 
-import { quoted } from '../common/commands';
+import { quoted } from '../common/measure';
 import { described } from '../common/problems';
 import { Networks, networkRequest, networksRequest } from '../common/protocol';
 import { OLDEST_SERVER } from '../common/server';

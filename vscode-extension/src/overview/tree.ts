@@ -137,7 +137,9 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     const { row } = node;
     const item = new vscode.TreeItem(title(row));
     const place = row.basis === 'network' ? row.file : `${row.file}:${row.line + 1}`;
-    item.description = `${row.medianText} · ${place}`;
+    // A list of one file need not repeat its name, which would be cut off in a narrow view.
+    const short = row.basis !== 'network' && row.file === this.filterNow.file ? `line ${row.line + 1}` : place;
+    item.description = `${row.medianText} · ${short}`;
     item.tooltip = tooltip(row);
     item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
     item.command = { command: `${VIEW}.open`, title: 'Go There', arguments: [row] };

@@ -152,14 +152,28 @@ function M.explain(command, ctx)
   end)
 end
 
--- The command of a code action: the predictions of a unit into the unnamed register, and the clipboard if there is one.
+-- Puts a text into the unnamed register, and into the clipboard if there is one.
+local function copy(text)
+  vim.fn.setreg('"', text)
+  if vim.fn.has('clipboard') == 1 then
+    vim.fn.setreg('+', text)
+  end
+end
+
+-- The command of a code action: copies the predictions of a unit.
 function M.copy_json(command, ctx)
   execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
-    vim.fn.setreg('"', result)
-    if vim.fn.has('clipboard') == 1 then
-      vim.fn.setreg('+', result)
-    end
+    copy(result)
     tell('predictions copied as JSON')
+  end)
+end
+
+-- The command of a code action: copies the command line that measures a package, which the server shows too. Nothing is
+-- run.
+function M.copy_measure_command(command, ctx)
+  execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
+    copy(result)
+    tell('the command is copied; run it in a shell')
   end)
 end
 

@@ -3,7 +3,8 @@
 import * as assert from 'node:assert/strict';
 import * as vscode from 'vscode';
 
-import { extension, hints, isRunning, open, set, someHints, until } from './tools';
+import { againstHead } from '../../../../vscode-extension/src/common/compare';
+import { extension, hints, isRunning, lineOf, open, replace, set, someHints, until } from './tools';
 
 describe('commands', () => {
   before(async () => {
@@ -39,22 +40,73 @@ describe('commands', () => {
   it('copies the predictions that a code action names', async () => {
     const document = await open('functions.py');
     await someHints(document);
-    const line = document
-      .getText()
-      .split('\n')
-      .findIndex((text) => text.includes('def variance'));
+    const line = lineOf(document, 'def variance');
     await vscode.env.clipboard.writeText('');
     await vscode.commands.executeCommand('rlm-lsp.copyJson', document.uri.toString(), { line, character: 4 });
     const rows = JSON.parse(await vscode.env.clipboard.readText()) as { qualname: string }[];
     assert.ok(rows.length > 0 && rows.every(({ qualname }) => qualname === 'variance'));
   });
 
-  it('types a comparison with HEAD into a terminal', async () => {
+  it('compares a file with HEAD: what the server tells of each function, and a diff', async () => {
+    const { session } = await extension();
+    const document = await open('functions.py');
+    const client = await session.running();
+    assert.ok(client);
+    const line = lineOf(document, 'def variance');
+    const places = [
+      { name: 'mean', line: lineOf(document, 'def mean') },
+      { name: 'variance', line },
+    ];
+    assert.deepEqual(
+      (await againstHead(client, document.uri, places))?.map(({ told }) => told),
+      ['unchanged', 'unchanged'],
+    );
+    const text = document.getText();
+    await replace(
+      document,
+      text.replace('    center = mean(values)', '    center = mean(sorted(values * len(values)))'),
+    );
+    const compared = await until('the change', async () => {
+      const found = await againstHead(client, document.uri, places);
+      return found?.some(({ told }) => told !== 'unchanged') ? found : undefined;
+    });
+    assert.equal(compared[0]?.told, 'unchanged');
+    assert.match(compared[1]?.told ?? '', /^latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
+    let ended = false;
+    void vscode.commands.executeCommand('rlm-lsp.compareWithHead').then(() => {
+      ended = true;
+    });
+    await until('an entry to be picked', async () => {
+      await vscode.commands.executeCommand('workbench.action.acceptSelectedQuickOpenItem');
+      return ended;
+    });
+    assert.ok(vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputTextDiff);
+    assert.equal(vscode.window.activeTextEditor?.selection.active.line, line);
+    await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
     await open('functions.py');
-    const before = vscode.window.terminals.length;
-    await vscode.commands.executeCommand('rlm-lsp.compareWithHead');
-    await until('a terminal', () => vscode.window.terminals.length > before);
-    vscode.window.terminals.forEach((terminal) => terminal.dispose());
+    await vscode.commands.executeCommand('workbench.action.files.revert');
+  });
+
+  it('copies the command that measures a package, and runs nothing', async () => {
+    const document = await open('toolbox/counts.py');
+    await someHints(document);
+    const { session } = await extension();
+    assert.ok(session.state.kind === 'running');
+    const { command: python } = session.state.server;
+    const [folder] = vscode.workspace.workspaceFolders ?? [];
+    const wanted = `cd ${folder?.uri.fsPath} && ${python} -P -m rlm_lsp measure tests --package toolbox`;
+    const terminals = vscode.window.terminals.length;
+    for (const ask of [
+      () => vscode.commands.executeCommand('rlm-lsp.measureCommand', document.uri.toString()),
+      () => vscode.commands.executeCommand('rlm-lsp.measureFunction'),
+    ]) {
+      await vscode.env.clipboard.writeText('');
+      const done = ask();
+      await until('the command', async () => (await vscode.env.clipboard.readText()) === wanted);
+      await vscode.commands.executeCommand('notifications.clearAll');
+      await done;
+    }
+    assert.equal(vscode.window.terminals.length, terminals);
   });
 
   it('reports versions and settings without secrets', async () => {

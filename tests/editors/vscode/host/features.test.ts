@@ -6,7 +6,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
-import { extension, hints, isRunning, open, replace, set, someHints, until } from './tools';
+import { extension, hints, isRunning, lineOf, open, replace, set, someHints, until } from './tools';
 
 interface Edit {
   readonly before: string;
@@ -21,10 +21,7 @@ describe('features', () => {
   it('shows hints behind signatures, and a hover on them', async () => {
     const document = await open('functions.py');
     assert.match((await someHints(document)).join(' '), /\d (ns|µs|ms)/);
-    const line = document
-      .getText()
-      .split('\n')
-      .findIndex((text) => text.includes('def variance'));
+    const line = lineOf(document, 'def variance');
     const hovers = await vscode.commands.executeCommand<vscode.Hover[]>(
       'vscode.executeHoverProvider',
       document.uri,

@@ -53,6 +53,14 @@ export function someHints(document: vscode.TextDocument): Promise<string[]> {
   });
 }
 
+/** The first line that holds a text. */
+export function lineOf(document: vscode.TextDocument, text: string): number {
+  return document
+    .getText()
+    .split('\n')
+    .findIndex((line) => line.includes(text));
+}
+
 export async function replace(document: vscode.TextDocument, text: string): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), text);
