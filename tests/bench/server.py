@@ -218,6 +218,7 @@ async def cold(arguments: argparse.Namespace) -> Row:
     """A file that nothing is known of: what is seen first, all of it, and whether the server answers meanwhile."""
     source = file_of(1000)
     middle = source.count("\n") // 2
+    on_screen = len(_headers(source, middle))
     pings: list[float] = []
     async with session() as client:
         # The model is loaded and warm, as in a session that has gone on for a while.
@@ -235,7 +236,7 @@ async def cold(arguments: argparse.Namespace) -> Row:
             ping = time.perf_counter()
             visible = await client.hints(_URI, middle, middle + _SCREEN)
             pings.append(time.perf_counter() - ping)
-            if visible and not seen and len(visible) >= len(_headers(source, middle)):
+            if visible and not seen and len(visible) >= on_screen:
                 seen = time.perf_counter() - began
             found = await client.hints(_URI)
             if len(found) > known:
