@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -63,12 +64,11 @@ class OnnxPredictor:
         self._head = QueryHead(directory / HEAD, self.card.slices, self._forests)
         self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
         self._familiarity = Familiarity.load(directory / DISTANCE)
-        self._model_id = self.card.model_id
 
-    @property
+    @cached_property
     def model_id(self) -> str:
         """Name and checksum of the weights."""
-        return self._model_id
+        return self.card.model_id
 
     def devices(self, basis: Basis) -> tuple[str, ...]:
         """The devices that the model was trained on for a basis."""
@@ -140,12 +140,12 @@ class OnnxPredictor:
         if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
             reason = f"the model was not calibrated on changes of {metric} of basis {basis}"
         if reason is not None or model is None or before.median is None or after.median is None:
-            return Change(basis, metric, after.device, self._model_id, None, (), (), reason)
+            return Change(basis, metric, after.device, self.model_id, None, (), (), reason)
         role = 0.0
         if basis in wide.CHANGING and first is not None and second is not None:
             role = float(second[-1, wide.METRICS.index(metric)] - first[-1, wide.METRICS.index(metric)])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        return answered(basis, metric, after.device, self._model_id, model, moved, role)
+        return answered(basis, metric, after.device, self.model_id, model, moved, role)
 
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]
@@ -202,7 +202,7 @@ class OnnxPredictor:
 
     def _abstain(self, code: CodeText, query: Query, reason: str) -> Prediction:
         return Prediction(
-            code.basis, query.metric, query.device, query.workload, self._model_id, None, (), 0.0, False, reason
+            code.basis, query.metric, query.device, query.workload, self.model_id, None, (), 0.0, False, reason
         )
 
     def _encode(self, codes: Sequence[CodeText]) -> dict[Entry, Encoding]:
@@ -260,7 +260,7 @@ class OnnxPredictor:
             query.metric,
             query.device,
             query.workload,
-            self._model_id,
+            self.model_id,
             found[MEDIAN],
             banded,
             floor,

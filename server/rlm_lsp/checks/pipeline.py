@@ -27,7 +27,7 @@ from ..sources import SourceFile
 from .files import Checked
 from .profile import Profile, Profiles
 
-_BATCH_UNITS = 64
+_BATCH_UNITS, _MOST_UNITS = 64, 128
 _BATCH_FILES = 256
 
 
@@ -164,8 +164,8 @@ class Checker:
         if asked and self._predictor is None:
             self._predictor = self._load()
         # One file may have a thousand units, and what their texts leave behind is given back in between.
-        for start in range(0, len(asked), _BATCH_UNITS):
-            part = asked[start : start + _BATCH_UNITS]
+        for start in range(0, len(asked), _MOST_UNITS):
+            part = asked[start : start + _MOST_UNITS]
             assert self._predictor is not None
             self._hold(self._predictor, part)
             self._compare(self._predictor, [(file, unit) for file, unit in part if unit.before is not None])

@@ -167,6 +167,15 @@ def test_the_model_is_asked_in_batches_over_files(folder: Path) -> None:
     assert [entry.place.name for entry in found] == sorted(entry.place.name for entry in found)
 
 
+def test_a_large_file_is_asked_about_in_parts(folder: Path) -> None:
+    text = "".join(FUNCTION.replace("f(", f"f{number}(") for number in range(300))
+    write(folder, {"rlm-lsp.toml": '[budgets]\n"*" = "latency < 1 µs"\n', "a.py": text})
+    predictor = LengthPredictor()
+    found, _ = check(folder, lambda: predictor)
+    assert predictor.batches == [128, 128, 44]
+    assert [entry.place.region.line for entry in found] == sorted(entry.place.region.line for entry in found)
+
+
 def test_fingerprints_do_not_move_with_lines(folder: Path) -> None:
     text = "# rlm: latency < 1 µs\n" + FUNCTION
     write(folder, {"a.py": text})
