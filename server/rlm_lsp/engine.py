@@ -34,7 +34,7 @@ _MOST_CHANGES, _MOST_QUESTIONS = 10_000, 8_000
 
 
 def _load(model: str, *, threads: int, token_file: str | None = None) -> Predictor:
-    # Imported on the worker: the server answers its first requests before the model's libraries are there.
+    # Imported on a worker: the server answers its first requests before the model's libraries are there.
     from rlm_core.adapt import load_personal, personal
 
     if token_file is not None and model.lower().startswith(("http://", "https://")):
@@ -55,7 +55,7 @@ class _Question:
 
 
 class Engine:
-    """Predictions for units: from the cache at once, from the model on the worker."""
+    """Predictions for units: from the cache at once, from the model on a worker."""
 
     def __init__(self, settings: Settings, load: Callable[..., Predictor] | None = None) -> None:
         self._settings, self._load = settings, load or _load
@@ -137,7 +137,7 @@ class Engine:
         return known
 
     async def predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Put the predictions for ``codes`` into the cache; does nothing if cancelled before the worker gets to it."""
+        """Put the predictions for ``codes`` into the cache; does nothing if cancelled before a worker gets to it."""
         await asyncio.get_running_loop().run_in_executor(self._workers, self._predict, codes, cancelled)
 
     def _predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool]) -> None:
@@ -216,5 +216,5 @@ class Engine:
         return self._cache.clear()
 
     def close(self) -> None:
-        """Drop what waits for the worker; what it is doing now comes to its end."""
+        """Drop what waits for a worker; what is being done now comes to its end."""
         self._workers.shutdown(wait=False, cancel_futures=True)

@@ -136,14 +136,18 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
         try:
             while not came:
                 with suppress(subprocess.TimeoutExpired):
-                    return process.wait(_POLL_SECONDS)
+                    status = process.wait(_POLL_SECONDS)
+                    break
                 hung = watchdog.look()
                 if hung is not None:
                     what = f"{hung.test} does not end" if hung.test else "pytest does nothing any more"
                     note(f"{what} after {limit:g} s: its process is killed")
                     _kill(hung.pid or process.pid)
-            _interrupt(process, came)
-            raise KeyboardInterrupt
+            # A signal that comes while pytest ends by itself stops the run too.
+            if came:
+                _interrupt(process, came)
+                raise KeyboardInterrupt
+            return status
         finally:
             _kill_group(process)
 

@@ -23,6 +23,7 @@ from rlm_core.errors import DataError, ModelError
 from rlm_core.export import WEIGHTS
 from rlm_core.full.encoders import ScratchEncoder
 from rlm_core.full.predictor import TorchPredictor
+from rlm_core.full.train import distill as distill_module
 from rlm_core.full.train.distill import ANSWERS, DistillConfig, Distilling, distill, masses_of
 from rlm_core.predictor import Predictor
 from rlm_core.student import Student, StudentConfig
@@ -173,6 +174,33 @@ def test_the_teacher_is_asked_once(
     assert torch.equal(one.teacher.targets, other.teacher.targets)
     Distilling(third, DistillConfig(), TEXTS).extended(task, corpus, _scales(corpus), settings, out)
     assert third.asked == 2
+
+
+def test_what_the_teacher_has_said_is_kept_when_it_breaks_down(
+    predictor: TorchPredictor,
+    task: Task,
+    corpus: Corpus,
+    settings: TrainConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(distill_module, "_BATCH", 1)
+    monkeypatch.setattr(distill_module, "_KEPT_BATCHES", 2)
+    first, second = Counting(predictor), Counting(predictor)
+    answered = first.predict
+
+    def breaks_down(texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        if first.asked >= 3:
+            raise ModelError("out of memory")
+        return answered(texts, queries)
+
+    monkeypatch.setattr(first, "predict", breaks_down)
+    with pytest.raises(ModelError):
+        Distilling(first, DistillConfig()).extended(task, corpus, _scales(corpus), settings, tmp_path)
+    kept = pq.read_table(tmp_path / ANSWERS).num_rows
+    assert 0 < kept <= first.asked
+    Distilling(second, DistillConfig()).extended(task, corpus, _scales(corpus), settings, tmp_path)
+    assert second.asked == int((corpus.rows.split == "train").sum()) - kept
 
 
 def test_a_damaged_file_of_answers_is_told(

@@ -25,6 +25,11 @@ LIMITED = (
     "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2);"
     " del sys.argv[1]; sys.argv[0] = 'rlm_lsp'; runpy.run_module('rlm_lsp', run_name='__main__')"
 )
+# Looks at nothing before the tests have ended.
+PATIENT = (
+    "import runpy, sys; from rlm_core.measure import run; run._POLL_SECONDS = 60; sys.argv[0] = 'rlm_lsp';"
+    " runpy.run_module('rlm_lsp', run_name='__main__')"
+)
 # Each test says that it has come to an end, and the third waits to be told to.
 WAITING = """
 import time
@@ -172,6 +177,19 @@ def test_stopping_keeps_what_was_seen(tmp_path: Path, place: str, kept: set[str]
     assert process.returncode == 130
     assert functions(home) == kept
     assert list((home / "rlm-lsp" / "runs").iterdir()) == []
+
+
+def test_a_signal_that_comes_as_the_tests_end_stops_the_run_too(tmp_path: Path) -> None:
+    last = "import os\nimport signal\n\nimport shapes\n\n\ndef test_last():\n    assert shapes.square(2) == 4\n"
+    folder = write_project(tmp_path, f"{last}    os.kill(os.getppid(), signal.SIGINT)\n")
+    command = [sys.executable, "-c", PATIENT, *COMMAND[3:], "--python", sys.executable, "--", *QUIET]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(tmp_path / "home"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert functions(tmp_path / "home") == {"square"}
+    # The second pass, for memory, does not begin.
+    assert done.stdout.count("1 passed") == 1
 
 
 def test_a_run_whose_leader_was_killed_is_taken_in_later(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ from ...workload import decimal_year, slice_name
 
 ANSWERS = "teacher.parquet"
 _SCHEMA = pa.schema([("key", pa.string()), ("quantiles", pa.list_(pa.float64()))])
-_BATCH = 256
+_BATCH, _KEPT_BATCHES = 256, 8
 Array = npt.NDArray[np.float64]
 Question = tuple[CodeText, Query]
 
@@ -175,18 +175,24 @@ class Distilling:
         if not codes:
             return found
         # `disable=None`: no bar where stderr is no terminal.
-        for start in tqdm(range(0, len(codes), _BATCH), desc="asking the teacher", unit="batch", disable=None):
+        starts = range(0, len(codes), _BATCH)
+        for number, start in enumerate(tqdm(starts, desc="asking the teacher", unit="batch", disable=None), 1):
             batch = codes[start : start + _BATCH]
             asked = [list(left[code].values()) for code in batch]
             for code, line in zip(batch, self.teacher.predict(batch, asked), strict=True):
                 for key, answer in zip(left[code], line, strict=True):
                     found[key] = list(answer.quantiles)
+            # A large teacher takes hours: what it has said is kept as it goes.
+            if number % _KEPT_BATCHES == 0 or number == len(starts):
+                self._keep(found, path)
+        return found
+
+    def _keep(self, found: dict[str, list[float]], path: Path) -> None:
         columns = [pa.array(list(found)), pa.array(list(found.values()), _SCHEMA.field("quantiles").type)]
         table = pa.Table.from_arrays(columns, schema=_SCHEMA.with_metadata({"teacher": self.teacher.model_id}))
         partial = path.with_suffix(".partial")
         pq.write_table(table, partial, compression="zstd")
         partial.replace(path)
-        return found
 
 
 def masses_of(quantiles: Array, scale: Scale) -> Array:
