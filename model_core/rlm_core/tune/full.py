@@ -24,11 +24,12 @@ from ..full.train.answers import medians, scores
 from ..full.train.config import LoopConfig
 from ..full.train.data import Examples, examples
 from ..full.train.loop import Loop
+from ..full.train.parallel import Processes
 from ..train.dataset import Corpus
 from .bands import HeadBands
 from .options import Options, Say, Tuning, told_of
 from .place import check_free, unfinished
-from .rows import Known, Own, read_rows
+from .rows import Known, Own, TeamRows, read_rows
 from .tuners import Answers, folds_of
 from .verdict import Verdict, judge
 
@@ -39,48 +40,48 @@ _LOOP = LoopConfig(epochs=4, learning_rate=1e-4, matrix_learning_rate=2e-4, warm
 
 
 def tune_full(
-    data: Sequence[Path], model: Path, out: Path, options: Options, say: Say, loop: LoopConfig = _LOOP
+    data: Sequence[Path],
+    model: Path,
+    out: Path,
+    options: Options,
+    say: Say,
+    loop: LoopConfig = _LOOP,
+    processes: Processes | None = None,
 ) -> Tuning:
     """Tune the full model in ``model``; as :func:`rlm_core.tune.run.tune`.
+
+    ``processes`` tune together, each of which calls this and gets the same; the main one writes. None: one alone.
 
     Raises:
         DataError: unusable or too few rows, or ``out`` is in use or cannot be written.
         ModelError: the model cannot be opened.
     """
-    check_free(out)
+    processes = processes or Processes()
+    processes.once(lambda: check_free(out))
     if options.threads:
         torch.set_num_threads(options.threads)
-    if options.keep:
-        raise DataError("--keep is for students: a full model stays near what it was by its small steps")
-    tuned, card = store.load(model)
-    serving = Serving.read(model, card)
-    say("reading rows")
-    team = read_rows(data, Known(list(serving.floors), serving.devices, serving.defaults, None))
-    for reason, count in team.left_out.items():
-        say(f"left out {count:,} rows: {reason}")
-    rows = team.corpus.rows
-    groups = len(np.unique(rows.group))
-    if len(rows) < options.fewest or groups < _FEWEST_GROUPS:
-        raise DataError(
-            f"{len(rows)} rows of {groups} groups: a full model takes {options.fewest} of {_FEWEST_GROUPS} to tune;"
-            " tune a student, or teach a device with rlm-lsp adapt"
-        )
-    folds = folds_of(rows.group, _FOLDS)
-    split = np.where(np.isin(folds, _HELD), "cal", np.where(folds == _STOP, "val", "train"))
-    known = replace(team.corpus, rows=replace(rows, split=split))
-    own = _renamed(known, team.own)
+    with processes.together():
+        if options.keep:
+            raise DataError("--keep is for students: a full model stays near what it was by its small steps")
+        tuned, card = store.load(model, processes.device)
+        serving = Serving.read(model, card)
+        team = _team(data, serving, options.fewest, say)
+        rows = team.corpus.rows
+        folds = folds_of(rows.group, _FOLDS)
+        split = np.where(np.isin(folds, _HELD), "cal", np.where(folds == _STOP, "val", "train"))
+        known = replace(team.corpus, rows=replace(rows, split=split))
+        own = _renamed(known, team.own)
+        shipped, ours = (examples(corpus, tuned, serving.callees) for corpus in (known, own))
     config = replace(loop, callees=serving.callees)
-    shipped = examples(known, tuned, serving.callees)
     held = shipped.rows_of("cal")
     say(f"asking the model about {len(held):,} held-out rows")
-    before = _answers(tuned, shipped, held, serving, config)
+    before = _answers(tuned, shipped, held, serving, config, processes)
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-tune-") as scratch:
         say(f"training on {int((split == 'train').sum()):,} rows")
-        ours = examples(own, tuned, serving.callees)
-        running = Loop(tuned, ours, config, Path(scratch))
+        running = Loop(tuned, ours, config, Path(scratch), processes)
         running.run()
     tuned.encoder.recompute(False)
-    after = _answers(tuned, ours, held, serving, config)
+    after = _answers(tuned, ours, held, serving, config, processes)
     verdicts, levels = _judged(known, own, held, folds, before, after, serving)
     refused = next((f"{verdict.key}: {verdict.refused}" for verdict in verdicts if verdict.refused), None)
     if refused is not None:
@@ -95,11 +96,34 @@ def tune_full(
     told = told_of(model_id(model, card), data, team, verdicts, options)
     told["steps"] = running.step
     say("writing")
-    with unfinished(out) as made:
-        trained: dict[str, Any] = {**card.trained, "tuned": [*card.trained.get("tuned", []), told]}
-        trained |= served.write(made.directory)
-        store.save(tuned.cpu(), made.directory, options.name, trained)
-        return Tuning(verdicts, made.commit(), None)
+
+    def write() -> str:
+        with unfinished(out) as made:
+            trained: dict[str, Any] = {**card.trained, "tuned": [*card.trained.get("tuned", []), told]}
+            trained |= served.write(made.directory)
+            store.save(tuned.cpu(), made.directory, options.name, trained)
+            return made.commit()
+
+    return Tuning(verdicts, processes.once(write), None)
+
+
+def _team(data: Sequence[Path], serving: Serving, fewest: int, say: Say) -> TeamRows:
+    """The rows to tune on.
+
+    Raises:
+        DataError: unusable or too few rows.
+    """
+    say("reading rows")
+    team = read_rows(data, Known(list(serving.floors), serving.devices, serving.defaults, None))
+    for reason, count in team.left_out.items():
+        say(f"left out {count:,} rows: {reason}")
+    rows, groups = len(team.corpus.rows), len(np.unique(team.corpus.rows.group))
+    if rows < fewest or groups < _FEWEST_GROUPS:
+        raise DataError(
+            f"{rows} rows of {groups} groups: a full model takes {fewest} of {_FEWEST_GROUPS} to tune;"
+            " tune a student, or teach a device with rlm-lsp adapt"
+        )
+    return team
 
 
 def _renamed(corpus: Corpus, own: Own | None) -> Corpus:
@@ -115,14 +139,19 @@ def _renamed(corpus: Corpus, own: Own | None) -> Corpus:
 
 
 def _answers(
-    model: FullModel, data: Examples, rows: np.ndarray[Any, np.dtype[np.int64]], serving: Serving, config: LoopConfig
+    model: FullModel,
+    data: Examples,
+    rows: np.ndarray[Any, np.dtype[np.int64]],
+    serving: Serving,
+    config: LoopConfig,
+    processes: Processes,
 ) -> Answers:
     model.eval()
-    device = next(model.parameters()).device
     floor = np.array([serving.floors[name] or 1e-12 for name in data.corpus.slices])[data.corpus.rows.slice[rows]]
-    mixed, budget = autocast(device), config.tokens_a_batch
-    found = medians(model, data, rows, mixed, budget)
-    return Answers(np.log10(np.maximum(found, floor)), scores(model, data, rows, mixed, budget))
+    mixed, budget, texts = autocast(model.device), config.tokens_a_batch, data.text[rows]
+    found = processes.spread(rows, texts, lambda own: medians(model, data, own, mixed, budget))
+    score = processes.spread(rows, texts, lambda own: scores(model, data, own, mixed, budget))
+    return Answers(np.log10(np.maximum(found, floor)), score)
 
 
 def _judged(

@@ -9,41 +9,58 @@ from rlm_core import DataError, models
 
 from .. import console
 from .extras import training_extra
+from .launch import check_full, launched
 
 if TYPE_CHECKING:
     from rlm_core.tune import Verdict
 
 
-def tune(data: list[Path], model: str, out: Path | None, name: str, keep: list[Path], fewest: int, threads: int) -> int:
+def tune(
+    data: list[Path],
+    model: str,
+    out: Path | None,
+    name: str,
+    keep: list[Path],
+    fewest: int,
+    threads: int,
+    *,
+    accelerate: bool = False,
+) -> int:
     """Tune ``model`` and print what held-out groups say; 1 when nothing was better and no model is written.
+
+    ``accelerate``: in the processes that were launched.
 
     Raises:
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
     place = out if out is not None else models.place_of(name)
-    directory = models.find(model)
-    full = models.summary(directory).kind == "full"
-    with training_extra():
+    with training_extra(), launched(accelerate) as processes:
+        with processes.together():
+            directory = models.find(model)
+            full = models.summary(directory).kind == "full"
+            check_full(accelerate, full, model)
         from rlm_core.tune import Options
 
         options = Options(name, tuple(keep), fewest, threads)
         if full:
             from rlm_core.tune.full import tune_full
 
-            found = tune_full(data, directory, place, options, console.note)
+            found = tune_full(data, directory, place, options, console.note, processes=processes)
         else:
             from rlm_core.tune import tune as tune_student
 
             found = tune_student(data, directory, place, options, console.note)
-    if not found.verdicts:
-        raise DataError(f"{', '.join(map(str, data))}: too few rows to tune on; see the lines above")
-    for verdict in found.verdicts:
-        print(_told(verdict))
-    if found.model is None:
-        console.report_error(f"refused: {found.refused}")
-        return 1
-    chosen = name if out is None else place
-    print(f"{place}: model {found.model}; use it in a workspace with: rlm-lsp model use {chosen}")
+        with processes.together():
+            if not found.verdicts:
+                raise DataError(f"{', '.join(map(str, data))}: too few rows to tune on; see the lines above")
+        for verdict in found.verdicts:
+            print(_told(verdict))
+        if found.model is None:
+            console.report_error(f"refused: {found.refused}")
+            # The main process's status is that of the command.
+            return 1 if processes.main else 0
+        chosen = name if out is None else place
+        print(f"{place}: model {found.model}; use it in a workspace with: rlm-lsp model use {chosen}")
     return 0
 
 

@@ -16,6 +16,7 @@ from ..decoding import Slot, log_prob, quantiles
 from ..encoders import encode
 from ..model import FullModel, TextMemory
 from .data import Examples, Ids
+from .parallel import Processes
 
 Array = npt.NDArray[np.float64]
 _CHUNK = 64  # texts whose vectors are held at once
@@ -44,18 +45,12 @@ class Validation:
         return (self.spearman, -self.loss) > (other.spearman, -other.loss)
 
 
-def validate(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Validation:
+def validate(
+    model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int, processes: Processes
+) -> Validation:
     """Score a model, which is in evaluation mode, on rows, each without the numbers beside it."""
-    medians, losses = np.empty(len(rows)), np.empty(len(rows))
-    for places, memories in _encoded(model, data, rows, autocast, budget):
-        asks = [[data.asks[data.ask[rows[place]]] for place in own] for own in places]
-        found = quantiles(model, memories, [[[Slot(ask)] for ask in own] for own in asks], (_MEDIAN,))
-        values = [[float(data.value[rows[place]]) for place in own] for own in places]
-        slots = [[[Slot(ask, x)] for ask, x in zip(*own, strict=True)] for own in zip(asks, values, strict=True)]
-        scored = log_prob(model, memories, slots)
-        for own, answers, scores in zip(places, found, scored, strict=True):
-            medians[own] = [answer.smooth[0] for answer in answers]
-            losses[own] = [-score[0] for score in scores]
+    answers = processes.spread(rows, data.text[rows], lambda own: _answers(model, data, own, autocast, budget))
+    medians, losses = answers.T
     slices = data.corpus.rows.slice[rows]
     each = [
         spearman(medians[mine], data.value[rows[mine]]) or 0.0
@@ -63,6 +58,21 @@ def validate(model: FullModel, data: Examples, rows: Ids, autocast: torch.autoca
         if len(mine) >= _FEWEST
     ]
     return Validation(float(np.mean(each)) if each else 0.0, float(losses.mean()))
+
+
+def _answers(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Array:
+    """Medians and losses of rows, ``(rows, 2)``."""
+    answers = np.empty((len(rows), 2))
+    for places, memories in _encoded(model, data, rows, autocast, budget):
+        asks = [[data.asks[data.ask[rows[place]]] for place in own] for own in places]
+        found = quantiles(model, memories, [[[Slot(ask)] for ask in own] for own in asks], (_MEDIAN,))
+        values = [[float(data.value[rows[place]]) for place in own] for own in places]
+        slots = [[[Slot(ask, x)] for ask, x in zip(*own, strict=True)] for own in zip(asks, values, strict=True)]
+        scored = log_prob(model, memories, slots)
+        for own, medians, scores in zip(places, found, scored, strict=True):
+            answers[own, 0] = [one.smooth[0] for one in medians]
+            answers[own, 1] = [-score[0] for score in scores]
+    return answers
 
 
 def medians(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Array:
@@ -97,6 +107,8 @@ def _encoded(
     model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int
 ) -> Iterator[tuple[list[Ids], list[TextMemory]]]:
     """The rows' places by text and the encoded texts, some texts of similar length at a time."""
+    if len(rows) == 0:
+        return  # a process may have no share
     text = data.text[rows]
     order = np.lexsort((text, -data.lengths[text]))
     starts = np.flatnonzero(np.diff(text[order], prepend=-1))

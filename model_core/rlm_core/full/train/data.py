@@ -43,6 +43,15 @@ class Batch:
         moved = (self.ids.to(device), self.mask.to(device), self.asks.to(device), self.tokens.to(device))
         return Batch(*moved, self.numbers)
 
+    def some(self, texts: slice) -> Batch:
+        """Some of the texts."""
+        tokens = self.tokens[texts]
+        return Batch(self.ids[texts], self.mask[texts], self.asks[texts], tokens, int((tokens[..., 0] != PAD).sum()))
+
+    def unasked(self) -> Batch:
+        """The same texts without a number: they are read, and nothing is learnt."""
+        return Batch(self.ids, self.mask, self.asks, torch.full_like(self.tokens, PAD), 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Examples:

@@ -1,4 +1,4 @@
-"""The training loop of the full model.
+"""The training loop of the full model, in one process or several (:mod:`.parallel`).
 
 A run that was stopped goes on at the very step where it was: checkpoints hold the trained weights, the optimizers and
 the place, and all random draws follow from the seed and the step.
@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from ...errors import DataError
 from ..model import FullModel
 from .answers import Validation, validate
 from .config import LoopConfig
 from .data import Batch, Examples, Plan
 from .optimizers import make_optimizers, set_rates, trained
+from .parallel import Processes
+from .shards import like, take_state, whole, whole_state
 
 LOG, BEST, CHECKPOINT, BOARD = "log.jsonl", "best.pt", "checkpoint.pt", "tensorboard"
 
@@ -36,11 +40,18 @@ class Loop:
         best: the best validation so far, of the weights in ``best.pt``; None before the first.
     """
 
-    def __init__(self, model: FullModel, data: Examples, config: LoopConfig, out: Path) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model, self.data, self.config, self.out = model.to(self.device), data, config, out
+    def __init__(
+        self, model: FullModel, data: Examples, config: LoopConfig, out: Path, processes: Processes | None = None
+    ) -> None:
+        self.processes = processes or Processes()
+        self.device = self.processes.device
+        if self.processes.sharded and config.optimizer != "adamw":
+            print(f"optimizer: adamw, since {config.optimizer} needs whole matrices, not shards", file=sys.stderr)
+            config = replace(config, optimizer="adamw")
+        self.model, self.data, self.config, self.out = model, data, config, out
         model.encoder.recompute(config.recompute)
-        self.optimizers = make_optimizers(model, config)
+        self._module, self._live = self.processes.prepare(model)
+        self.optimizers = make_optimizers(self._live, config)
         self.plan = Plan(data, config)
         self.total = sum(-(-len(self.plan.batches(epoch)) // config.accumulation) for epoch in range(config.epochs))
         rows = data.rows_of("val")
@@ -59,32 +70,43 @@ class Loop:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=bfloat16(self.config.precision, self.device))
 
     def save(self) -> None:
-        """Write the checkpoint, atomically."""
+        """Write the checkpoint, atomically. It holds whole weights: any number of processes may go on."""
         best = self.best
         state = {
             "weights": self._weights(),
-            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "optimizers": [whole_state(optimizer) for optimizer in self.optimizers],
             "at": [self.epoch, self.batch, self.step, self.tokens, self.numbers],
             "best": [best.spearman, best.loss] if best is not None else None,
         }
-        _write(state, self.out / CHECKPOINT)
+        self._write(state, CHECKPOINT)
 
     def resume(self) -> bool:
-        """Take up the checkpoint if there is one."""
+        """Take up the checkpoint if there is one.
+
+        Raises:
+            DataError: it is of other optimizers, or some processes do not see it.
+        """
         path = self.out / CHECKPOINT
-        if not path.exists():
+        seen = int(self.processes.sum(torch.tensor(float(path.exists()), device=self.device)))
+        if seen == 0:
             return False
-        state: dict[str, Any] = torch.load(path, map_location=self.device, weights_only=True)
-        self._take(state["weights"])
+        if seen < self.processes.world:
+            raise DataError(
+                f"{path}: only {seen} of {self.processes.world} processes see it; share --out among machines"
+            )
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        if len(state["optimizers"]) != len(self.optimizers):
+            raise DataError(f"{path}: of other optimizers; in shards (FSDP) all is AdamW: go on as the run began")
+        _take(self._live, state["weights"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
+            take_state(optimizer, saved)
         self.epoch, self.batch, self.step, self.tokens, self.numbers = state["at"]
         self.best = Validation(*state["best"]) if state["best"] is not None else None
         return True
 
     def run(self) -> None:
         """Train all epochs; the model holds the best weights by validation at the end, in evaluation mode."""
-        self._board = _board(self.out / BOARD, self.step)
+        self._board = _board(self.out / BOARD, self.step) if self.processes.main else None
         # `disable=None`: no bar where stderr is no terminal.
         with tqdm(desc="training", total=self.total, initial=self.step, unit="step", disable=None) as bar:
             while self.epoch < self.config.epochs:
@@ -96,9 +118,11 @@ class Loop:
                 self.save()
         if self._board is not None:
             self._board.close()
-        if (self.out / BEST).exists():
-            self._take(torch.load(self.out / BEST, map_location=self.device, weights_only=True))
-        self.model.eval()
+        self.model.to(self.device).eval()
+        if self.processes.main and (self.out / BEST).exists():
+            _take(self.model, torch.load(self.out / BEST, map_location="cpu", weights_only=True))
+        for weight in trained(self.model).values():
+            self.processes.copy_from_main(weight)
 
     def _epoch(self) -> Iterator[float]:
         """Train the rest of an epoch, a step at a time; the loss of each."""
@@ -107,7 +131,7 @@ class Loop:
         seen = self.tokens
         batches = self.plan.batches(self.epoch)
         while self.batch < len(batches):
-            self.model.train()
+            self._module.train()
             numbers = range(self.batch, min(self.batch + config.accumulation, len(batches)))
             pad_id = self.model.encoder.pad_id
             parts = [self.plan.batch(batches[n], self.epoch, n, pad_id) for n in numbers]
@@ -122,50 +146,64 @@ class Loop:
                 logged, seen = now, self.tokens
             if config.validate_steps and self.step % config.validate_steps == 0 and self.batch < len(batches):
                 self._validate()
-            if now - saved >= 60 * config.checkpoint_minutes:
+            if self.processes.agree(now - saved >= 60 * config.checkpoint_minutes):
                 self.save()
                 saved = now
             yield loss
 
     def _step(self, parts: list[Batch]) -> tuple[float, float, float]:
         """One step on all numbers of some batches: mean loss in nats, norm of the gradient, share of the peak rates."""
-        torch.manual_seed(self.config.seed * 1_000_003 + self.step)
+        # Each process drops out other values.
+        torch.manual_seed(self.config.seed * 1_000_003 + self.step + (self.processes.rank << 40))
         share = set_rates(self.optimizers, self.config, self.step, self.total)
         for optimizer in self.optimizers:
             optimizer.zero_grad(set_to_none=True)
         count = sum(part.numbers for part in parts)
         total = torch.zeros((), device=self.device)
-        for part in parts:
+        mine = self.processes.share(parts)
+        for number, part in enumerate(mine, 1):
             batch = part.to(self.device)
-            with self.autocast:
-                scores = self.model(batch.ids, batch.mask, batch.asks, batch.tokens)
-            loss = -(scores * self.weights).sum() / count
-            loss.backward()
+            with self.processes.accumulating(self._module, last=number == len(mine)):
+                with self.autocast:
+                    scores = self._module(batch.ids, batch.mask, batch.asks, batch.tokens)
+                loss = -(scores * self.weights).sum() / count
+                # Gradients of several processes are averaged.
+                (loss * self.processes.world).backward()
             total += loss.detach()
-        norm = nn.utils.clip_grad_norm_(list(trained(self.model).values()), self.config.clip)
+        norm = whole(nn.utils.clip_grad_norm_(list(trained(self._live).values()), self.config.clip))
         for optimizer in self.optimizers:
             optimizer.step()
-        return float(total), float(norm), share
+        return float(self.processes.sum(total)), float(norm), share
 
     def _validate(self) -> None:
         """Log the validation, keep the weights if they are the best."""
+        weights = self._weights()
+        if self._live is not self.model:
+            _take(self.model.to(self.device), weights)
         self.model.eval()
-        found = validate(self.model, self.data, self.validation_rows, self.autocast, self.config.tokens_a_batch)
+        budget = self.config.tokens_a_batch
+        found = validate(self.model, self.data, self.validation_rows, self.autocast, budget, self.processes)
+        if self._live is not self.model:
+            self.model.cpu()
         self._log(validation=found.loss, spearman=found.spearman, epoch=self.epoch)
         if self.best is None or found.better_than(self.best):
             self.best = found
-            _write(self._weights(), self.out / BEST)
+            self._write(weights, BEST)
 
     def _weights(self) -> dict[str, Tensor]:
         """What training has changed; neither a frozen base nor what is computed from the settings."""
-        return {name: weight.detach() for name, weight in trained(self.model).items()}
+        return {name: whole(weight.detach()) for name, weight in trained(self._live).items()}
 
-    def _take(self, weights: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, weight in trained(self.model).items():
-                weight.copy_(weights[name])
+    def _write(self, state: object, name: str) -> None:
+        if self.processes.main:
+            path = self.out / name
+            partial = path.with_suffix(".partial")
+            torch.save(state, partial)
+            partial.replace(path)
 
     def _log(self, **values: float) -> None:
+        if not self.processes.main:
+            return
         line = {"step": self.step, "tokens": self.tokens, "time": round(time.time())}
         with (self.out / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps({**line, **values}) + "\n")
@@ -184,10 +222,10 @@ def bfloat16(precision: str, device: torch.device) -> bool:
     return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
 
 
-def _write(state: object, path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    torch.save(state, partial)
-    partial.replace(path)
+def _take(model: FullModel, weights: dict[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, weight in trained(model).items():
+            weight.copy_(like(weights[name], weight))
 
 
 def _board(folder: Path, step: int) -> Any:

@@ -33,12 +33,16 @@ from .answers import scores
 from .config import FullTrainConfig, load_config
 from .data import Examples, Ids, examples
 from .loop import Loop
+from .optimizers import trained
+from .parallel import Processes
 
 _RUN = "run.json"
 _SPLITS = ("train", "val", "cal")
 
 
-def train(data: Sequence[Path], config: Path, out: Path, *, resume: bool = False) -> None:
+def train(
+    data: Sequence[Path], config: Path, out: Path, *, resume: bool = False, processes: Processes | None = None
+) -> None:
     """Train a full model on the ``train`` split of data sets, choose it on ``val``, calibrate it on ``cal``.
 
     Args:
@@ -46,59 +50,71 @@ def train(data: Sequence[Path], config: Path, out: Path, *, resume: bool = False
         config: a TOML file, see :mod:`rlm_core.full.train.config`.
         out: where checkpoints, the log and the model go.
         resume: go on with the checkpoint in ``out``.
+        processes: those that train together, each of which calls this; None for one alone.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
         ModelError: the encoder's base model cannot be had.
     """
-    settings = load_config(config)
-    if settings.train.threads:
-        torch.set_num_threads(settings.train.threads)
-    _say("reading data sets")
-    corpus = load_corpus(data, _SPLITS)
-    for split in _SPLITS:
-        if split not in corpus.rows.split:
-            names = ", ".join(map(str, data))
-            raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
-    out.mkdir(parents=True, exist_ok=True)
-    _check_run(out, corpus, settings, resume)
-    torch.manual_seed(settings.train.seed)
-    model = _new_model(corpus, settings, out, resume)
-    found = examples(corpus, model, settings.train.callees)
-    counts = sum(w.numel() for w in model.parameters()), sum(w.numel() for w in model.parameters() if w.requires_grad)
-    _say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {counts[0]:,} parameters, {counts[1]:,} of them trained")
+    processes = processes or Processes()
+    with processes.together():
+        settings = load_config(config)
+        if settings.train.threads:
+            torch.set_num_threads(settings.train.threads)
+        _say("reading data sets")
+        corpus = load_corpus(data, _SPLITS)
+        for split in _SPLITS:
+            if split not in corpus.rows.split:
+                names = ", ".join(map(str, data))
+                raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
+    processes.once(lambda: _check_run(out, corpus, settings, resume))
+    tokens = processes.once(lambda: _tokenizer(corpus, settings, out, resume))
+    with processes.together():
+        torch.manual_seed(settings.train.seed)
+        model = _new_model(corpus, settings, tokens)
+        found = examples(corpus, model, settings.train.callees)
+    total, own = (sum(w.numel() for w in some) for some in (model.parameters(), trained(model).values()))
+    _say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
     if cropped := sum(lost > 0 for lost in found.cropped):
         _say(f"{cropped} texts are longer than {model.encoder.max_tokens} tokens and lose their middle")
-    loop = Loop(model, found, settings.train, out)
-    if resume and loop.resume():
-        _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
+    loop = Loop(model, found, settings.train, out, processes)
+    with processes.together():
+        if resume and loop.resume():
+            _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
     began = time.monotonic()
     loop.run()
     _say("calibrating")
     calibration = calibrate(loop, found)
+    seconds = round(time.monotonic() - began, 1)
+    processes.once(lambda: _save(loop, corpus, settings, calibration, seconds))
+
+
+def _save(loop: Loop, corpus: Corpus, settings: FullTrainConfig, calibration: Calibration, seconds: float) -> None:
+    """Write the model that came out of a loop beside its checkpoints."""
+    model, out, best = loop.model, loop.out, loop.best
     floors = {name: floor_of(name) for name in corpus.slices}
     serving = Serving(floors, known_devices(corpus), default_queries_of(corpus), calibration, settings.train.callees)
-    best = loop.best
-    trained = {
+    facts = {
         "rows": int((corpus.rows.split == "train").sum()),
         "tokens": loop.tokens,
         "numbers": loop.numbers,
         "steps": loop.step,
-        "parameters": counts[0],
+        "parameters": sum(weight.numel() for weight in model.parameters()),
         "validation_spearman": round(best.spearman, 4) if best else None,
         "validation_loss": round(best.loss, 4) if best else None,
-        "seconds": round(time.monotonic() - began, 1),
+        "seconds": seconds,
         **serving.write(out),
     }
     model.encoder.recompute(False)
-    card = store.save(model.cpu(), out, settings.name, trained)
+    card = store.save(model.cpu(), out, settings.name, facts)
     _say(f"trained model {model_id(out, card)} in {out}; use it with --model {out}")
 
 
 def calibrate(loop: Loop, data: Examples) -> Calibration:
     """The levels of a trained model on the ``cal`` split, by basis, language, metric and device."""
     rows, groups = _calibration_rows(data)
-    found = scores(loop.model, data, rows, autocast(loop.device), loop.config.tokens_a_batch)
+    mixed, budget = autocast(loop.device), loop.config.tokens_a_batch
+    found = loop.processes.spread(rows, data.text[rows], lambda own: scores(loop.model, data, own, mixed, budget))
     asks = [data.asks[number] for number in data.ask[rows]]
     names = [parents(ask.basis, ask.language, ask.metric, ask.device or "") for ask in asks]
     return Calibration.fit(names, found, groups)
@@ -118,25 +134,28 @@ def _calibration_rows(data: Examples) -> tuple[Ids, npt.NDArray[np.str_]]:
     return np.concatenate(chosen), np.concatenate(groups)
 
 
-def _new_model(corpus: Corpus, settings: FullTrainConfig, out: Path, resume: bool) -> FullModel:
+def _new_model(corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes) -> FullModel:
     encoder: TextEncoder
     if settings.encoder.kind == "t5gemma":
         encoder = T5GemmaEncoder(settings.encoder.pretrained())
     elif settings.encoder.start:
         encoder = ScratchEncoder.from_student(Path(settings.encoder.start), settings.encoder.max_tokens)
     else:
-        encoder = ScratchEncoder(settings.encoder.scratch(), _tokenizer(corpus, settings, out, resume))
+        encoder = ScratchEncoder(settings.encoder.scratch(), Tokenizer(tokenizer))
     languages = tuple(sorted({name.split("/")[1] for name in corpus.slices}))
     return FullModel(settings.model(encoder.width, languages), encoder)
 
 
-def _tokenizer(corpus: Corpus, settings: FullTrainConfig, out: Path, resume: bool) -> Tokenizer:
+def _tokenizer(corpus: Corpus, settings: FullTrainConfig, out: Path, resume: bool) -> bytes:
+    """The SentencePiece model of an encoder from scratch; empty for one that brings its own."""
+    if settings.encoder.kind != "scratch" or settings.encoder.start:
+        return b""
     if settings.encoder.tokenizer:
-        return Tokenizer.load(Path(settings.encoder.tokenizer))
+        return Tokenizer.load(Path(settings.encoder.tokenizer)).model
     rows = corpus.rows
     own = np.unique(rows.text[rows.split == "train"])
     texts = [corpus.texts[i] for i in own]
-    return fit_tokenizer(out, texts, settings.encoder.vocabulary, settings.train.seed, resume, "encoder")
+    return fit_tokenizer(out, texts, settings.encoder.vocabulary, settings.train.seed, resume, "encoder").model
 
 
 def _check_run(out: Path, corpus: Corpus, settings: FullTrainConfig, resume: bool) -> None:
@@ -145,6 +164,7 @@ def _check_run(out: Path, corpus: Corpus, settings: FullTrainConfig, resume: boo
     for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
         digest.update(f"{name}\t{split}\n".encode())
     found = {"kind": "full", "data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings)))}
+    out.mkdir(parents=True, exist_ok=True)
     path = out / _RUN
     if path.exists():
         if not resume:
