@@ -53,17 +53,17 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
 
         return RemotePredictor(model)
     directory = Path(__file__).parent / "builtin" if model in (None, "builtin") else Path(str(model))
-    if _is_full(directory):
+    if is_full(directory):
         return _load_full(directory, threads)
     from .onnx_predictor import OnnxPredictor
 
     return OnnxPredictor(directory, threads=threads)
 
 
-def _is_full(directory: Path) -> bool:
+def is_full(directory: Path | str) -> bool:
     """Whether a directory says that it holds a full model; a damaged one is for its loader to explain."""
     try:
-        card = json.loads((directory / "card.json").read_text(encoding="utf-8"))
+        card = json.loads((Path(directory) / "card.json").read_text(encoding="utf-8"))
         return str(card["format"]).startswith("rlm-full-")
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -11,7 +11,7 @@ from rlm_core import RlmError
 
 from . import __version__, cli_train, console
 from .cli_bench import bench
-from .cli_options import PATH, Group, cpu_scale_option, model_option, threads_option
+from .cli_options import PATH, Group, cpu_scale_option, model_option, ray_option, threads_option
 from .commands import measure as measuring
 from .commands.report import report
 
@@ -48,6 +48,7 @@ def app() -> None:
 )
 @model_option
 @threads_option
+@ray_option
 @cpu_scale_option
 def predict(
     paths: tuple[Path, ...],
@@ -58,6 +59,7 @@ def predict(
     workload: tuple[str, ...],
     model: str,
     threads: int,
+    ray: str | None,
 ) -> None:
     """Predict the cost of every unit in source files or directories."""
     if (batch is None) == (not paths):
@@ -65,10 +67,10 @@ def predict(
     if batch is not None:
         from .commands.batch import predict_batch
 
-        raise click.exceptions.Exit(predict_batch(batch, out, model, threads))
+        raise click.exceptions.Exit(predict_batch(batch, out, model, threads, ray))
     from .commands.predict import asked_for, predict_paths
 
-    raise click.exceptions.Exit(predict_paths(paths, form, model, threads, asked_for(devices, workload)))
+    raise click.exceptions.Exit(predict_paths(paths, form, model, threads, asked_for(devices, workload), ray))
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .cli_options import PATH, Group, threads_option
+from .cli_options import PATH, Group, ray_option, store_option, threads_option
 
 
 @click.group(cls=Group)
@@ -16,7 +16,8 @@ def bench() -> None:
     """Run your own kernels, modules and models on this machine and keep what they take.
 
     The code of the named files is run, in child processes under limits. A row a measurement is appended to --out as it
-    is made; the same command again makes only what is missing.
+    is made; the same command again makes only what is missing. Times are also kept for hovers to show, beside what
+    rlm-lsp measure keeps.
     """
 
 
@@ -24,12 +25,25 @@ def _bench_options(command: Any) -> Any:
     """The options that all benches share, given to the command as one ``settings``."""
 
     @wraps(command)
-    def run(out: Path, limit: float, memory: float | None, seconds: float, retry: bool, **options: Any) -> None:
+    def run(
+        out: Path,
+        limit: float,
+        memory: float | None,
+        seconds: float,
+        retry: bool,
+        no_store: bool,
+        store: Path | None,
+        ray: str | None = None,
+        **options: Any,
+    ) -> None:
         from .commands.bench_jobs import Settings
 
-        raise click.exceptions.Exit(command(settings=Settings(out, limit, memory, seconds, retry), **options))
+        settings = Settings(out, limit, memory, seconds, retry, not no_store, store, ray)
+        raise click.exceptions.Exit(command(settings=settings, **options))
 
     for option in (
+        store_option,
+        click.option("--no-store", is_flag=True, help="Keep rows in --out alone, not for the editor too."),
         click.option("--retry", is_flag=True, help="Make failed rows again too."),
         click.option(
             "--seconds", metavar="S", type=click.FloatRange(0, 600), default=0.1, help="How long to measure a call."
@@ -55,6 +69,7 @@ _dtypes = click.option(
 @click.option("--dry-run", is_flag=True, help="Compile for --target without a GPU and tell what kernels take of it.")
 @_target
 @click.option("--configs", type=click.Choice(["all", "best"]), default="all", help="Of autotuned kernels.")
+@ray_option
 @_bench_options
 def bench_triton(paths: tuple[Path, ...], **options: Any) -> int:
     """Measure Triton kernels that have a bench function, a perf_report or a sheet (needs the [triton] extra).
@@ -72,6 +87,7 @@ def bench_triton(paths: tuple[Path, ...], **options: Any) -> int:
 @_dtypes
 @click.option("--backend", "backends", type=click.Choice(["eager", "compile"]), multiple=True, help="May be repeated.")
 @threads_option
+@ray_option
 @_bench_options
 def bench_torch(paths: tuple[Path, ...], dtypes: tuple[str, ...], backends: tuple[str, ...], **options: Any) -> int:
     """Measure PyTorch modules of files with get_inputs (needs the [triton] extra)."""
@@ -85,6 +101,7 @@ def bench_torch(paths: tuple[Path, ...], dtypes: tuple[str, ...], backends: tupl
 @click.option("--provider", "providers", metavar="NAME", multiple=True, help="Of onnxruntime; by default all here.")
 @click.option("--size", "sizes", metavar="NAME=N", multiple=True, help="A symbolic dimension; 1 where none is given.")
 @threads_option
+@ray_option
 @_bench_options
 def bench_onnx(paths: tuple[Path, ...], **options: Any) -> int:
     """Measure latency and peak memory of ONNX models in onnxruntime."""

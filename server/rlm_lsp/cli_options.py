@@ -131,6 +131,9 @@ cpu_scale_option = click.option(
     callback=lambda ctx, option, off: os.environ.update(RLM_LSP_CPU_SCALE="0") if off else None,
     help="Leave latencies as on the machine of the labels, as RLM_LSP_CPU_SCALE=0 does.",
 )
+store_option = click.option(
+    "--store", metavar="FILE", type=PATH, help="Where measurements are kept, instead of the user's data folder."
+)
 data_option = click.option(
     "--data",
     type=PATH,
@@ -146,4 +149,10 @@ most_option = click.option(
     type=click.IntRange(min=0),
     default=8000,
     help="Rows a slice and device, a seeded sample; 0 for all.",
+)
+
+ray_option = click.option(
+    "--ray",
+    metavar="auto|HOST:PORT|local",
+    help="Spread the work over the nodes of a Ray cluster (needs the [ray] extra).",
 )

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from rlm_core import languages
 from rlm_core import notes as level_notes
 from rlm_core.analysis import AnalysedUnit
-from rlm_core.types import Band, Basis, Metric, Prediction, Unit
+from rlm_core.types import Band, Basis, Prediction, Unit
 
 from . import render
+from .measured_text import measured_value, measured_words
 
 if TYPE_CHECKING:
     from rlm_core.changes import Change
-    from rlm_core.measure import Measurement
 
     from .measured import Measured
 
@@ -69,18 +69,18 @@ def hover_text(
         markdown: whether the client shows Markdown.
         against_head: what :func:`head_words` says.
         shares: predictions with the share of comparable units that cost less.
-        measured: what was measured of the unit, at most one a metric.
+        measured: what was measured of the unit, at most one a metric, or a metric, device and workload.
     """
     unit, basis = analysed.unit, predictions[0].basis
     answered = [prediction for prediction in predictions if prediction.bands]
     blocks = [f"{_title(unit, markdown)}: {render.BASIS_WORDS[basis]}"]
     if answered:
-        rows = _rows(answered, {one.measurement.metric: one for one in measured})
+        rows = _rows(answered, measured)
         blocks.append(_table(rows) if markdown else _lines(rows))
     notes = [f"Against HEAD: {against_head}"] if against_head else []
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
-    notes += _measured(measured, {one.metric for one in answered})
+    notes += measured_words(measured, answered[:MOST_ROWS])
     notes += _asked(answered)
     if analysed.sizes is not None and answered:
         notes.append(_plain(_ORIGINS[analysed.sizes.origin], markdown))
@@ -118,7 +118,7 @@ def _title(unit: Unit, markdown: bool) -> str:
     return f"**{name}**" if markdown else name
 
 
-def _rows(predictions: Sequence[Prediction], measured: Mapping[Metric, Measured]) -> list[dict[str, str]]:
+def _rows(predictions: Sequence[Prediction], measured: Sequence[Measured]) -> list[dict[str, str]]:
     """The cells of each prediction by column; a column that says the same everywhere, or nothing, is left out."""
     common = _common(predictions)
     rows = []
@@ -126,44 +126,15 @@ def _rows(predictions: Sequence[Prediction], measured: Mapping[Metric, Measured]
         own = {name: value for name, value in prediction.workload.items() if (name, value) not in common}
         cells = {"": render.METRIC_WORDS[prediction.metric]}
         cells["device"] = prediction.device or "" if ("device", prediction.device) not in common else ""
-        cells["at"] = _workload(own)
+        cells["at"] = render.workload(own)
         cells["median"] = render.median(prediction)
-        cells["measured"] = _value(measured[prediction.metric]) if prediction.metric in measured else ""
+        cells["measured"] = next((measured_value(one) for one in measured if one.answers(prediction)), "")
         for band in prediction.bands:
             cells[f"{_percent(band)} band"] = render.band(prediction.metric, band, prediction.floor)
         rows.append(cells)
     columns = dict.fromkeys(name for cells in rows for name in cells)
     kept = [name for name in columns if any(cells.get(name) for cells in rows)]
     return [{name: cells.get(name, "") for name in kept} for cells in rows]
-
-
-def _value(one: Measured) -> str:
-    return render.measured(one.measurement) + (" (stale)" if one.stale else "")
-
-
-def _measured(measured: Sequence[Measured], told: set[Metric]) -> Iterable[str]:
-    """Where and when the measurements were made, once for those of the same run."""
-    found: dict[tuple[str, bool], list[str]] = {}
-    for one in measured:
-        its = one.measurement
-        value = "" if its.metric in told else f" {_value(one)}"
-        where = f"on {its.device}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
-        low, high = max(its.low, 0.0), max(its.high, 0.0)
-        spread = render.band(its.metric, Band(low, high, 0.8, 0, 0, ""), render.MEASURED_FLOORS[its.metric])
-        words = f"{render.METRIC_WORDS[its.metric]}{value} ({_counted(its)}, {spread})"
-        found.setdefault((where, one.stale), []).append(words)
-    for (where, stale), words_of in found.items():
-        yield f"measured {where}: {' and '.join(words_of)}"
-        if stale:
-            yield "stale: the source has changed since it was measured"
-
-
-def _counted(its: Measurement) -> str:
-    """On what a measurement rests."""
-    if its.kind == "program":
-        return f"{its.calls:,} runs on {its.workload.get('input', 'its input')}"
-    resumes = "calls" if its.kind == "function" else "resumes"
-    return f"{its.calls:,} {resumes} in {its.tests:,} tests"
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -195,14 +166,10 @@ def _asked(predictions: Sequence[Prediction]) -> list[str]:
     """Device and workload, as far as they are the same for all predictions."""
     common = dict(_common(predictions))
     device = common.pop("device", None)
-    workload = _workload({name: value for name, value in common.items() if value and value != device})
+    workload = render.workload({name: value for name, value in common.items() if value and value != device})
     words = [f"on {device}"] if device else []
     words += [workload if device else f"at {workload}"] if workload else []
     return [", ".join(words)] if words else []
-
-
-def _workload(workload: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in sorted(workload.items()))
 
 
 def _share(prediction: Prediction, share: float, language: str) -> str:

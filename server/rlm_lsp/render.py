@@ -116,6 +116,11 @@ def mark(ratio: float) -> str:
     return f"▲ {factor(ratio)}" if ratio >= 1 else f"▼ {factor(1 / max(ratio, 1e-12))}"
 
 
+def workload(named: Mapping[str, str]) -> str:
+    """A workload as ``batch 1, dtype fp16``."""
+    return ", ".join(f"{name} {value}" for name, value in sorted(named.items()))
+
+
 def band(metric: Metric, interval: Band, floor: float = 0.0, *, space: str = " ") -> str:
     """An interval as ``10–160 µs``, ``8 µs–2 ms`` or ``≤3 KiB``; ``space`` stands before each unit."""
     low, high = interval.low, max(interval.high, floor)

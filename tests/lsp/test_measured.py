@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from lsprotocol import types
 from rlm_core.cpu_score import cpu_name
 from rlm_core.measure import Store
+from rlm_core.measure.benches import measurements_of
 from rlm_core.measure.sources import SourceFile
+from rlm_lsp.cli import app
 
 from ..fakes import unpadded
+from ..unit.core.test_measure_benches import KERNELS, kernel_row
 from ..unit.core.test_measure_store import measurement
+from .onnx_models import write_networks
 from .recording import recording
 from .test_code_actions import actions, client
+from .test_overview import ask
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
@@ -71,6 +78,46 @@ async def test_a_store_that_cannot_be_read_costs_only_the_measured_values(start:
     text = await session.hover(session.open(measured), 0, 4)
     assert "median" in text
     assert "measured" not in text
+
+
+async def test_a_kernel_has_what_the_bench_measured_on_each_device(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    path = tmp_path / "softmax.py"
+    path.write_text(KERNELS)
+    today = datetime.now(UTC).isoformat(timespec="seconds")
+    taken = measurements_of([kernel_row(path, date=today)], {"softmax.py": path})
+    Store(tmp_path / "home" / "rlm-lsp" / "measurements.sqlite3").add(taken.measurements)
+    session = await start(options={"devices": ["A100", "H100"]})
+    uri = session.open(path)
+    line = KERNELS[: KERNELS.index("def softmax_kernel")].count("\n")
+    [on_a100, on_h100] = [one for one in (await session.hover(uri, line, 6)).splitlines() if "| nvidia-" in one]
+    assert "| 20 µs |" in unpadded(on_a100)
+    assert "| 20 µs |" not in unpadded(on_h100)
+    session.change(uri, KERNELS.replace("exp", "log"))
+    text = await session.hover(uri, line, 6)
+    assert "| 20 µs (stale) |" in unpadded(text)
+    assert f"measured on nvidia-a100-sxm4-80gb at dtype fp16, m 4096, n 1024, triton-3.7.1, {today[:10]}" in text
+
+
+async def test_a_network_has_what_the_bench_measured_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    write_networks(tmp_path)
+    path = tmp_path / "small.onnx"
+    command = ["bench", "onnx", str(path), "--provider", "CPUExecutionProvider", "--seconds", "0.01"]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "rows.jsonl")])
+    assert done.exit_code == 0, done.output
+    async with recording(types.ClientCapabilities(), tmp_path) as session:
+        told = await ask(session, "rlm-lsp/network", uri=path.as_uri())
+        [line] = told["measured"]
+        assert line.startswith(f"measured on {cpu_name()} at batch 1, onnxruntime-")
+        assert "latency " in line
+        path.write_bytes((tmp_path / "large.onnx").read_bytes())
+        told = await ask(session, "rlm-lsp/network", uri=path.as_uri())
+        assert " (stale) (" in told["measured"][0]
+        assert told["measured"][1].startswith("stale: ")
+        assert (await ask(session, "rlm-lsp/network", uri=(tmp_path / "large.onnx").as_uri()))["measured"] == []
 
 
 async def test_the_command_that_measures_is_shown_and_not_run(measured: Path, tmp_path: Path) -> None:

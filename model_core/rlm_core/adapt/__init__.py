@@ -9,7 +9,7 @@ from __future__ import annotations
 from .build import Adaptation, adapt, suggest
 from .fit import MIN_MEASUREMENTS, DeviceFit, choose, fit_device
 from .measurements import Measurement, read_measurements
-from .predictor import AdaptedPredictor, load_personal, personal
+from .predictor import AdaptedPredictor, Personal, load_personal, personal
 from .store import Adapter, adapter_path, check_name, read_adapters, write_adapters
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Adapter",
     "DeviceFit",
     "Measurement",
+    "Personal",
     "adapt",
     "adapter_path",
     "check_name",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -129,25 +129,46 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """What this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` ran.
+
+    ``unusable`` says why a device's adapter cannot be used. As data it can go to another machine.
+    """
+
+    adapters: Sequence[Adapter] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    score: cpu_score.CpuScore | None = None
+
+    @classmethod
+    def read(cls, model_id: str, devices: Path | None = None, *, cpu: bool = True) -> Personal:
+        """What goes with a model; for the arguments see :func:`personal`."""
+        adapters: list[Adapter] = []
+        unusable: dict[str, str] = {}
+        place = devices or folder()
+        for path in sorted(place.glob("*.json")) if place.is_dir() else ():
+            try:
+                adapters += read_adapters(path, model_id)
+            except ModelError as error:
+                unusable[path.stem] = str(error)
+        return cls(adapters, unusable, cpu_score.stored() if cpu else None)
+
+    def around(self, base: Predictor) -> Predictor:
+        """``base`` with it."""
+        known = self.adapters or self.unusable
+        result: Predictor = AdaptedPredictor(base, self.adapters, self.unusable) if known else base
+        return cpu_score.ScaledPredictor(result, self.score) if self.score is not None else result
+
+
 def personal(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:
-    """``base`` with what this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` ran.
+    """``base`` with what this user has measured.
 
     Args:
         base: the model's own predictor.
         devices: the folder of adapters; None for the user's.
         cpu: whether to scale calls to this CPU; the environment's ``RLM_LSP_CPU_SCALE=0`` switches it off too.
     """
-    adapters: list[Adapter] = []
-    unusable: dict[str, str] = {}
-    place = devices or folder()
-    for path in sorted(place.glob("*.json")) if place.is_dir() else ():
-        try:
-            adapters += read_adapters(path, base.model_id)
-        except ModelError as error:
-            unusable[path.stem] = str(error)
-    result: Predictor = AdaptedPredictor(base, adapters, unusable) if adapters or unusable else base
-    score = cpu_score.stored() if cpu else None
-    return cpu_score.ScaledPredictor(result, score) if score is not None else result
+    return Personal.read(base.model_id, devices, cpu=cpu).around(base)
 
 
 def load_personal(model: Path | str | None = None, *, threads: int = 0) -> Predictor:

@@ -1,4 +1,4 @@
-"""Times calls: warm, caches flushed before each, median with the 20 % and 80 % quantiles, in seconds.
+"""Times calls: warm, caches flushed before each, median and quantiles in seconds.
 
 On a GPU by CUDA events, each call behind an L2 flush on the same stream; on a CPU by the clock, behind a pass over a
 buffer that is larger than its caches.
@@ -23,16 +23,19 @@ _FIELDS = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "driver_v
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one call: median, 20 % and 80 % quantile over ``runs`` calls."""
+    """Seconds of one call: median, and 10 %, 20 %, 80 % and 90 % quantile over ``runs`` calls."""
 
     median: float
+    p10: float
     p20: float
     p80: float
+    p90: float
     runs: int
 
     def row(self) -> dict[str, float | int]:
         """As it stands in a row."""
-        return {"latency": self.median, "p20": self.p20, "p80": self.p80, "runs": self.runs}
+        quantiles = {"p10": self.p10, "p20": self.p20, "p80": self.p80, "p90": self.p90}
+        return {"latency": self.median, **quantiles, "runs": self.runs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,8 @@ def measure(call: Callable[[], object], stopwatch: Stopwatch, effort: Effort) ->
 def summary(seconds: Sequence[float]) -> Timing:
     """Median and quantiles (linear between order statistics) of timed calls."""
     ordered = sorted(seconds)
-    return Timing(statistics.median(ordered), quantile(ordered, 0.2), quantile(ordered, 0.8), len(ordered))
+    p10, p20, p80, p90 = (quantile(ordered, level) for level in (0.1, 0.2, 0.8, 0.9))
+    return Timing(statistics.median(ordered), p10, p20, p80, p90, len(ordered))
 
 
 def quantile(ordered: Sequence[float], level: float) -> float:

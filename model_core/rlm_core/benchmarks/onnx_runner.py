@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
+from ..cpu_score import cpu_name
 from ..errors import DataError
 from . import memory
 from .channel import Channel
@@ -28,6 +29,7 @@ _TYPES: dict[str, type[np.generic]] = {
     "tensor(bool)": np.bool_,
 }
 _MOST_BYTES = 2**34
+_CPU = "CPUExecutionProvider"
 
 
 def run(options: Mapping[str, Any], channel: Channel) -> None:
@@ -35,12 +37,14 @@ def run(options: Mapping[str, Any], channel: Channel) -> None:
     # Azure's runs nothing here: it sends a model's inputs elsewhere.
     present = [name for name in ort.get_available_providers() if name != "AzureExecutionProvider"]
     for provider in options["providers"] or present:
-        about = {"device": provider, "mode": "measure", "case": dict(options["sizes"])}
+        about: Row = {"device": provider, "mode": "measure", "case": dict(options["sizes"])}
         about["machine"] = {"onnxruntime": ort.__version__, "processor": platform.machine()}
         about |= {"path": options["shown"], "source": options["source"]}
         key = row_key(options=dict(options), **about)
         if not channel.wanted(key):
             continue
+        if provider == _CPU:
+            about["machine"] |= {"cpu": cpu_name()}
         channel.begin({"key": key, **about})
         try:
             if provider not in present:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ..cpu_score import cpu_name
 from . import memory
 from .channel import Channel
 from .importing import import_file
@@ -34,7 +35,7 @@ def run(options: Mapping[str, Any], channel: Channel) -> None:
         machine |= {"gpu": name, "cuda": str(torch.version.cuda or ""), "hip": str(torch.version.hip or "")}
         machine["driver"] = gpu_state().get("driver_version", "")
     else:
-        machine["threads"] = str(torch.get_num_threads())
+        machine |= {"threads": str(torch.get_num_threads()), "cpu": cpu_name()}
     stopwatch: Stopwatch = GpuStopwatch() if on_gpu else CpuStopwatch()
     for file in options["files"]:
         module: ModuleType | None = None

@@ -15,7 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,37 +60,67 @@ class Tally:
     known: int = 0
 
 
-def run_job(job: Job, rows: RowFile, limits: Limits, report: Report, *, retry: bool = False) -> Tally:
-    """Work through a job, appending to ``rows``; ``report`` is told each row.
+class Keeper:
+    """Takes what :func:`work_through` tells: appends rows, reports and counts them. ``done`` are keys with a row."""
+
+    def __init__(self, rows: RowFile, report: Report, *, retry: bool = False) -> None:
+        self._rows, self._report = rows, report
+        self._before = frozenset(rows.done(retry=retry))
+        self._known: set[str] = set()
+        self.done, self.tally = set(self._before), Tally()
+
+    def take(self, event: Event) -> None:
+        """Take an event.
+
+        Raises:
+            DataError: a row could not be written.
+        """
+        if event["event"] == "known":
+            self._known |= {event["key"]} & self._before
+            self.tally.known = len(self._known)
+            return
+        row = event["row"]
+        self._rows.add(row)
+        self.done.add(row["key"])
+        self.tally.made[row["status"]] = self.tally.made.get(row["status"], 0) + 1
+        self._report(row)
+
+
+def run_job(job: Job, keeper: Keeper, limits: Limits) -> None:
+    """Work through a job; ``keeper`` takes its rows as they are made.
 
     Raises:
         DataError: a row could not be written.
     """
-    done, tally = rows.done(retry=retry), Tally()
-    before = set(done)
+    with closing(work_through(job, keeper.done, limits)) as events:
+        for event in events:
+            keeper.take(event)
+
+
+def work_through(job: Job, done: Iterable[str], limits: Limits) -> Generator[Event, None, None]:
+    """Work through a job in child processes, but for the keys that are ``done``.
+
+    Yields ``{"event": "row", "row"}`` for each row as it is made, and ``{"event": "known", "key"}`` for what is done.
+    """
+    done = set(done)
     whole = row_key(job=dict(job.about), options=dict(job.options))
 
-    def pass_over(key: str) -> None:
-        tally.known += key in before
-
-    def keep(row: Row) -> None:
-        row = {**job.about, **row, "date": datetime.now(UTC).isoformat(timespec="seconds")}
-        rows.add(row)
+    def made(row: Row) -> Event:
         done.add(row["key"])
-        tally.made[row["status"]] = tally.made.get(row["status"], 0) + 1
-        report(row)
+        date = datetime.now(UTC).isoformat(timespec="seconds")
+        return {"event": "row", "row": {**job.about, **row, "date": date}}
 
     while True:
         with _Child(job, done, limits) as child:
-            outcome = child.follow(keep, pass_over)
+            outcome = yield from child.follow(made)
         if outcome.finished:
-            return tally
+            return
         if outcome.again:
             continue
         begun = outcome.begun
-        keep({**(begun or {"key": whole}), "status": outcome.status, "error": outcome.error})
+        yield made({**(begun or {"key": whole}), "status": outcome.status, "error": outcome.error})
         if begun is None:
-            return tally
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +178,8 @@ class _Child:
                 pass
         self._folder.cleanup()
 
-    def follow(self, keep: Report, known: Callable[[str], None]) -> _Outcome:
-        """Read events until the child ends or has to be ended."""
+    def follow(self, made: Callable[[Row], Event]) -> Generator[Event, None, _Outcome]:
+        """Read events until the child ends or has to be ended; rows, which ``made`` completes, are passed on."""
         begun: Row | None = None
         limit, since, what = self._limits.start, time.monotonic(), "starting"
         while True:
@@ -164,12 +195,12 @@ class _Child:
                 case "begin":
                     begun, limit, what = event["row"], self._limits.case, "its start"
                 case "row":
-                    keep({**(begun or {}), **event["row"]})
-                    begun = None
+                    row, begun = {**(begun or {}), **event["row"]}, None
+                    yield made(row)
                 case "pass":
                     begun = None
                 case "known":
-                    known(event["key"])
+                    yield event
                 case "again":
                     return _Outcome(again=True)
                 case "end":

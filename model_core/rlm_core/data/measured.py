@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DataError
+from ..measure.types import BENCHED, RUNTIME
+from ..types import BASIS_OF_KIND, METRICS_OF_BASIS
 from .functions import LATENCY_FLOOR_SECONDS, MIN_CALLS
 from .schema import write_rows
 from .splits import split_of
@@ -64,13 +66,15 @@ def write_training_rows(labels: Iterable[dict[str, Any]], path: Path) -> int:
 def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Rows of :mod:`.schema`, a metric each, of label rows that have a text and enough good calls.
 
-    As with the labels of packages, generators and coroutines stay out and the module is the group. Of a program its
-    file is; a row an input.
+    As with the labels of packages, generators and coroutines stay out and the module is the group. Of a program,
+    kernel, PyTorch module or network its file is; a row an input, or a device and workload.
     """
     for label in labels:
         if "text" not in label or label["generator"]:
             continue
-        is_program = label["kind"] == "program"
+        basis = BASIS_OF_KIND.get(label["kind"], "call")
+        is_program, is_benched = basis == "program", label["kind"] in BENCHED
+        workload = {name: value for name, value in label["workload"].items() if not (is_benched and name == RUNTIME)}
         group = f"{label['package']}/{label['module']}"
         name = f"{label['package']}:{label['module']}:{label['qualname']}:{label['firstlineno']}"
         if is_program:
@@ -81,15 +85,15 @@ def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "text": label["text"],
                 "callees": label["callees"],
                 "language": label["language"],
-                "basis": "program" if is_program else "call",
+                "basis": basis,
                 "metric": metric,
                 # Programs have one device and workload in the model, the judge's; a team's rows take its place.
-                "device": None if is_program else label["machine"],
-                "workload": {} if is_program else label["workload"],
+                "device": None if is_program else label["device"] if is_benched else label["machine"],
+                "workload": {} if is_program else workload,
                 "value": value,
                 "group": group,
                 "family": label["package"],
-                "held_out": "problem" if is_program else "module",
+                "held_out": "module" if basis == "call" else "file" if is_benched else "problem",
                 "split": split_of(group),
                 "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
             }
@@ -97,9 +101,10 @@ def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _values(label: dict[str, Any]) -> dict[str, float]:
     values: dict[str, float] = {}
-    fewest = 1 if label["kind"] == "program" else MIN_CALLS
+    basis = BASIS_OF_KIND.get(label["kind"], "call")
+    fewest = MIN_CALLS if basis == "call" else 1
     if label["latency_us"] and label["latency_ok"] and label["calls"] >= fewest:
         values["latency"] = max(label["latency_us"]["p50"] * 1e-6, LATENCY_FLOOR_SECONDS)
-    if label["peak_bytes"] and label["mem_calls"] >= fewest:
+    if label["peak_bytes"] and label["mem_calls"] >= fewest and "memory" in METRICS_OF_BASIS[basis]:
         values["memory"] = max(label["peak_bytes"]["p50"], 0.0)
     return values

@@ -28,12 +28,16 @@ _SCALES: dict[str, float] = {"latency": 1e-9, "memory": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: its name, the process that leads it on which host, and since when (seconds since the epoch)."""
+    """A run: its name, the process that leads it on which host, and since when (seconds since the epoch).
+
+    ``device`` is the processor that it measures; empty for that of the host.
+    """
 
     name: str
     pid: int
     host: str
     began: float
+    device: str = ""
 
     def write(self, folder: Path) -> None:
         """Keep it in its folder."""
@@ -52,7 +56,13 @@ class Run:
             fields = json.loads(path.read_text(encoding="utf-8"))
             if fields.pop("format") != FORMAT:
                 raise ValueError("another format")
-            return cls(str(fields["name"]), int(fields["pid"]), str(fields["host"]), float(fields["began"]))
+            return cls(
+                str(fields["name"]),
+                int(fields["pid"]),
+                str(fields["host"]),
+                float(fields["began"]),
+                str(fields.get("device", "")),
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: not a run ({error}); remove its folder") from None
 

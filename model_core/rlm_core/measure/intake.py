@@ -18,8 +18,10 @@ from .store import Store
 _RUNS = "runs"
 
 
-def new_run(store: Store) -> Path:
+def new_run(store: Store, device: str = "", began: float | None = None) -> Path:
     """A folder for what a run sees, beside the store; this process leads the run.
+
+    It is of this machine and begins now, unless ``device`` and ``began`` say otherwise; see :class:`Run`.
 
     Raises:
         DataError: it cannot be made.
@@ -28,7 +30,7 @@ def new_run(store: Store) -> Path:
     folder = store.path.parent / _RUNS / name
     try:
         folder.mkdir(parents=True)
-        Run(name, os.getpid(), platform.node(), time.time()).write(folder)
+        Run(name, os.getpid(), platform.node(), time.time() if began is None else began, device).write(folder)
     except OSError as error:
         raise DataError(
             f"{folder}: cannot be made ({error.strerror}); check the disk or name another --store"
@@ -45,7 +47,7 @@ def take_in(store: Store, folder: Path) -> Collected:
     # Imported late, since it takes numpy, which tests that are measured in this process may do without.
     from ..cpu_score import cpu_name
 
-    found = collect(folder, cpu_name())
+    found = collect(folder, Run.read(folder).device or cpu_name())
     store.add(found.measurements)
     shutil.rmtree(folder, ignore_errors=True)
     return found

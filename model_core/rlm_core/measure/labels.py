@@ -2,7 +2,7 @@
 
 Besides that form's fields a row has ``lastlineno``, ``source_hash``, ``kind``, ``language``, ``threads``, ``device``,
 ``machine``, ``workload``, ``measured_at`` and ``run``, and on demand the source ``text`` and its ``callees``. Of a
-program there is a row an input and run.
+program there is a row an input and run, of a kernel, module or network one a workload and run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from ..analysis import Analyser
-from ..errors import DataError
+from ..errors import DataError, RlmError
 from ..languages import LANGUAGES
 from ..types import Metric
+from ..units import find_units, read_source
 from .programs.sources import source_of
 from .sources import SourceFile
-from .types import Kind, Measurement
+from .types import BENCHED, RESUMED, Kind, Measurement, source_hash
 
 Label = dict[str, Any]
 _MICRO = 1e-6
@@ -116,7 +117,7 @@ def _empty(one: Measurement) -> Label:
         "source_hash": one.source_hash,
         "calls": 0,
         "tests": 0,
-        "generator": one.kind not in ("function", "program"),
+        "generator": one.kind in RESUMED,
         "kind": one.kind,
         "language": one.language,
         "recursive": False,
@@ -192,6 +193,7 @@ class _Sources:
     def __init__(self) -> None:
         self._analyser = Analyser()
         self._files: dict[Path, SourceFile] = {}
+        self._units: dict[Path, dict[str, str]] = {}
         self._callees: dict[Path, dict[tuple[str, int], list[dict[str, Any]]]] = {}
 
     def of(self, path: Path, row: Label) -> Label:
@@ -199,6 +201,9 @@ class _Sources:
         if row["kind"] == "program":
             text, sha1 = source_of(path) or ("", "")
             return {"text": text, "callees": []} if sha1 == row["source_sha1"] else {}
+        if row["kind"] in BENCHED:
+            found = self._texts(path).get(row["source_hash"])
+            return {"text": found, "callees": []} if found is not None else {}
         if path not in self._files:
             self._files[path] = SourceFile(path)
         source = self._files[path].function(row["qualname"], row["firstlineno"])
@@ -213,3 +218,13 @@ class _Sources:
             }
         key = (row["qualname"], row["firstlineno"])
         return {"text": source.text, "callees": self._callees[path].get(key, [])}
+
+    def _texts(self, path: Path) -> dict[str, str]:
+        """What the model reads of a file's units, by hash; empty if it cannot be read."""
+        if path not in self._units:
+            try:
+                units = find_units(*read_source(path))
+            except RlmError:
+                units = []
+            self._units[path] = {source_hash(unit.text, unit.language): unit.text for unit in units}
+        return self._units[path]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from ..errors import DataError
 from .inside.rlm_probe.session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, Request
@@ -38,7 +38,7 @@ class Plan:
     """What is run: ``python -m pytest *arguments`` in ``folder``, once for each of ``passes``.
 
     ``packages`` are import names; ``calls`` of a function are taken a test; ``timeout`` is in seconds a test, 0 for
-    no limit.
+    no limit. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th on.
     """
 
     python: str
@@ -48,6 +48,7 @@ class Plan:
     passes: tuple[Pass, ...] = ("latency", "memory")
     calls: int = 5
     timeout: float = 300.0
+    part: tuple[int, int] = (0, 1)
 
     @property
     def command(self) -> list[str]:
@@ -85,30 +86,32 @@ def check_python(python: str) -> None:
         )
 
 
-def run(plan: Plan, folder: Path, note: Note) -> None:
+def run(plan: Plan, folder: Path, note: Note, output: IO[bytes] | None = None) -> None:
     """Run all passes; what is seen goes to ``folder``, ``note`` is told what went wrong and what is done about it.
+
+    ``output`` takes what pytest prints, which else is printed here.
 
     Raises:
         DataError: pytest could not begin, or nothing can be written.
         KeyboardInterrupt: the user has stopped the run.
     """
     for one in plan.passes:
-        _run_pass(plan, one, folder, note)
+        _run_pass(plan, one, folder, note, output)
 
 
-def _run_pass(plan: Plan, metric: Pass, folder: Path, note: Note) -> None:
+def _run_pass(plan: Plan, metric: Pass, folder: Path, note: Note, output: IO[bytes] | None) -> None:
     skip = folder / f"skip-{metric}.txt"
     begun: list[str] = []
     for _ in range(_MOST_RESTARTS + 1):
         before = set(folder.glob("*.jsonl"))
-        status = _attempt(plan, metric, folder, skip if begun else None, note)
+        status = _attempt(plan, metric, folder, skip if begun else None, note, output)
         recordings = [one for one in read_recordings(folder) if one.path not in before]
         leader = next((one for one in recordings if not one.is_worker), None)
         if status == CANNOT_WRITE:
             raise DataError(f"{folder}: cannot be written; free some space, what was seen until then is kept")
         if leader is None or status == _USAGE:
             raise DataError(f"pytest could not begin (status {status}); its own words are above")
-        if status == _NO_TESTS and not begun:
+        if status == _NO_TESTS and not begun and plan.part == (0, 1):
             note("pytest found no tests")
         if leader.end is not None:
             return
@@ -121,17 +124,30 @@ def _run_pass(plan: Plan, metric: Pass, folder: Path, note: Note) -> None:
     note(f"the process of the tests ended {_MOST_RESTARTS} times: the rest was not measured")
 
 
-def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: Note) -> int:
+def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: Note, output: IO[bytes] | None) -> int:
     """Run pytest once and return its exit status; nothing that it started in its process group outlives it."""
     limit = plan.timeout * (MEMORY_TIMES if metric == "memory" else 1)
     request = Request(
-        str(folder), metric, plan.packages, plan.calls, limit, str(skip) if skip else "", stop_when_full=True
+        str(folder),
+        metric,
+        plan.packages,
+        plan.calls,
+        limit,
+        str(skip) if skip else "",
+        stop_when_full=True,
+        part=plan.part,
     )
     watchdog = Watchdog(folder, folder.glob("*.jsonl"), limit and limit + _GRACE_SECONDS)
     with stops() as came:
         group = 0 if os.name == "posix" else None
         process = subprocess.Popen(
-            plan.command, cwd=plan.folder, env=_environment(request), stdin=subprocess.DEVNULL, process_group=group
+            plan.command,
+            cwd=plan.folder,
+            env=_environment(request),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            process_group=group,
         )
         try:
             while not came:

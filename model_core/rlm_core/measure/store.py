@@ -1,7 +1,7 @@
 """The user's measurements: one SQLite file in write-ahead mode, which several processes may use at once.
 
 Each change is one short transaction. A file that is no database any more is set aside under another name and a new one
-begun. Pruned with each addition: of the text of a function or program, device, workload and metric the newest
+begun. Pruned with each addition: of the text of a unit, device, workload and metric the newest
 :data:`KEPT_RUNS` runs stay, nothing older than :data:`KEPT_DAYS` days, and at most :data:`MOST_ROWS` rows.
 """
 
@@ -69,7 +69,7 @@ class Store:
         self._note = note
 
     def add(self, measurements: Iterable[Measurement]) -> int:
-        """Take in measurements, those of the same run and function in place of what is there; how many rows changed."""
+        """Take in measurements, those of the same run and unit in place of what is there; how many rows changed."""
         rows = [_row(one) for one in measurements]
         marks = ", ".join("?" * len(_COLUMNS))
 
@@ -85,7 +85,7 @@ class Store:
         return self._use(write) if rows else 0
 
     def find(self, source_hash: str, qualname: str, path: Path | None) -> list[Measurement]:
-        """What is known of a function: of its text wherever that stands, and of other texts in its place.
+        """What is known of a unit: of its text wherever that stands, and of other texts in its place.
 
         Newest first. A file elsewhere counts as its place if the path from the package on is the same.
         """

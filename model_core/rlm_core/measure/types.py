@@ -1,4 +1,4 @@
-"""A measurement of a function or program as it is stored, exported and shown."""
+"""A measurement of a unit as it is stored, exported and shown."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..canonical import canonical
-from ..types import Metric
+from ..types import BASIS_OF_KIND, Basis, Metric
 
-Kind = Literal["function", "generator", "coroutine", "async generator", "program"]
+Kind = Literal["function", "generator", "coroutine", "async generator", "program", "kernel", "module", "network"]
+RESUMED: frozenset[Kind] = frozenset({"generator", "coroutine", "async generator"})
+# What has a measurement for each device and workload, as it has a prediction for each.
+BENCHED: frozenset[str] = frozenset({"kernel", "module", "network"})
+RUNTIME = "runtime"
 MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
 
 
@@ -27,6 +31,10 @@ class Measurement:
 
     Of a program ``calls`` are its runs on one input, which ``workload`` names, ``exceptions`` those that failed, and
     ``package`` is the folder that was measured. Its memory is the peak resident set of its largest process.
+
+    A kernel, module or network is measured by ``rlm-lsp bench``, in ``calls`` runs. Its ``workload`` is written as a
+    query's, ``device`` is one of :mod:`rlm_core.devices` or what else the bench ran on, ``machine`` is empty, and
+    ``source_sha1`` is of the text that the model reads, where others have the lines of the file.
     """
 
     source_hash: str
@@ -56,6 +64,16 @@ class Measurement:
     run: str
     path: str = ""
     language: str = "python"
+
+    @property
+    def basis(self) -> Basis:
+        """The basis whose predictions stand beside it."""
+        return BASIS_OF_KIND.get(self.kind, "call")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The workload as a query has it: without what it ran on."""
+        return {name: value for name, value in self.workload.items() if name != RUNTIME}
 
 
 def source_hash(text: str, language: str = "python") -> str:

@@ -11,11 +11,9 @@ from ..analysis import Analyser
 from ..errors import SourceError
 from ..measure.labels import newest
 from ..measure.programs.sources import source_of
-from ..measure.types import Measurement, source_hash
-from ..types import CodeText, Metric, Query
+from ..measure.types import BENCHED, RESUMED, Measurement, source_hash
+from ..types import METRICS_OF_BASIS, CodeText, Metric, Query
 from ..units import read_source
-
-_RESUMED = ("generator", "coroutine", "async generator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +48,18 @@ class Rows:
 def from_store(measurements: Iterable[Measurement], device: str) -> Rows:
     """The rows of what was measured: of each unit and metric one value, on ``device`` if there is one.
 
-    Of a program's inputs the one that costs most counts. A unit whose file no longer has its text is left out.
+    Of a program's inputs the one that costs most counts; kernels, modules and networks have a value a device and
+    workload. A unit whose file no longer has its text is left out.
     """
     found, files = Rows(), _Files()
-    best: dict[tuple[str, ...], Measurement] = {}
+    best: dict[tuple[object, ...], Measurement] = {}
     for one in newest(measurements):
         if reason := _unusable(one):
             found.left_out[reason] += 1
             continue
-        key = (one.source_hash, one.module, one.qualname, one.metric)
+        key: tuple[object, ...] = (one.source_hash, one.module, one.qualname, one.metric)
+        if one.kind in BENCHED:
+            key = (*key, one.device, tuple(sorted(one.asked.items())))
         known = best.get(key)
         if known is None or _rank(one, device) > _rank(known, device):
             best[key] = one
@@ -67,7 +68,7 @@ def from_store(measurements: Iterable[Measurement], device: str) -> Rows:
         if code is None:
             found.left_out["the file is gone or has changed since"] += 1
             continue
-        modules = one.module.split("/" if one.kind == "program" else ".")
+        modules = one.module.split("." if one.basis == "call" else "/")
         # A distribution often has the name of its package.
         if modules[0].lower() == one.package.lower():
             modules = modules[1:]
@@ -79,7 +80,7 @@ def from_store(measurements: Iterable[Measurement], device: str) -> Rows:
                 (one.package, *modules, one.qualname),
                 code,
                 one.metric,
-                None,
+                Query(one.metric, one.device, one.asked) if one.kind in BENCHED else None,
                 one.median,
                 one.low,
                 one.high,
@@ -127,8 +128,10 @@ def _name(row_id: str, source: str) -> str:
 def _unusable(one: Measurement) -> str:
     if not one.ok:
         return "the run's calibration was disturbed"
-    if one.kind in _RESUMED:
+    if one.kind in RESUMED:
         return "generators and coroutines are measured a resume at a time"
+    if one.metric not in METRICS_OF_BASIS[one.basis]:
+        return f"the {one.metric} of a {one.kind} is not predicted"
     return "" if one.path else "taken in from another machine: its text is not here"
 
 

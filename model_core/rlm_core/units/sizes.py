@@ -75,9 +75,11 @@ def sizes_of(source: bytes, units: Sequence[Unit], defaults: Mapping[str, str] =
     for unit in kernels:
         kernel = read_kernel(unit.text, _name(unit))
         if unit in said:
-            found[unit] = UnitSizes(tuple(_renamed(workload) for workload in said[unit]), "comment")
+            found[unit] = UnitSizes(tuple(asked_workload(workload) for workload in said[unit]), "comment")
             continue
-        known = [renamed for workload in measured.get(_name(unit), ()) if _is_known(renamed := _renamed(workload))]
+        known = [
+            renamed for workload in measured.get(_name(unit), ()) if _is_known(renamed := asked_workload(workload))
+        ]
         if known:
             found[unit] = UnitSizes(tuple(known), "benchmark")
             continue
@@ -149,7 +151,7 @@ def _workload(node: Node, match: re.Match[str]) -> tuple[dict[str, str], list[Si
         workload[name] = value
     if not problems and not has_sizes(workload):
         tell(f"no size is given; {_LIKE}", 0, len(match["said"]))
-    elif not problems and not _is_known(_renamed(workload)):
+    elif not problems and not _is_known(asked_workload(workload)):
         names = ", ".join(f"`{name}`" for name in workload if name != "dtype")
         text = f"the model knows no size called {names}; name sizes like M, N, K, n_elements, seq_len or arg0"
         tell(text, 0, len(match["said"]))
@@ -172,8 +174,8 @@ def _value(name: str, text: str) -> str:
     raise ValueError(f"`{text}` is neither a size nor a word; {_LIKE}")
 
 
-def _renamed(workload: Mapping[str, str]) -> dict[str, str]:
-    """A workload with the names that the model knows in place of others of the same meaning."""
+def asked_workload(workload: Mapping[str, str]) -> dict[str, str]:
+    """A kernel's workload with the names that the model knows in place of others of the same meaning."""
     names = tuple(workload)
     return {
         name if _POSITION.fullmatch(name) else asked_as(name, meaning_of(name, names)): value

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeVar, cast, get_args
+from typing import Any, BinaryIO, TextIO, cast, get_args
 
 from rlm_core import RlmError, languages
-from rlm_core.adapt import load_personal
-from rlm_core.predictor import Predictor
-from rlm_core.types import Basis, Callee, CodeText, Metric, Query
+from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
 from .. import console
 from ..rows import answer
+from .predict_on import Answering, Questions, chunks
 
 _BATCH_ROWS = 64
 _MAX_LEVEL = 127
 _BASES, _METRICS = get_args(Basis), get_args(Metric)
-_T = TypeVar("_T")
 
 
 class _BadRowError(Exception):
@@ -40,19 +39,21 @@ class _Row:
     error: str = ""
 
 
-def predict_batch(source: str, out: str, model: str, threads: int) -> int:
+def predict_batch(source: str, out: str, model: str, threads: int, ray: str | None = None) -> int:
     """Answer the rows of ``source`` into ``out`` (``-``: stdin, stdout) and return the exit status.
 
+    ``ray`` is the address of a cluster whose nodes are asked.
+
     Raises:
-        RlmError: the input or output cannot be opened, or the model cannot be loaded.
+        RlmError: the input or output cannot be opened, the model cannot be loaded, or the cluster not be used.
     """
     with ExitStack() as stack:
         lines = cast(Iterable[bytes], sys.stdin.buffer if source == "-" else stack.enter_context(_open_input(source)))
-        predictor = load_personal(model, threads=threads)
+        answering = stack.enter_context(Answering(model, threads, ray))
         target = sys.stdout if out == "-" else stack.enter_context(_open_output(out))
         good = bad = 0
-        for rows in _chunks(_read(lines), _BATCH_ROWS):
-            for reply in _reply(predictor, rows):
+        for replies in _replies(answering, _read(lines)):
+            for reply in replies:
                 good, bad = (good, bad + 1) if "error" in reply else (good + 1, bad)
                 target.write(json.dumps(reply) + "\n")
             target.flush()
@@ -74,25 +75,26 @@ def _open_output(path: str) -> TextIO:
         raise RlmError(f"{path}: cannot be written ({error.strerror}); check the path") from None
 
 
-def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    chunk: list[_T] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+def _replies(answering: Answering, rows: Iterable[_Row]) -> Iterator[Iterator[dict[str, Any]]]:
+    sent: deque[list[_Row]] = deque()
+
+    def questions() -> Iterator[Questions]:
+        for chunk in chunks(rows, _BATCH_ROWS):
+            sent.append(chunk)
+            good = [row.question for row in chunk if row.question is not None]
+            yield Questions([code for code, _ in good], [queries for _, queries in good])
+
+    for answers in answering.answers(questions()):
+        yield _reply(sent.popleft(), answers)
 
 
-def _reply(predictor: Predictor, rows: list[_Row]) -> Iterator[dict[str, Any]]:
-    questions = [row.question for row in rows if row.question is not None]
-    answers = iter(predictor.predict([code for code, _ in questions], [queries for _, queries in questions]))
+def _reply(rows: list[_Row], answers: Iterable[list[Prediction]]) -> Iterator[dict[str, Any]]:
+    found = iter(answers)
     for row in rows:
         if row.question is None:
             yield {"id": row.id, "line": row.line, "error": row.error}
         else:
-            predictions = [{**answer(found), "workload": dict(found.workload)} for found in next(answers)]
+            predictions = [{**answer(one), "workload": dict(one.workload)} for one in next(found)]
             yield {"id": row.id, "predictions": predictions}
 
 

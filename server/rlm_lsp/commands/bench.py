@@ -39,7 +39,7 @@ def bench_triton(paths: Sequence[Path], settings: Settings, *, dry_run: bool, ta
                 f" or a sheet {file.path.with_suffix('').name}.bench.toml (docs/benchmarking.md)"
             )
     files = [file for file in files if file.entries]
-    if mode == "measure" and files:
+    if mode == "measure" and files and settings.ray is None:
         needs_gpu("; compile with --dry-run --target cuda:90, or check results with TRITON_INTERPRET=1")
     verb = {"compile": f"compile for {target}", "interpret": "interpret on the CPU", "measure": "run on the GPU"}[mode]
     announce(verb, [f"{file.path} ({', '.join(sorted({entry.name for entry in file.entries}))})" for file in files])
@@ -64,7 +64,7 @@ def bench_triton(paths: Sequence[Path], settings: Settings, *, dry_run: bool, ta
             },
             environment,
         )
-        for batch in batches(files)
+        for batch in batches(files, settings)
     ]
     return run_jobs(jobs, settings, errors, on_gpu=mode == "measure")
 
@@ -81,13 +81,15 @@ def bench_torch(
     """Measure the modules below ``paths``; returns the exit status.
 
     Raises:
-        RlmError: PyTorch is missing, there is no such device, or the rows cannot be written.
+        RlmError: PyTorch is missing, there is no such device or none is named, or the rows cannot be written.
     """
     needs("torch")
     errors = Errors()
     files = list(each(paths, module_file, errors, "module with get_inputs"))
+    if device is None and settings.ray is not None:
+        raise RlmError("bench torch --ray: nodes may differ; say where to run with --device cpu or --device cuda")
     device = device or ("cuda" if has_gpu() else "cpu")
-    if device != "cpu" and files:
+    if device != "cpu" and files and settings.ray is None:
         needs_gpu("; measure with --device cpu")
     announce(f"run on {device}", [f"{file.path} ({file.module})" for file in files])
     told = {"device": device, "dtypes": list(dtypes), "backends": list(backends), "threads": threads}
@@ -101,7 +103,7 @@ def bench_torch(
                 "files": [{**named(file.path, file.digest), "module": file.module} for file in batch],
             },
         )
-        for batch in batches(files)
+        for batch in batches(files, settings)
     ]
     return run_jobs(jobs, settings, errors, on_gpu=device != "cpu")
 

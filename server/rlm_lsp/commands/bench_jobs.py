@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rlm_core import DataError, RlmError
 from rlm_core.benchmarks.entries import ModuleFile, TritonFile
 from rlm_core.benchmarks.rows import Row, RowFile
-from rlm_core.benchmarks.worker import Job, Limits, run_job
+from rlm_core.benchmarks.worker import Event, Job, Keeper, Limits, run_job, work_through
+from rlm_core.cluster import Cluster, Need
 
 from .. import console, render
 from ..sources import find_sources
+from .bench_store import keep_for_editor
 
 Found = TypeVar("Found")
 _File = TypeVar("_File", TritonFile, ModuleFile)
@@ -26,13 +29,20 @@ EXTRA = {"torch": "triton", "triton": "triton", "sklearn": "train"}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What all benches share: where rows go, limits a child, how long to measure, and which rows to make again."""
+    """What all benches share: where rows go, limits a child, how long to measure, and which rows to make again.
+
+    ``keep``: what rows say goes to the store too, ``store`` or else the user's. ``ray`` is the address of a cluster to
+    measure on, None for this machine.
+    """
 
     out: Path
     limit: float
     memory: float | None
     effort: float
     retry: bool
+    keep: bool
+    store: Path | None
+    ray: str | None = None
 
     def limits(self, *, on_gpu: bool) -> Limits:
         """Limits of a child. On a GPU none for host memory: its driver reserves addresses beyond all memory."""
@@ -70,26 +80,64 @@ def each(paths: Sequence[Path], read: Callable[[Path], Found | None], errors: Er
 
 def run_jobs(jobs: Sequence[Job], settings: Settings, errors: Errors, *, on_gpu: bool) -> int:
     """Run all jobs, keep and print their rows, and return the exit status: 2 after errors, 1 after bad rows."""
-    made: dict[str, int] = {}
-    known = 0
     if not jobs:
         return 2 if errors.count else 0
     with RowFile(settings.out) as rows, console.progress("measuring") as progress:
         for problem in rows.problems:
             console.note(problem)
-        for done, job in enumerate(jobs):
-            progress(done, len(jobs))
-            tally = run_job(job, rows, settings.limits(on_gpu=on_gpu), _print_row, retry=settings.retry)
-            known += tally.known
-            for status, count in tally.made.items():
-                made[status] = made.get(status, 0) + count
+        keeper = Keeper(rows, _print_row, retry=settings.retry)
+        try:
+            if settings.ray is not None:
+                _spread(settings.ray, jobs, keeper, settings, errors, progress, on_gpu=on_gpu)
+            else:
+                for done, job in enumerate(jobs):
+                    progress(done, len(jobs))
+                    run_job(job, keeper, settings.limits(on_gpu=on_gpu))
+        finally:
+            keep_for_editor(jobs, settings, errors.report)
+    made = keeper.tally.made
     total = sum(made.values())
     bad = total - made.get("ok", 0)
     told = ", ".join(f"{count} {status}" for status, count in sorted(made.items()))
     console.note(
-        f"{settings.out}: {total} rows made" + (f" ({told})" if bad else "") + (f", {known} known" if known else "")
+        f"{settings.out}: {total} rows made"
+        + (f" ({told})" if bad else "")
+        + (f", {keeper.tally.known} known" if keeper.tally.known else "")
     )
     return 2 if errors.count else 1 if bad else 0
+
+
+def _spread(
+    address: str,
+    jobs: Sequence[Job],
+    keeper: Keeper,
+    settings: Settings,
+    errors: Errors,
+    progress: console.Progress,
+    *,
+    on_gpu: bool,
+) -> None:
+    with Cluster(address, console.note) as cluster:
+        # Measurements are not to disturb one another: each has a GPU of its own, or a node.
+        need = Need(gpus=1) if on_gpu else Need(cluster.cores)
+        done = 0
+        for result in cluster.stream(measured, jobs, need, lambda job: (job, frozenset(keeper.done), settings, on_gpu)):
+            if result.error:
+                errors.report(DataError(f"{jobs[result.index].about['path']}: {result.error}"))
+            elif result.value is not None:
+                keeper.take(result.value)
+            done += result.last
+            progress(done, len(jobs))
+
+
+def measured(order: tuple[Job, frozenset[str], Settings, bool]) -> Iterator[Event]:
+    """On a node of a cluster: work through a job but for the keys that are done, under the node's own limits."""
+    job, done, settings, on_gpu = order
+    if not on_gpu:
+        # It has asked for none.
+        job = replace(job, environment={**job.environment, "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""})
+    with closing(work_through(job, done, settings.limits(on_gpu=on_gpu))) as events:
+        yield from events
 
 
 def _print_row(row: Row) -> None:
@@ -137,15 +185,16 @@ def named(path: Path, source: str) -> dict[str, str]:
     return {"path": str(path.resolve()), "shown": str(path), "source": source}
 
 
-def batches(files: Sequence[_File]) -> Iterable[list[_File]]:
+def batches(files: Sequence[_File], settings: Settings) -> Iterable[list[_File]]:
     """Files of one folder, some together: starting a process and its GPU takes longer than most kernels.
 
-    Files of two folders may import helpers of one name.
+    Files of two folders may import helpers of one name. On a cluster each goes by itself, so that all nodes have some.
     """
+    size = _BATCH if settings.ray is None else 1
     for _, together in itertools.groupby(files, lambda file: file.path.parent):
         rest = list(together)
-        for start in range(0, len(rest), _BATCH):
-            yield rest[start : start + _BATCH]
+        for start in range(0, len(rest), size):
+            yield rest[start : start + size]
 
 
 def needs(*packages: str) -> None:

@@ -15,6 +15,7 @@ import click
 from rlm_core import DataError, RlmError
 
 from .. import console
+from ..cli_options import PATH, ray_option, store_option
 from .extras import training_extra
 from .measure_programs import programs
 
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from rlm_core.measure.labels import Label
     from rlm_core.measure.types import Measurement
 
-_PATH = click.Path(path_type=Path)
-_store = click.option(
-    "--store", metavar="FILE", type=_PATH, help="Where measurements are kept, instead of the user's data folder."
-)
 _packages = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
 
 
@@ -43,7 +40,8 @@ _packages = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
     default=300,
     help="Seconds that a test may take (four times as many for memory); 0 for any.",
 )
-@_store
+@ray_option
+@store_option
 @click.argument("arguments", metavar="[-- PYTEST-ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def tests(
     packages: tuple[str, ...],
@@ -51,6 +49,7 @@ def tests(
     python: str | None,
     calls: int,
     timeout: float,
+    ray: str | None,
     store: Path | None,
     arguments: tuple[str, ...],
 ) -> None:
@@ -59,12 +58,14 @@ def tests(
     Without --package these are the packages under the working directory. The tests run twice, for latency and for
     memory; tests that fail count for the calls that returned.
     """
-    from rlm_core.measure.intake import new_run, take_in, take_in_left
+    from rlm_core.cluster import Cluster
+    from rlm_core.measure.intake import new_run, take_in_left
     from rlm_core.measure.packages import packages_under
     from rlm_core.measure.run import Pass, Plan, check_python, find_python, run
+    from rlm_core.measure.spread import spread_tests
 
     folder = Path.cwd()
-    kept = _opened(store)
+    kept = opened(store)
     take_in_left(kept, console.note)
     chosen = packages or tuple(packages_under(folder))
     if not chosen:
@@ -73,21 +74,33 @@ def tests(
     plan = Plan(python or find_python(folder), arguments, folder, chosen, passes, calls, timeout)
     check_python(plan.python)
     console.note(f"measures {', '.join(chosen)}; runs in {folder}, {_times(len(passes))}: {' '.join(plan.command)}")
-    place = new_run(kept)
+    places: list[Path] = []
     stopped: BaseException | None = None
     try:
-        run(plan, place, console.note)
+        if ray is None:
+            places.append(new_run(kept))
+            run(plan, places[0], console.note)
+        else:
+            with Cluster(ray, console.note) as cluster:
+                spread_tests(plan, cluster, kept, console.note, lambda text: print(text, end="", flush=True), places)
     except (KeyboardInterrupt, RlmError) as error:
         stopped = error
-    try:
-        found = take_in(kept, place)
-    except RlmError as error:
-        raise RlmError(f"{error}; what was seen lies in {place}, the next rlm-lsp measure takes it in") from None
-    _tell(found, kept.path)
+    found = [_taken_in(kept, place) for place in places]
+    for one in found:
+        _tell(one, kept.path)
     if stopped is not None:
         raise stopped
-    if not found.measurements:
+    if not any(one.measurements for one in found):
         raise click.exceptions.Exit(1)
+
+
+def _taken_in(kept: Store, place: Path) -> Collected:
+    from rlm_core.measure.intake import take_in
+
+    try:
+        return take_in(kept, place)
+    except RlmError as error:
+        raise RlmError(f"{error}; what was seen lies in {place}, the next rlm-lsp measure takes it in") from None
 
 
 def _tell(found: Collected, path: Path) -> None:
@@ -111,15 +124,15 @@ def _times(count: int) -> str:
 
 @click.command(name="list")
 @_packages
-@click.option("--functions", is_flag=True, help="A row a function or program, instead of one a package.")
+@click.option("--functions", is_flag=True, help="A row a unit, instead of one a package.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="A table, or JSON.")
-@_store
+@store_option
 def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "json"], store: Path | None) -> None:
     """Show what was measured."""
     from rlm_core.measure.intake import take_in_left
     from rlm_core.measure.labels import newest
 
-    kept = _opened(store)
+    kept = opened(store)
     take_in_left(kept, console.note)
     if functions:
         rows = [_function_row(one) for one in newest(kept.all(packages))]
@@ -135,18 +148,20 @@ def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "js
     elif rows:
         _print_table(rows)
     else:
-        console.note(f"{kept.path}: nothing is measured yet; run rlm-lsp measure tests or programs")
+        console.note(f"{kept.path}: nothing is measured yet; run rlm-lsp measure or rlm-lsp bench")
 
 
 def _function_row(one: Measurement) -> dict[str, str]:
+    from rlm_core.measure.types import RUNTIME
+
     from .. import render
 
     return {
         "package": one.package,
-        "function": f"{one.file if one.kind == 'program' else one.module}:{one.qualname}",
+        "function": f"{one.module if one.basis == 'call' else one.file}:{one.qualname}",
         "metric": one.metric,
-        "runtime": one.workload.get("runtime", ""),
-        "input": one.workload.get("input", ""),
+        "runtime": one.workload.get(RUNTIME, ""),
+        "input": one.workload.get("input") or " ".join(f"{name}={value}" for name, value in one.asked.items()),
         "median": render.measured(one),
         "calls": f"{one.calls:,}",
         "tests": f"{one.tests:,}",
@@ -174,7 +189,7 @@ def _print_table(rows: list[dict[str, str]]) -> None:
     help="Add the source text and that of callees, where files still hold it; as Parquet: a data set to train on.",
 )
 @click.option("--all-runs", is_flag=True, help="All runs that are kept, instead of each function's newest.")
-@_store
+@store_option
 def export(
     packages: tuple[str, ...],
     form: Literal["jsonl", "parquet"],
@@ -191,7 +206,7 @@ def export(
 
     if form == "parquet" and out == "-":
         raise RlmError("export: Parquet needs a file; add --out FILE")
-    kept = _opened(store)
+    kept = opened(store)
     found = kept.all(packages)
     found = found if all_runs else newest(found)
     labels = to_labels(found)
@@ -200,7 +215,7 @@ def export(
     without = with_source(labels, found) if source else 0
     _write(labels, form, out, source=source)
     if without:
-        console.note(f"{without:,} of {len(labels):,} functions are without text: their files are gone or have changed")
+        console.note(f"{without:,} of {len(labels):,} rows are without text: their files are gone or have changed")
 
 
 def _write(labels: list[Label], form: str, out: str, *, source: bool) -> None:
@@ -231,13 +246,13 @@ def _write(labels: list[Label], form: str, out: str, *, source: bool) -> None:
 
 
 @click.command(name="import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_PATH)
-@_store
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
+@store_option
 def import_(files: tuple[Path, ...], store: Path | None) -> None:
     """Take in measurements that `rlm-lsp measure export` wrote, here or on another machine."""
     from rlm_core.measure.labels import from_labels, read_jsonl
 
-    kept = _opened(store)
+    kept = opened(store)
     for path in files:
         if path.suffix == ".parquet":
             with training_extra():
@@ -248,7 +263,8 @@ def import_(files: tuple[Path, ...], store: Path | None) -> None:
         console.note(f"{path}: {kept.add(measurements):,} measurements taken in")
 
 
-def _opened(path: Path | None) -> Store:
+def opened(path: Path | None) -> Store:
+    """The store in a file, None for the user's; notes go to the console."""
     from rlm_core.measure import Store
 
     return Store(path.absolute() if path is not None else None, console.note)

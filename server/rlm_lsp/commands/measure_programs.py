@@ -9,7 +9,7 @@ import click
 from rlm_core import DataError
 
 from .. import console
-from ..cli_options import SpreadCommand
+from ..cli_options import PATH, SpreadCommand, ray_option, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rlm_core.measure import Measurement
     from rlm_core.measure.programs import Plan
 
-_PATH = click.Path(path_type=Path)
 _MIB = 2**20
 
 
@@ -26,7 +25,7 @@ class _Inputs(SpreadCommand):
 
 
 @click.command(cls=_Inputs)
-@click.argument("place", metavar="DIR", type=_PATH)
+@click.argument("place", metavar="DIR", type=PATH)
 @click.option(
     "--inputs",
     metavar="PATH...",
@@ -49,9 +48,8 @@ class _Inputs(SpreadCommand):
 )
 @click.option("--python", metavar="PATH", help="For Python programs.", show_default="the environment's")
 @click.option("--dry-run", is_flag=True, help="Only say what would be run, and in which sandbox.")
-@click.option(
-    "--store", metavar="FILE", type=_PATH, help="Where measurements are kept, instead of the user's data folder."
-)
+@ray_option
+@store_option
 def programs(
     place: Path,
     inputs: tuple[str, ...],
@@ -64,6 +62,7 @@ def programs(
     choice: Literal["auto", "bubblewrap", "limits"],
     python: str | None,
     dry_run: bool,
+    ray: str | None,
     store: Path | None,
 ) -> None:
     """Measure time and peak memory of whole programs on given inputs, in a sandbox (Linux).
@@ -80,13 +79,14 @@ def programs(
         raise DataError(f"--language {unknown[0]}: programs are measured in {', '.join(LANGUAGES)}")
     limits = Limits(timeout, memory * _MIB, processes, files * _MIB)
     sandbox = find_sandbox(choice)
-    plan = make_plan(place, inputs, sandbox, python or find_python(Path.cwd()), languages, limits, repeat)
+    python = python or find_python(Path.cwd())
+    plan = make_plan(place, inputs, sandbox, python, languages, limits, repeat)
     if dry_run:
         _say(plan)
         return
     for line in (*plan.problems, *plan.told()):
         console.note(line)
-    if not _run(plan, store):
+    if not _run(plan, store, python, ray):
         raise click.exceptions.Exit(1)
 
 
@@ -114,11 +114,12 @@ def _lines(measurements: Sequence[Measurement]) -> Iterator[str]:
         yield f"{time.file} < {name}: {render.measured(time)} ({spread}), {render.measured(memory)}"
 
 
-def _run(plan: Plan, store: Path | None) -> bool:
-    """Do it; whether anything was measured."""
+def _run(plan: Plan, store: Path | None, python: str, ray: str | None) -> bool:
+    """Do it, on a cluster where ``ray`` is its address; whether anything was measured."""
+    from rlm_core.cluster import Cluster
     from rlm_core.cpu_score import cpu_name
     from rlm_core.measure import Store
-    from rlm_core.measure.programs import run_plan
+    from rlm_core.measure.programs import run_plan, spread_plan
 
     kept = Store(store.absolute() if store is not None else None, console.note)
     count = 0
@@ -130,7 +131,11 @@ def _run(plan: Plan, store: Path | None) -> bool:
             print(line, flush=True)
 
     try:
-        result = run_plan(plan, cpu_name(), keep, console.note)
+        if ray is None:
+            result = run_plan(plan, cpu_name(), keep, console.note)
+        else:
+            with Cluster(ray, console.note) as cluster:
+                result = spread_plan(plan, cluster, python, keep, console.note)
     finally:
         if count:
             console.note(f"kept in {kept.path}; rlm-lsp measure list --functions shows what is there")

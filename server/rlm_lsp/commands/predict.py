@@ -9,24 +9,26 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from rlm_core import RlmError, SourceError, languages
-from rlm_core.adapt import load_personal
 from rlm_core.analysis import AnalysedUnit, Analyser
-from rlm_core.predictor import Predictor
 from rlm_core.types import Prediction
 from rlm_core.units import read_source
 
 from .. import console, render
-from ..rows import DEFAULTS, Asked, queries_for, unit_row
+from ..rows import DEFAULTS, Asked, unit_row
 from ..sources import SourceFile, find_sources
+from .predict_on import Answering, Questions, chunks
 
 Format = Literal["table", "json", "jsonl"]
-_BATCH_UNITS = 256
+_BATCH_UNITS = 256  # that are written together
+_ASKED_UNITS = {False: 256, True: 32}  # that are asked together: here, and by a node of a cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,9 @@ class FileUnit:
 
     file: str
     analysed: AnalysedUnit
+
+
+Predicted = tuple[FileUnit, list[Prediction]]
 
 
 @dataclass(slots=True)
@@ -62,20 +67,25 @@ def asked_for(devices: Sequence[str], workload: Sequence[str]) -> Asked:
     return Asked(None, tuple(devices), {name: value for name, _, value in (entry.partition("=") for entry in workload)})
 
 
-def predict_paths(paths: Sequence[Path], form: Format, model: str, threads: int, asked: Asked = DEFAULTS) -> int:
+def predict_paths(
+    paths: Sequence[Path], form: Format, model: str, threads: int, asked: Asked = DEFAULTS, ray: str | None = None
+) -> int:
     """Print the predictions for all units below ``paths`` and return the exit status.
 
+    ``ray`` is the address of a cluster whose nodes are asked; files are read here.
+
     Raises:
-        ModelError: the model cannot be loaded.
+        RlmError: the model cannot be loaded, or the cluster not be used.
     """
     tally = _Tally()
     sources = find_sources(paths, tally.report)
-    predictor = load_personal(model, threads=threads) if sources else None
-    started = time.perf_counter()
     write = {"table": _write_table, "json": _write_json, "jsonl": _write_jsonl}[form]
-    with console.progress("predicting") as progress:
-        units = _analysed(sources, tally, progress)
-        write(_predicted(predictor, units, asked) if predictor is not None else iter(()))
+    with ExitStack() as stack:
+        answering = stack.enter_context(Answering(model, threads, ray)) if sources else None
+        started = time.perf_counter()
+        units = _analysed(sources, tally, stack.enter_context(console.progress("predicting")))
+        found = _predicted(answering, units, asked, _ASKED_UNITS[ray is not None]) if answering is not None else ()
+        write(chunks(found, _BATCH_UNITS))
     seconds = time.perf_counter() - started
     console.note(
         f"{_count(tally.files, 'file')}, {_count(tally.units, 'unit')} in {seconds:.1f} s"
@@ -122,26 +132,19 @@ def _explain_no_unit(source: SourceFile, text: bytes, language: str) -> None:
         console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
 
 
-def _predicted(
-    predictor: Predictor, units: Iterable[FileUnit], asked: Asked
-) -> Iterator[list[tuple[FileUnit, list[Prediction]]]]:
-    batch: list[FileUnit] = []
-    for unit in units:
-        batch.append(unit)
-        if len(batch) == _BATCH_UNITS:
-            yield _predict(predictor, batch, asked)
-            batch = []
-    if batch:
-        yield _predict(predictor, batch, asked)
+def _predicted(answering: Answering, units: Iterable[FileUnit], asked: Asked, size: int) -> Iterator[Predicted]:
+    sent: deque[list[FileUnit]] = deque()
+
+    def questions() -> Iterator[Questions]:
+        for batch in chunks(units, size):
+            sent.append(batch)
+            yield Questions([unit.analysed.code for unit in batch], asked)
+
+    for answers in answering.answers(questions()):
+        yield from zip(sent.popleft(), answers, strict=True)
 
 
-def _predict(predictor: Predictor, batch: list[FileUnit], asked: Asked) -> list[tuple[FileUnit, list[Prediction]]]:
-    codes = [unit.analysed.code for unit in batch]
-    answers = predictor.predict(codes, [queries_for(predictor, code, asked) for code in codes])
-    return list(zip(batch, answers, strict=True))
-
-
-Batches = Iterator[list[tuple[FileUnit, list[Prediction]]]]
+Batches = Iterator[list[Predicted]]
 
 
 def _rows(batches: Batches) -> Iterator[dict[str, Any]]:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
-from rlm_core import DataError
 from rlm_core.types import Prediction, Unit
 
 from ..documents import Analysis, Placed
 from ..hover_text import head_words, hover_text
-from ..measured import Measured, measured_of
+from ..measured import Measured, measured_here
 
 if TYPE_CHECKING:
     from ..server import Server
-
-_log = logging.getLogger(__name__)
 
 
 async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
@@ -45,20 +40,8 @@ async def content_of(
 ) -> types.MarkupContent:
     """All that is told about a unit, with what was measured of it."""
     document = analysis.document
-    measured = await asyncio.to_thread(_measured, placed, document.path)
+    measured = await asyncio.to_thread(measured_here, placed.analysed.unit, document.path)
     return types.MarkupContent(ls.markup, _text_of(ls, document.uri, placed, predictions, measured))
-
-
-def _measured(placed: Placed, path: Path | None) -> tuple[Measured, ...]:
-    """What was measured of a unit; a store that cannot be read costs a line in the log."""
-    from rlm_core.cpu_score import cpu_name
-    from rlm_core.measure import Store
-
-    try:
-        return measured_of(Store(note=_log.warning), placed.analysed.unit, path, cpu_name())
-    except DataError as error:
-        _log.warning("%s", error)
-        return ()
 
 
 def _text_of(

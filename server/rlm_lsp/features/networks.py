@@ -17,10 +17,12 @@ from rlm_core import RlmError
 from rlm_core.devices import DEVICES, canonical_device
 from rlm_core.predictor import Predictor
 from rlm_core.types import CodeText, Prediction, Query
-from rlm_core.units import read_source
+from rlm_core.units import find_units, read_source
 
 from .. import render
 from ..hover_text import plain_reason
+from ..measured import measured_here
+from ..measured_text import measured_words
 from ..rows import Asked, answer, queries_for
 from .fields import fields, optional, path_of
 from .progress import Progress, progress
@@ -79,7 +81,8 @@ class Texts:
 async def network(ls: Server, params: Any) -> dict[str, Any]:
     """The text of a network (``uri``), its accuracy, and its latency on every device that the model knows.
 
-    ``batch`` asks for another batch than the model's usual one.
+    ``batch`` asks for another batch than the model's usual one. ``measured`` are lines about what ``rlm-lsp bench``
+    measured of it.
     """
     named = fields(params)
     path, batch = _onnx(path_of(named)), optional(named, _BATCH, int)
@@ -96,12 +99,14 @@ async def network(ls: Server, params: Any) -> dict[str, Any]:
         return predictor.model_id, list(ls.engine.answers(predictor, [(code, queries)])[0])
 
     model, predictions = await ls.engine.run(ask) or ("", [])
+    measured = await asyncio.to_thread(measured_here, find_units(code.text.encode(), code.language)[0], path)
     return {
         "name": path.name,
         "text": code.text,
         "model": model,
         "accuracy": [_told(one) for one in predictions if one.metric == "accuracy"],
         "latency": [_told(one) for one in predictions if one.metric == "latency"],
+        "measured": list(measured_words(measured)),
     }
 
 

@@ -9,7 +9,7 @@ import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core.benchmarks.rows import Row, RowFile, read_rows
 from rlm_core.benchmarks.targets import TARGETS, target_named
-from rlm_core.benchmarks.worker import Job, Limits, run_job
+from rlm_core.benchmarks.worker import Job, Keeper, Limits, run_job
 from rlm_core.devices import DEVICES
 from rlm_lsp.cli import app
 
@@ -74,8 +74,9 @@ def test_bad_arguments_are_one_line(tmp_path: Path, arguments: list[str], told: 
 def test_a_child_that_cannot_start_is_one_row(tmp_path: Path) -> None:
     with RowFile(tmp_path / "rows.jsonl") as rows:
         seen: list[Row] = []
-        tally = run_job(Job("no_runner", {"kind": "none"}, {}), rows, Limits(), seen.append)
-    assert tally.made == {"crash": 1}
+        keeper = Keeper(rows, seen.append)
+        run_job(Job("no_runner", {"kind": "none"}, {}), keeper, Limits())
+    assert keeper.tally.made == {"crash": 1}
     assert "no runner is called no_runner" in seen[0]["error"]
 
 

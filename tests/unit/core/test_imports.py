@@ -11,10 +11,10 @@ import pytest
 from .conftest import REPOSITORY
 
 CORE = REPOSITORY / "model_core" / "rlm_core"
-HEAVY = {"torch", "pyarrow", "scipy", "sklearn", "onnx", "onnxscript"}
+HEAVY = {"torch", "pyarrow", "scipy", "sklearn", "onnx", "onnxscript", "ray"}
 TRAINING = ("train/", "evaluate/", "data/", "export.py", "student.py", "full/", "benchmarks/", "tune/")
-# Reading .onnx files is an extra; nothing else may take it in.
-OPTIONAL = {"graphs/reader.py": {"onnx"}}
+# Reading .onnx files and working on a cluster are extras; nothing else may take them in.
+OPTIONAL = {"graphs/reader.py": {"onnx"}, "cluster/connect.py": {"ray"}}
 
 
 def imported(path: Path, *, at_once: bool = False) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rlm_core.measure import Measurement, Store, source_hash
 from rlm_lsp import render
 from rlm_lsp.hover_text import hover_text
 from rlm_lsp.measured import Measured, command_for, measured_of
+from rlm_lsp.measured_text import MOST_MEASURED
 
 from ...fakes import unpadded
 from ..core.test_measure_store import measurement
@@ -73,10 +74,49 @@ def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
     assert "latency (5 runs on big.txt, 400–600 ms)" in text
 
 
-def test_only_functions_of_python_are_looked_up(tmp_path: Path) -> None:
+def test_a_measurement_stands_beside_units_of_its_own_basis_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.sqlite3")
     store.add([measurement()])
     assert measured_of(store, replace(UNIT.unit, kind="kernel"), PATH, "a processor") == ()
+
+
+def of_kernel(device: str = "nvidia-h100-sxm", n: str = "1024", **changes: object) -> Measurement:
+    workload = {"n": n, "dtype": "fp16", "runtime": "triton-3.7.1"}
+    told = {"kind": "kernel", "language": "triton", "run": f"{device}-{n}", "tests": 1, "machine": ""}
+    return measurement(**{"device": device, "workload": workload, **told, **changes})
+
+
+def test_a_kernel_has_a_measurement_for_each_device_and_size(tmp_path: Path, make_prediction: MakePrediction) -> None:
+    unit = replace(UNIT.unit, kind="kernel", language="triton")
+    text_hash = source_hash(unit.text, "triton")
+    here, large = of_kernel(source_hash=text_hash), of_kernel(n="4096", source_hash=text_hash, median=4e-6)
+    before = replace(here, run="run-0", median=3e-6, measured_at="2026-01-01T00:00:00+00:00")
+    changed = of_kernel(device="nvidia-l4", source_hash="f" * 32)
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([here, large, before, changed])
+    found = measured_of(store, unit, PATH, "a processor")
+    assert found == (Measured(here, stale=False), Measured(large, stale=False), Measured(changed, stale=True))
+    predictions = [
+        make_prediction(basis="kernel", device=device, workload={"n": "1024", "dtype": "fp16"})
+        for device in ("nvidia-h100-sxm", "nvidia-a100-sxm4-80gb")
+    ]
+    text = hover_text(replace(UNIT, unit=unit), predictions, markdown=False, measured=found)
+    [on_h100, on_a100] = [line for line in text.splitlines() if ": median " in line]
+    assert "measured 2 µs" in on_h100
+    assert "measured" not in on_a100
+    assert "measured on nvidia-h100-sxm at dtype fp16, n 1024, triton-3.7.1, " in text
+    assert "at dtype fp16, n 4096, triton-3.7.1" in text
+    assert ": latency 4 µs (40 runs, 1–8 µs)" in text
+    assert "measured on nvidia-l4" in text
+    assert ": latency 2 µs (stale) (40 runs, 1–8 µs)" in text
+    assert text.count("stale: the source has changed since it was measured") == 1
+
+
+def test_of_many_sizes_a_hover_shows_some_and_says_how_many_there_are(make_prediction: MakePrediction) -> None:
+    measured = [Measured(of_kernel(n=str(n)), stale=False) for n in range(1, MOST_MEASURED + 4)]
+    text = hover_text(UNIT, [make_prediction(abstained="far")], markdown=False, measured=measured)
+    assert text.count("measured on nvidia-h100-sxm") == MOST_MEASURED
+    assert "3 more measurements: rlm-lsp measure list --functions" in text
 
 
 @pytest.mark.parametrize("markdown", [True, False])

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
+from lsprotocol import types
 from rlm_core.benchmarks.rows import Row, read_rows
+from rlm_core.cpu_score import cpu_name
 from rlm_lsp.cli import app
+
+from ...lsp.recording import Recording, recording
 
 MODULE = """
 from pathlib import Path
@@ -83,6 +89,37 @@ def test_modules_are_measured_in_each_dtype_and_a_bad_one_costs_its_own_rows(tmp
     again = bench(tmp_path, "--dtype", "fp32", "--dtype", "bf16")
     assert (again.exit_code, again.stdout) == (0, "")
     assert "0 rows made, 4 known" in again.stderr
+
+
+@pytest.mark.asyncio
+@pytest.mark.timeout(180)
+async def test_the_hover_of_a_module_tells_what_was_measured_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    text = MODULE.replace("from .sizes import WIDTH", "WIDTH = 64")
+    path = tmp_path / "module.py"
+    path.write_text(text)
+    assert bench(tmp_path).exit_code == 0
+    line = text[: text.index("class Model")].count("\n")
+    async with recording(types.ClientCapabilities(), tmp_path) as session:
+        uri = session.open(path)
+        told = await hover(session, uri, line)
+        assert f"measured on {cpu_name()} at backend eager, dtype fp32, torch-" in told
+        assert f"threads=1, {datetime.now(UTC).date()}: latency " in told
+        assert "stale" not in told
+        session.change(uri, text.replace("torch.relu", "torch.tanh"))
+        told = await hover(session, uri, line)
+        assert "(stale)" in told
+        assert "stale: the source has changed since it was measured" in told
+
+
+async def hover(session: Recording, uri: str, line: int) -> str:
+    place = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, 7))
+    found = await session.client.text_document_hover_async(place)
+    assert found is not None
+    assert isinstance(found.contents, types.MarkupContent)
+    return found.contents.value
 
 
 def test_a_file_without_inputs_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rlm_core.benchmarks.entries import triton_file
 from rlm_core.benchmarks.rows import Row, read_rows
+from rlm_core.measure.benches import measurements_of
 from rlm_lsp.cli import app
 
 from ..core.conftest import REPOSITORY
@@ -114,7 +116,8 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bench(folder: Path, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["bench", "triton", *map(str, arguments), "--out", str(folder / "rows.jsonl")])
+    kept = ["--out", str(folder / "rows.jsonl"), "--store", str(folder / "m.sqlite3")]
+    return CliRunner().invoke(app, ["bench", "triton", *map(str, arguments), *kept])
 
 
 def rows_of(folder: Path) -> list[Row]:
@@ -159,6 +162,7 @@ def test_results_are_checked_by_the_interpreter(tmp_path: Path, monkeypatch: pyt
     assert [row["status"] for row in rows] == ["ok", "ok", "wrong", "wrong", "ok", "ok", "ok"]
     assert [row.get("checked") for row in rows[:3]] == [True, True, None]
     assert "Mismatched elements" in rows[2]["error"]
+    assert not (tmp_path / "m.sqlite3").exists(), "nothing was timed"
 
 
 @pytest.mark.timeout(300)  # five processes that import torch, and a hang that is waited for
@@ -287,24 +291,32 @@ from rlm_core.benchmarks.pretend import pretended
 from rlm_core.benchmarks.targets import target_named
 from rlm_core.benchmarks.triton_runner import Session, work
 
-configs, path = sys.argv[1:]
+configs, path, source = sys.argv[1:]
 channel, effort = Channel(sys.stdout, set()), Effort(0, 0.001, 3, 5)
 session = Session(channel, "measure", "here", configs, effort, {}, CpuStopwatch(1024))
 entries = [["bench", "bench"], ["report", "report"]]
 with pretended(target_named("cuda:90")):
-    work(session, [{"path": path, "shown": "add.py", "source": "1", "sheet": "", "entries": entries}])
+    work(session, [{"path": path, "shown": "add.py", "source": source, "sheet": "", "entries": entries}])
 """
 
 
 @pytest.mark.parametrize("configs", ["all", "best"])
 def test_calls_are_timed_after_their_result_was_checked(tmp_path: Path, configs: str) -> None:
     """The way of a measurement with the processor in the place of the GPU: kernels interpreted, time by its clock."""
-    (tmp_path / "add.py").write_text(ADD.replace("lambda: 2 * x", "lambda: (2 if n == 100 else 3) * x"))
+    path = tmp_path / "add.py"
+    path.write_text(ADD.replace("lambda: 2 * x", "lambda: (2 if n == 100 else 3) * x"))
+    file = triton_file(path)
+    assert file is not None
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(REPOSITORY / "model_core")}
-    command = [sys.executable, "-c", MEASURES, configs, str(tmp_path / "add.py")]
+    command = [sys.executable, "-c", MEASURES, configs, str(path), file.digest]
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    rows = [event["row"] for event in map(json.loads, told.splitlines()) if event["event"] == "row"]
-    rows = [row for row in rows if not row.get("summary")]
+    about: Row = {"kind": "triton", "date": "2026-11-01T10:00:00+00:00"}
+    rows, begun = [], about
+    for event in map(json.loads, told.splitlines()):
+        if event["event"] == "begin":
+            begun = about | event["row"]
+        elif event["event"] == "row" and not event["row"].get("summary"):
+            rows.append(begun | event["row"])
     each = 2 if configs == "all" else 1
     assert [row["status"] for row in rows] == [*["ok"] * each, *["wrong"] * each, *["ok"] * (each + 1)]
     for row in [row for row in rows if row["status"] == "ok"]:
@@ -314,6 +326,14 @@ def test_calls_are_timed_after_their_result_was_checked(tmp_path: Path, configs:
     blocks = [(row.get("config") or {}).get("BLOCK") for row in rows if row["status"] == "ok"]
     assert blocks == (["128", "512", "128", "512", None] if configs == "all" else ["128", "128", None])
     assert [len(row["launches"]) for row in rows if row["status"] == "ok"] == [*[1] * (2 * each), 0]
+    taken = measurements_of(rows, {"add.py": path})
+    quickest = min(row["latency"] for row in rows[:each])
+    assert [(one.qualname, one.asked["n"]) for one in taken.measurements] == [
+        ("add_kernel", "100"),
+        ("add_kernel", "256"),
+    ]
+    assert (taken.measurements[0].median, taken.measurements[0].device) == (quickest, "here")
+    assert sum(taken.left_out.values()) == 1, "what PyTorch did alone is no kernel's"
 
 
 def is_gone(process: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,22 @@ def test_rows_to_train_on_are_what_training_reads(tmp_path: Path) -> None:
     assert latency["split"] == split_of("shapes/shapes.area")
     with pytest.raises(DataError, match="not a file of measurements"):
         read_labels(path)
+
+
+def test_what_a_bench_measured_trains_on_its_device_and_sizes(tmp_path: Path) -> None:
+    kernel = measurement(
+        kind="kernel",
+        language="triton",
+        device="nvidia-h100-sxm",
+        machine="",
+        calls=1,
+        workload={"n": "1024", "runtime": "triton-3.7.1"},
+        module="ops/softmax",
+    )
+    rows = [kernel, replace(kernel, metric="memory", median=8.0, low=8.0, high=8.0)]
+    path = tmp_path / "rows.parquet"
+    assert write_training_rows([{**one, **TEXT} for one in to_labels(rows)], path) == 1
+    [row] = read_rows([path])
+    assert (row["basis"], row["language"], row["metric"]) == ("kernel", "triton", "latency")
+    assert (row["device"], row["workload"]) == ("nvidia-h100-sxm", {"n": "1024"})
+    assert (row["value"], row["group"]) == (kernel.median, "shapes/ops/softmax")

@@ -54,6 +54,8 @@ export interface Network {
   readonly model: string;
   readonly accuracy: readonly Prediction[];
   readonly latency: readonly Prediction[];
+  /** Lines about what was measured; a server of another version may have none. */
+  readonly measured?: readonly string[];
 }
 
 export interface Point {

@@ -59,12 +59,17 @@ function described(network: Network): HTMLElement[] {
     ...network.accuracy.map(accuracy),
     element('h2', {}, 'Latency'),
     ...latencies(network.latency),
+    ...(network.measured ?? []).map((line) => element('p', {}, capitalized(line))),
     element('details', {}, [
       element('summary', {}, 'The graph as text, as the model reads it'),
       copy,
       element('pre', { tabindex: '0' }, network.text),
     ]),
   ];
+}
+
+function capitalized(line: string): string {
+  return line.charAt(0).toUpperCase() + line.slice(1);
 }
 
 function accuracy(prediction: Prediction): HTMLElement {

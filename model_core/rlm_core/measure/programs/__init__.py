@@ -2,11 +2,13 @@
 
 ``sources`` finds programs, ``toolchains`` knows how each language is compiled and run, ``inputs`` what is fed to them;
 ``plan`` joins these and says what would run. ``sandbox`` shuts a command in, ``execute`` runs it there by ``inside``,
-which measures; ``run`` does the whole plan. Nothing runs but on an explicit command. Linux only.
+which measures; ``run`` does the whole plan, ``spread`` does it on a cluster. Nothing runs but on an explicit command.
+Linux only.
 """
 
 from .execute import Limits
 from .plan import Plan, make_plan
 from .run import Result, run_plan
+from .spread import spread_plan
 
-__all__ = ["Limits", "Plan", "Result", "make_plan", "run_plan"]
+__all__ = ["Limits", "Plan", "Result", "make_plan", "run_plan", "spread_plan"]

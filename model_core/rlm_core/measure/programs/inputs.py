@@ -34,7 +34,7 @@ def inputs_for(patterns: Sequence[str], program: Path) -> list[Input]:
     for pattern in patterns:
         for path in _paths(pattern.replace("{name}", program.stem)):
             if path.resolve() not in found:
-                found[path.resolve()] = Input(path, _short(path, pattern), _digest(path))
+                found[path.resolve()] = Input(path, _short(path, pattern), digest_of(path))
     times = Counter(one.name for one in found.values())
     return [one if times[one.name] == 1 else replace(one, name=one.path.as_posix()) for one in found.values()]
 
@@ -54,7 +54,12 @@ def _short(path: Path, pattern: str) -> str:
     return f"{path.parent.name}/{path.name}" if "*" in str(Path(pattern).parent) else path.name
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """How the SHA-1 of a file begins.
+
+    Raises:
+        DataError: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest()[:12]

@@ -32,6 +32,12 @@ class Result:
     pairs: int = 0
     failed: int = 0
 
+    def add(self, other: Result) -> None:
+        """Count another's too."""
+        self.programs += other.programs
+        self.pairs += other.pairs
+        self.failed += other.failed
+
 
 @dataclass(slots=True)
 class _Runs:
@@ -42,14 +48,18 @@ class _Runs:
     failures: int = 0
 
 
+def run_name() -> str:
+    """A name for what is measured together."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
+
+
 def run_plan(plan: Plan, device: str, keep: Keep, note: Note) -> Result:
     """Do a plan on the processor ``device``; ``keep`` gets measurements as they are made, ``note`` lines for people.
 
     Raises:
         KeyboardInterrupt: the user has stopped the run; what was measured until then has been kept.
     """
-    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
-    result = Result()
+    name, result = run_name(), Result()
     with stops() as came:
         for job in plan.jobs:
             runs: list[_Runs] = []

@@ -61,14 +61,18 @@ class Measuring:
                 del os.environ[PLUGINS]
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out the tests that an earlier attempt has begun."""
-        if config is not self._config or not self._request.skip:
+        """Leave out the tests of other parts, and those that an earlier attempt has begun."""
+        if config is not self._config:
             return
-        begun = set(Path(self._request.skip).read_text(encoding="utf-8", errors="surrogatepass").splitlines())
-        left_out = [item for item in items if _name(item) in begun]
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = [item for item in items if _name(item) not in begun]
+        first, step = self._request.part
+        files = set(sorted({_file(item) for item in items})[first::step])
+        begun: set[str] = set()
+        if self._request.skip:
+            begun |= set(Path(self._request.skip).read_text(encoding="utf-8", errors="surrogatepass").splitlines())
+        chosen = [item for item in items if _file(item) in files and _name(item) not in begun]
+        if len(chosen) < len(items):
+            config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+            items[:] = chosen
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:
@@ -138,6 +142,10 @@ class Limit:
 
     def _fail(self, number: int, frame: FrameType | None) -> None:
         pytest.fail(f"rlm-lsp: the test did not end within {self._seconds:g} s")
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _name(item: pytest.Item) -> str:

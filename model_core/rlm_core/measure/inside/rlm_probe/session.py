@@ -28,7 +28,8 @@ class Request:
     """What to measure: ``packages`` by import name, ``calls`` of a function a test; ``folder`` takes what is seen.
 
     ``timeout`` is the seconds that a test may take (0: any), ``skip`` a file of the names of tests that are left out.
-    ``stop_when_full``: tests that cannot be measured any more, since nothing can be written, need not run.
+    ``stop_when_full``: tests that cannot be measured any more, since nothing can be written, need not run. ``part``
+    ``(i, n)`` takes every n-th file of tests from the i-th on.
     """
 
     folder: str
@@ -38,6 +39,7 @@ class Request:
     timeout: float = 0.0
     skip: str = ""
     stop_when_full: bool = False
+    part: tuple[int, int] = (0, 1)
 
     def to_text(self) -> str:
         """The request as an environment variable holds it."""
@@ -47,7 +49,7 @@ class Request:
     def from_text(cls, text: str) -> Request:
         """The request of an environment variable."""
         fields = json.loads(text)
-        return cls(**{**fields, "packages": tuple(fields["packages"])})
+        return cls(**{**fields, "packages": tuple(fields["packages"]), "part": tuple(fields.get("part", (0, 1)))})
 
 
 class Session:
