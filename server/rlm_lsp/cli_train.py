@@ -10,6 +10,12 @@ import click
 from .cli_options import PATH, DataCommand, Group, data_option, model_option, most_option, threads_option
 from .commands import models as modelling
 
+accelerate_option = click.option(
+    "--accelerate",
+    is_flag=True,
+    help="A full model in the processes that `accelerate launch` or `torchrun` started (needs the [rlm] extra).",
+)
+
 
 @click.group(cls=Group)
 def data() -> None:
@@ -58,11 +64,14 @@ def build(
 @click.option("--config", metavar="FILE", type=PATH, required=True, help="The training configuration.")
 @click.option("--out", metavar="DIR", type=PATH, required=True, help="Directory of checkpoints and logs.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in --out.")
-def train(data: tuple[Path, ...], texts: tuple[Path, ...], config: Path, out: Path, resume: bool) -> None:
+@accelerate_option
+def train(
+    data: tuple[Path, ...], texts: tuple[Path, ...], config: Path, out: Path, resume: bool, accelerate: bool
+) -> None:
     """Train a model (needs the [train] extra)."""
     from .commands.develop import train as run
 
-    run(list(data), list(texts), config, out, resume=resume)
+    run(list(data), list(texts), config, out, resume=resume, accelerate=accelerate)
 
 
 @click.command(cls=DataCommand)
@@ -83,6 +92,22 @@ def distill(
 
 @click.command(cls=DataCommand)
 @data_option
+@click.option("--model", metavar="NAME|DIR|builtin", default="builtin", help="The student whose encoder stays.")
+@click.option("--name", metavar="NAME", default="refitted", help="What the new model is called.")
+@click.option("--out", metavar="DIR", type=PATH, required=True, help="The directory to write.")
+def refit(data: tuple[Path, ...], model: str, name: str, out: Path) -> None:
+    """Fit a student to new labels on the encoder it has (needs the [train] extra).
+
+    For thousands of labels of functions or programs: minutes, where training takes hours. The data sets are all labels
+    of their basis, those of before too; other bases stay as they are.
+    """
+    from .commands.develop import refit as run
+
+    run(list(data), model, name, out)
+
+
+@click.command(cls=DataCommand)
+@data_option
 @click.option("--model", metavar="NAME|DIR|builtin", default="builtin", help="The student to start from.")
 @click.option("--name", metavar="NAME", default="tuned", help="What the new model is called.")
 @click.option(
@@ -97,6 +122,7 @@ def distill(
     help="With fewer rows of a basis and language only level and slope are fitted.",
 )
 @threads_option
+@accelerate_option
 def tune(
     data: tuple[Path, ...],
     model: str,
@@ -105,6 +131,7 @@ def tune(
     keep: tuple[Path, ...],
     fewest: int,
     threads: int,
+    accelerate: bool,
 ) -> None:
     """Tune a student on your own measurements (needs the [train] extra).
 
@@ -113,7 +140,7 @@ def tune(
     """
     from .commands.tune import tune as run
 
-    raise click.exceptions.Exit(run(list(data), model, out, name, list(keep), fewest, threads))
+    raise click.exceptions.Exit(run(list(data), model, out, name, list(keep), fewest, threads, accelerate=accelerate))
 
 
 @click.group(cls=Group, name="model")
@@ -201,4 +228,4 @@ def card(data: tuple[Path, ...], model: str, out: Path, goals: Path | None, abla
 
 
 # In the order of the help text.
-COMMANDS: tuple[click.Command, ...] = (data, train, distill, tune, model_, convert, export, evaluate, card)
+COMMANDS: tuple[click.Command, ...] = (data, train, refit, distill, tune, model_, convert, export, evaluate, card)

@@ -64,6 +64,12 @@ def heading(card: Card) -> str:
         parts.append(f"Trained with labels on {trained['tokens'] / 1e6:,.1f} million tokens{epochs}.")
     if "validation_loss" in trained:
         parts.append(f"Validation loss {trained['validation_loss']} nats.")
+    for told in trained.get("refitted", ()):
+        bases = ", ".join(f"`{name}`" for name in dict.fromkeys(name.split("/")[0] for name in told["slices"]))
+        parts.append(
+            f"Then, on the encoder of `{told['from']}`, {bases} fitted anew to {told['rows']:,} rows"
+            f" ({told['texts']:,} texts) of {told['families']:,} families; the rest is that model's."
+        )
     return " ".join(parts)
 
 

@@ -27,6 +27,7 @@ from ..export import WEIGHTS, export_encoder
 from ..features import answers_alone
 from ..onnx_predictor import ENCODER, TOKENIZER, TREES, WIDE
 from ..residuals import Residuals
+from ..student import Head
 from ..tokenizer import Ids
 from .changes_fit import fit_changes
 from .config import TrainConfig
@@ -85,12 +86,17 @@ def finish(run: Trained, out: Path) -> None:
     weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.slices, head.weight.tolist(), strict=True))
     _say(f"weights of the deep part: {weights}")
     _say("calibrating on families left out in turn")
-    calibration = calibrate(features, corpus, head, run.scales, student.config, config)
+
+    def head_of(train: npt.NDArray[np.int64], val: npt.NDArray[np.int64]) -> Head:
+        return fit_head(features, train, val, student.config, config)[0]
+
+    calibration = calibrate(features, corpus, head, run.scales, head_of)
     changes = fit_changes(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, pairs())
     student.head = head
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
     save_file(tensors, out / WEIGHTS)
-    _distances(corpus, bank.vectors.numpy(), out)
+    parts = texts_by_prefix(corpus, bank.vectors.numpy())
+    fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
     slices = []
     for name, scale in zip(corpus.slices, run.scales, strict=True):
         terms = run.terms.get(name, LinearTerms(0.0, []))
@@ -136,8 +142,8 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _distances(corpus: Corpus, vectors: npt.NDArray[np.float32], out: Path) -> None:
-    """Fit how far texts may be from the training texts, a language of a basis at a time."""
+def texts_by_prefix(corpus: Corpus, vectors: npt.NDArray[np.float32]) -> dict[str, dict[str, npt.NDArray[np.float32]]]:
+    """The vectors of the texts of ``train`` and ``cal`` rows, by ``basis/language``: what distances are fitted to."""
     parts: dict[str, dict[str, npt.NDArray[np.float32]]] = {"train": {}, "cal": {}}
     for prefix in corpus.prefixes():
         mine = corpus.rows_of(prefix)
@@ -145,7 +151,7 @@ def _distances(corpus: Corpus, vectors: npt.NDArray[np.float32], out: Path) -> N
             texts = np.unique(corpus.rows.text[mine[corpus.rows.split[mine] == split]])
             if len(texts):
                 found[prefix] = vectors[texts]
-    fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
+    return parts
 
 
 def known_devices(corpus: Corpus) -> dict[str, list[str]]:

@@ -27,6 +27,7 @@ from .dataset import Corpus
 from .loop import Bank, loss_of
 from .wide_fit import FOLDS, fold_of
 
+Indices = npt.NDArray[np.int64]
 _BATCH = 1024
 _FEW_FAMILIES = 100
 _WEIGHT_SPREAD = 0.1
@@ -197,12 +198,12 @@ def calibrate(
     corpus: Corpus,
     head: Head,
     scales: list[Scale],
-    sizes: StudentConfig,
-    config: LoopConfig,
+    head_of: Callable[[Indices, Indices], Head],
 ) -> Calibration:
     """Calibrate on the ``cal`` split, whole families left out where their other rows were trained on.
 
-    A language with few families to calibrate on is calibrated on its training rows too, each by a head without them.
+    ``head_of`` fits a head to ``train`` and ``val`` rows. A language with few families to calibrate on is calibrated on
+    its training rows too, each by a head without them.
     """
     rows = corpus.rows
     cal = _calibration_rows(corpus)
@@ -219,7 +220,7 @@ def calibrate(
             held_out = val[(folds[val] != fold) & related[val]]
             # Little data may have its families in one fold: then a head that knows them has to do.
             enough = len(others) > 0 and len(held_out) > 0
-            jobs.append((chosen, fit_head(features, others, held_out, sizes, config)[0] if enough else head))
+            jobs.append((chosen, head_of(others, held_out) if enough else head))
     for chosen, fitted in jobs:
         for number, scale in enumerate(scales):
             mine = chosen & (rows.slice[cal] == number)

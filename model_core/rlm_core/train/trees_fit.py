@@ -145,7 +145,7 @@ def _fit_spread(job: _Job, found: npt.NDArray[np.float64]) -> Forest:
     sizes = np.log10(np.abs(job.target - found)[train] + _SMALLEST_RESIDUAL)
     basis = job.key.split("/")[0]
     # Nothing says that a residual grows with a cost.
-    return fit_forest(job.told[train], sizes, _weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
+    return fit_forest(job.told[train], sizes, group_weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
 
 
 class _Features:
@@ -168,7 +168,7 @@ class _Features:
 def _cross_fit(job: _Job, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
     """A forest on the training rows, and predictions for all rows, out of fold for the training rows."""
     name = slice_of(job.key)
-    weights = _weights(job.group)
+    weights = group_weights(job.group)
     train = job.split == "train"
     forest = fit_forest(job.told[train], job.target[train], weights[train], name, job.config)
     found = forest.predict(job.told)
@@ -206,7 +206,7 @@ def _keys(corpus: Corpus) -> npt.NDArray[np.str_]:
     return np.array([found[entry] for entry in places])
 
 
-def _weights(groups: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
+def group_weights(groups: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
     """A group counts as the square root of its rows."""
     _, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
     weights = counts[inverse] ** -0.5

@@ -20,6 +20,7 @@ from .dataset import Corpus, floor_of
 
 FOLDS = 5
 _ROLE_SCALE = {"call": (1.0, 0.7, 0.7), "program": (1.0,)}
+BASES = tuple(_ROLE_SCALE)  # that have a wide part
 _CALENDAR_SCALE = 2.0
 
 

@@ -14,7 +14,8 @@ import torch
 from .. import trees, wide
 from ..calibration import Calibration
 from ..card import SliceCard
-from ..distance import DISTANCE
+from ..changes import ChangeModel
+from ..distance import DISTANCE, Familiarity
 from ..export import export_head
 from ..onnx_predictor import ENCODER, HEAD, TOKENIZER, TREES, WIDE
 from ..residuals import Residuals
@@ -35,6 +36,8 @@ class Draft:
         self.slices: list[SliceCard] = list(card.slices)
         self.levels: dict[str, Any] = card.calibration.to_json()
         self.residuals: dict[str, Residuals] = dict(card.residuals)
+        self.changes: dict[str, ChangeModel] = dict(card.changes)
+        self.familiarity = Familiarity.load(student.directory / DISTANCE)
         self.devices: dict[str, list[str]] = {basis: list(known) for basis, known in card.devices.items()}
         self.defaults: dict[str, dict[str, Any]] = {basis: dict(query) for basis, query in card.defaults.items()}
 
@@ -63,17 +66,19 @@ class Draft:
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
         """Write the model into an empty directory."""
         card = self._student.card
-        for file in (ENCODER, TOKENIZER, DISTANCE):
+        for file in (ENCODER, TOKENIZER):
             shutil.copyfile(self._student.directory / file, partial / file)
         export_head(self.head.eval(), self._student.sizes, partial / HEAD)
         wide.save(self.parts, partial / WIDE)
         trees.save(self.forests, features_of(card), partial / TREES)
+        self.familiarity.save(partial / DISTANCE)
         tuned = replace(
             card,
             name=name,
             slices=self.slices,
             calibration=Calibration.from_json(self.levels),
             residuals=self.residuals,
+            changes=self.changes,
             devices=self.devices,
             defaults=self.defaults,
             trained=dict(trained),

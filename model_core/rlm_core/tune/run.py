@@ -25,10 +25,9 @@ from .options import Options, Say, Tuning, told_of
 from .place import check_free, unfinished
 from .rows import callees_alone, compact, read_rows, sampled
 from .student import Opened, opened
-from .tuners import ForestTuner, HeadTuner, LevelTuner, Tuner, folds_of
+from .tuners import FEWEST_GROUPS, ForestTuner, HeadTuner, LevelTuner, Tuner, folds_of, suffices
 from .verdict import Verdict, judge
 
-_FEWEST_GROUPS = 3
 _STILL_ROWS, _CHECKED_ROWS = 2000, 300
 _FORGOTTEN = 1.1  # times the error on original rows
 
@@ -126,10 +125,11 @@ def _jobs(
         for key in np.unique(material.keys[in_slice]).tolist() if alone else [name]:
             rows = in_slice[material.keys[in_slice] == key] if alone else in_slice
             count = len(np.unique(groups[rows]))
-            if len(rows) < MIN_MEASUREMENTS or count < _FEWEST_GROUPS:
+            folds = folds_of(groups[rows])
+            if not suffices(folds):
                 say(
-                    f"{key}: {len(rows)} rows of {count} groups; at least {MIN_MEASUREMENTS} of {_FEWEST_GROUPS} are"
-                    " needed (a group is a module, a problem or a kernel)"
+                    f"{key}: {len(rows)} rows of {count} groups; needed are {FEWEST_GROUPS} groups and"
+                    f" {MIN_MEASUREMENTS} rows beside those of any one (a group is a module, a problem or a kernel)"
                 )
                 continue
             # The metrics of a function are measured together and count together; a setting of networks is alone.
@@ -137,7 +137,6 @@ def _jobs(
             few = total < fewest
             if few:
                 say(f"{key}: {total} rows, fewer than {fewest}: only level and slope are fitted")
-            folds = folds_of(groups[rows])
             tuners: tuple[Tuner, ...]
             bands: Bands
             if alone:

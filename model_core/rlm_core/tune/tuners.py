@@ -21,10 +21,12 @@ from ..features import feature_names
 from ..residuals import spread_key
 from .additions import Addition, Grams, Trees
 from .draft import Draft
-from .level import Level, fit_level
+from .level import MIN_MEASUREMENTS, Level, fit_level
 from .material import Array, Material, Rows
 from .slice_head import Asked, SliceHead, Still, fit
 from .student import Opened
+
+FEWEST_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,12 @@ def folds_of(groups: npt.NDArray[np.str_], most: int = 5) -> Rows:
         fold[name] = sizes.argmin()
         sizes[fold[name]] += counts[name]
     return fold[inverse]
+
+
+def suffices(folds: Rows) -> bool:
+    """Whether there are groups enough to judge by, and rows enough for a level without any one fold."""
+    counts = np.bincount(folds)
+    return len(counts) >= FEWEST_GROUPS and len(folds) - int(counts.max()) >= MIN_MEASUREMENTS
 
 
 class HeadTuner:

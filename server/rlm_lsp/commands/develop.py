@@ -1,4 +1,4 @@
-"""``rlm-lsp train``, ``distill``, ``convert``, ``export`` and ``eval``: thin wrappers around the library."""
+"""``rlm-lsp train``, ``refit``, ``distill``, ``convert``, ``export`` and ``eval``: thin wrappers around the library."""
 
 from __future__ import annotations
 
@@ -8,26 +8,36 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from rlm_core import RlmError
+from rlm_core import RlmError, models
 
+from .. import console
 from .extras import training_extra
+from .launch import check_full, launched
 
 
-def train(data: list[Path], texts: list[Path], config: Path, out: Path, *, resume: bool) -> None:
-    """Train a model on data sets into the directory ``out``.
+def train(
+    data: list[Path], texts: list[Path], config: Path, out: Path, *, resume: bool, accelerate: bool = False
+) -> None:
+    """Train a model on data sets into the directory ``out``; ``accelerate``: in the processes that were launched.
 
     Raises:
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
-    with training_extra():
+    with training_extra(), launched(accelerate) as processes:
         from rlm_core.full.train.config import is_full
+        from rlm_core.train.tables import read_toml
 
-        if is_full(config):
-            if texts:
+        with processes.together():
+            full = is_full(config)
+            if accelerate:
+                read_toml(config)  # a file that cannot be read is not a student's
+            check_full(accelerate, full, f"the model of {config}")
+            if full and texts:
                 raise RlmError(f"--texts: the full model of {config} reads labelled texts only; leave the option out")
+        if full:
             from rlm_core.full.train.run import train as run_full
 
-            run_full(data, config, out, resume=resume)
+            run_full(data, config, out, resume=resume, processes=processes)
             return
         from rlm_core.train.run import train as run
 
@@ -40,10 +50,23 @@ def distill(teacher: str, data: list[Path], texts: list[Path], config: Path | No
     Raises:
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
-    with training_extra():
+    with training_extra(), launched(accelerate=False):
         from rlm_core.full.train.distill import distill as run
 
         run(teacher, data, config, out, texts=texts, resume=resume)
+
+
+def refit(data: list[Path], model: str, name: str, out: Path) -> None:
+    """Fit the labels of data sets on the encoder of ``model`` and write the new model to the directory ``out``.
+
+    Raises:
+        RlmError: bad input, or the ``[train]`` extra is missing.
+    """
+    with training_extra():
+        from rlm_core.train.again import train_again
+
+        model_id = train_again(data, models.find(model), out, name, console.note)
+    print(f"{out}: model {model_id}")
 
 
 def convert(checkpoint: Path, out: Path, form: Mapping[str, Any], tokenizer: Path | None, t5gemma: str | None) -> None:

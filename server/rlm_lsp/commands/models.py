@@ -117,6 +117,11 @@ def show(model: str, form: Literal["table", "json"]) -> None:
         value = found.trained.get(name)
         if isinstance(value, int | float):
             print(f"{'trained':<12} {name.replace('_', ' ')} {value:,}")
+    for told in found.trained.get("refitted", ()):
+        print(
+            f"refitted     {told['date']} from {told['from']} on {told['rows']:,} rows of {told['families']:,} families"
+            f" ({_some(told['slices'])})"
+        )
     for told in found.trained.get("tuned", ()):
         _print_tuning(told)
 

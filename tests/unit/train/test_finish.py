@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from rlm_core.card import read_card
 from rlm_core.data.schema import write_rows
-from rlm_core.distance import DISTANCE, Familiarity
+from rlm_core.distance import DISTANCE, Familiarity, fit_familiarity
 from rlm_core.encodings import encode, open_session
 from rlm_core.export import export_encoder
 from rlm_core.student import Student, StudentConfig
 from rlm_core.train.dataset import Corpus, load_corpus
-from rlm_core.train.finish import _distances, default_queries_of, encode_all, known_devices
+from rlm_core.train.finish import default_queries_of, encode_all, known_devices, texts_by_prefix
 from rlm_core.train.run import _thinned
 
 from .conftest import Trained, kernel_rows
@@ -73,7 +73,8 @@ def test_every_text_is_encoded_by_the_exported_encoder(tmp_path: Path) -> None:
 def test_distances_are_fitted_by_language_and_basis(mixed_corpus: Corpus, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(len(mixed_corpus.texts), 8)).astype(np.float32)
-    _distances(mixed_corpus, vectors, tmp_path)
+    parts = texts_by_prefix(mixed_corpus, vectors)
+    fit_familiarity(parts["train"], parts["cal"]).save(tmp_path / DISTANCE)
     found = Familiarity.load(tmp_path / DISTANCE)
     assert sorted(found.regions) == mixed_corpus.prefixes()
     train = mixed_corpus.rows.text[mixed_corpus.rows.split == "train"]

@@ -126,13 +126,13 @@ def test_a_family_is_calibrated_by_a_head_that_never_saw_it(
     monkeypatch.setattr(head_fit, "_FEW_FAMILIES", enough)
     train, val = rows_of(corpus, "train"), rows_of(corpus, "val")
     seen: dict[int, set[str]] = {}
-    fit, score = head_fit.fit_head, head_fit.probabilities
+    score = head_fit.probabilities
     checked: list[str] = []
 
-    def fitting(features: Features, train: Any, val: Any, *arguments: Any, **options: Any) -> tuple[Head, float]:
-        head, reached = fit(features, train, val, *arguments, **options)
+    def fitting(train: Any, val: Any) -> Head:
+        head, _ = fit_head(features, train, val, SIZES, CONFIG)
         seen[id(head)] = set(corpus.rows.family[train]) | set(corpus.rows.family[val])
-        return head, reached
+        return head
 
     def scoring(features: Features, head: Head, rows: Any, scales: list[Scale]) -> Any:
         families = set(corpus.rows.family[rows])
@@ -140,10 +140,8 @@ def test_a_family_is_calibrated_by_a_head_that_never_saw_it(
         checked.extend(families)
         return score(features, head, rows, scales)
 
-    monkeypatch.setattr(head_fit, "fit_head", fitting)
     monkeypatch.setattr(head_fit, "probabilities", scoring)
-    head, _ = fitting(features, train, val, SIZES, CONFIG)
-    calibrate(features, corpus, head, scales, SIZES, CONFIG)
+    calibrate(features, corpus, fitting(train, val), scales, fitting)
     assert set(checked) == set(corpus.rows.family[np.isin(corpus.rows.split, list(splits))])
 
 
@@ -164,8 +162,12 @@ def test_calibrated_levels_are_numbers_even_for_little_data(
     alone = np.where((rows.split == "val") & (rows.family != "package2"), "train", rows.split)
     assert "val" in alone
     little = replace(corpus, rows=replace(rows, split=alone))
-    head, _ = fit_head(features, rows_of(little, "train"), rows_of(little, "val"), SIZES, CONFIG)
-    levels = calibrate(features, little, head, scales, SIZES, CONFIG).to_json()
+
+    def fitted(train: Any, val: Any) -> Head:
+        return fit_head(features, train, val, SIZES, CONFIG)[0]
+
+    head = fitted(rows_of(little, "train"), rows_of(little, "val"))
+    levels = calibrate(features, little, head, scales, fitted).to_json()
     assert {"call", "program", "call/latency", "call/python/memory"} <= levels.keys()
     for level in levels.values():
         assert all(0 <= value < 1 for value in level["levels"])

@@ -21,7 +21,7 @@ from rlm_core.tune.additions import decoded, joined
 from rlm_core.tune.bands import HeadBands
 from rlm_core.tune.head_weights import read_head
 from rlm_core.tune.student import opened
-from rlm_core.tune.tuners import folds_of
+from rlm_core.tune.tuners import folds_of, suffices
 from rlm_core.wide import code_weights
 from safetensors.torch import load_file
 
@@ -97,6 +97,15 @@ def test_a_group_is_in_one_fold_only(groups: list[str]) -> None:
     folds = folds_of(names)
     assert all(len(set(folds[names == name])) == 1 for name in groups)
     assert len(set(folds)) == min(5, len(set(groups)))
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [((2, 2, 2), False), ((6, 3, 1), False), ((9, 1), False), ((6, 3, 2), True), ((1,) * 8, True)],
+)
+def test_a_level_needs_five_rows_whatever_fold_is_left_out(counts: tuple[int, ...], expected: bool) -> None:
+    groups = np.repeat([f"group {number}" for number in range(len(counts))], counts)
+    assert suffices(folds_of(groups)) is expected
 
 
 @pytest.mark.parametrize(("groups", "expected"), [(40, 0.5), (10, 0.7)])
