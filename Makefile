@@ -66,7 +66,8 @@ bench: .venv-try/installed
 
 # The label files of all bases -> data sets -> a trained model -> the files that ship -> the model card. Each step says
 # what it does and how long it took; sources that are read already and a training that was stopped are taken up again.
-DATA = $(addprefix --data $(RUN)/,functions.parquet leethub.parquet triton.parquet nas.parquet counterfactual.parquet)
+SETS = functions measured leethub triton nas counterfactual
+DATA = $(foreach set,$(SETS),--data $(RUN)/$(set).parquet)
 SHIPPED = model_core/rlm_core/builtin
 
 model: .venv/installed
@@ -74,6 +75,8 @@ model: .venv/installed
 	@mkdir -p $(RUN)
 	@for set in functions leethub; do test -e $(RUN)/$$set.parquet || \
 		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set/labels.jsonl.gz --out $(RUN)/$$set.parquet || exit; done
+	@test -e $(RUN)/measured.parquet || .venv/bin/rlm-lsp data build functions \
+		--labels model_core/labels/functions.jsonl.gz --out $(RUN)/measured.parquet
 	@for set in triton nas; do test -e $(RUN)/$$set.parquet || \
 		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set --out $(RUN)/$$set.parquet || exit; done
 	@for set in counterfactual texts; do test -e $(RUN)/$$set.parquet || \

@@ -1,12 +1,13 @@
 """Measures functions of PyPI packages under their own tests, one package at a time, for labels to train on.
 
-    python tests/bench/measure_packages.py --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--out LABELS]
+    python tests/bench/measure_packages.py --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--jobs N]
+                                           [--out LABELS]
 
 ``packages.toml`` beside this file says which packages, in which versions, and where their tests are: in the package as
 it is installed, or in its source distribution. Each gets an environment of its own, into which pip installs it; then
 ``rlm-lsp measure tests`` runs its tests twice. A package that is done is not measured again, one that takes longer than
-its minutes keeps what was seen. Nothing else should run on the machine meanwhile. ``--out`` gathers the labels of all
-packages that are done as gzipped JSON lines; they hold no source text.
+its minutes keeps what was seen. Nothing else should run on the machine meanwhile; ``--jobs`` packages at a time have a
+core each. ``--out`` gathers the labels of all packages that are done as gzipped JSON lines; they hold no source text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -21,14 +24,19 @@ import sys
 import tarfile
 import time
 import tomllib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 LIST = Path(__file__).with_name("packages.toml")
 _MEASURE = [sys.executable, "-m", "rlm_lsp", "measure"]
 _STOP_SECONDS = 120
+_TEST_SECONDS = "30"  # a test may take, and four times as long for memory
+_PYTEST = ["-q", "--tb=line", "-W", "ignore", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+_PYTEST += ["-o", "addopts=", "-o", "required_plugins="]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,9 @@ class Package:
     """A package to measure.
 
     ``modules`` are its import names. ``select`` are arguments of pytest: with ``source`` paths in the source
-    distribution, else names of installed packages. ``needs`` are requirements of the tests.
+    distribution, else names of installed packages. ``needs`` are requirements of the tests, ``env`` is what they
+    need in the process's environment. With ``redo`` latency alone is measured, and gathered with "peak_bytes" null and
+    "mem_calls" 0: the memory of these packages is known.
     """
 
     name: str
@@ -45,13 +55,16 @@ class Package:
     select: tuple[str, ...]
     source: bool = False
     needs: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    redo: bool = False
 
     @classmethod
     def read(cls, name: str, entry: dict[str, Any]) -> Package:
         """A package from its table in the list."""
         modules = tuple(entry.get("modules", [name.replace("-", "_")]))
         select = tuple(entry.get("select", ["tests"] if entry.get("source") else modules))
-        return cls(name, entry["version"], modules, select, entry.get("source", False), tuple(entry.get("needs", ())))
+        given = {key: entry[key] for key in ("source", "env", "redo") if key in entry}
+        return cls(name, entry["version"], modules, select, needs=tuple(entry.get("needs", ())), **given)
 
 
 def main() -> None:
@@ -61,12 +74,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--python", default="python3.12")
     parser.add_argument("--minutes", type=float, default=30, help="that a package may take, both passes together")
+    parser.add_argument("--jobs", type=int, default=1, help="packages at a time, each on a core of its own")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what is begun in the background else ignores it
     packages = [Package.read(name, entry) for name, entry in tomllib.loads(LIST.read_text()).items()]
-    for package in packages:
-        if not arguments.only or package.name in arguments.only:
-            measure(package, arguments.work / package.name, arguments.python, arguments.minutes)
+    cores: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for core in sorted(os.sched_getaffinity(0))[-arguments.jobs :]:
+        cores.put(core)
+    with ThreadPoolExecutor(arguments.jobs, initializer=lambda: os.sched_setaffinity(0, {cores.get()})) as pool:
+        wanted = [package for package in packages if not arguments.only or package.name in arguments.only]
+        list(pool.map(lambda one: measure(one, arguments.work / one.name, arguments.python, arguments.minutes), wanted))
     if arguments.out:
         gather([arguments.work / package.name / "labels.jsonl" for package in packages], arguments.out)
 
@@ -85,9 +103,10 @@ def measure(package: Package, folder: Path, python: str, minutes: float) -> None
             store = str(folder / "store.sqlite3")
             names = [part for module in package.modules for part in ("--package", module)]
             chosen = package.select if package.source else ["--pyargs", *package.select]
-            quiet = ["-q", "--tb=line", "-p", "no:cacheprovider", "-o", "addopts=", "-W", "ignore"]
-            command = [*_MEASURE, "tests", "--python", str(own), *names, "--store", store, "--", *quiet, *chosen]
-            _limited(command, run, log, minutes * 60)
+            command = [*_MEASURE, "tests", "--python", str(own), *names, "--store", store, "--timeout", _TEST_SECONDS]
+            command += ["--no-memory"] if package.redo else []
+            command += ["--", *_PYTEST, *chosen]
+            _limited(command, run, package.env, log, minutes * 60)
             labels = [*_MEASURE, "export", "--store", store, "--out", str(folder / "labels.jsonl")]
             subprocess.run(labels, check=True, stdout=log, stderr=log)
         except (subprocess.CalledProcessError, OSError, tarfile.TarError) as error:
@@ -110,24 +129,24 @@ def _install(package: Package, folder: Path, python: str, log: Any) -> Path:
 
 
 def _unpacked(package: Package, folder: Path, own: Path, log: Any) -> Path:
-    """The source distribution without its modules, so that the installed ones are imported."""
+    """The source distribution, with modules that are no packages any more, so that the installed ones are imported."""
     place = folder / "source"
-    command = [str(own), "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(place)]
+    command = [str(own), "-m", "pip", "download", "-q", "--no-deps", "--no-binary", package.name, "-d", str(place)]
     subprocess.run([*command, f"{package.name}=={package.version}"], check=True, stdout=log, stderr=log)
     [archive] = place.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         file.extractall(place, filter="data")
     [root] = (path for path in place.iterdir() if path.is_dir())
     for module in package.modules:
-        for path in (root / module, root / "src" / module):
-            shutil.rmtree(path, ignore_errors=True)
-        (root / f"{module}.py").unlink(missing_ok=True)
+        for path in (root / module / "__init__.py", root / f"{module}.py"):
+            path.unlink(missing_ok=True)
     return root
 
 
-def _limited(command: list[str], folder: Path, log: Any, seconds: float) -> None:
+def _limited(command: list[str], folder: Path, env: Mapping[str, str], log: Any, seconds: float) -> None:
     """Run a command that is asked to stop when its time is over, and then keeps what it has."""
-    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    environment = {**os.environ, **env}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
