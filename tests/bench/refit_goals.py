@@ -26,7 +26,7 @@ from rlm_core.tokenizer import Tokenizer, crop
 from rlm_core.train.config import TrainConfig, load_config
 from rlm_core.train.dataset import Corpus, Rows, load_corpus
 from rlm_core.train.loop import Bank, encode_texts
-from rlm_core.train.refit import Frozen, Refit, refit, resplit
+from rlm_core.train.resplit import Frozen, Refit, refit, resplit
 from rlm_core.train.trees_fit import fit_trees
 from scipy.stats import kendalltau, spearmanr
 

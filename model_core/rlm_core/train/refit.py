@@ -1,76 +1,179 @@
-"""The model fitted anew to other splits of the rows, on encodings that have seen no label.
+"""``rlm-lsp refit``: what reads labels fitted anew on the encoder of a finished model.
 
-For figures under protocols other than that of the shipped model (random rows, folds over all groups, few training
-rows): everything that reads labels is fitted on the ``train`` rows of the corpus it is given.
+For new labels of functions or programs: minutes, where a whole training takes hours. Wide part, each slice's part of
+the head, calibration, ratios and distances of the bases in the data are fitted to all their rows; the encoder, the deep
+part that slices share, and what the model says about other bases stay as they are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from ..bins import fit_scale
-from ..features import answers_alone
-from ..student import StudentConfig
-from ..tokenizer import Ids
+from ..card import SliceCard
+from ..data.counterfactual.builder import pairs
+from ..distance import Familiarity, fit_familiarity
+from ..errors import DataError
+from ..student import Head
+from ..tune.draft import Draft
+from ..tune.material import Encoded, encode
+from ..tune.options import Say
+from ..tune.place import check_free, unfinished
+from ..tune.slice_head import Asked, SliceHead, fit
+from ..tune.student import Opened, opened
 from .batches import head_inputs
+from .changes_fit import fit_changes
 from .config import TrainConfig
-from .dataset import Corpus, floor_of
-from .head_fit import Features, fit_head, probabilities
-from .loop import Bank
-from .trees_fit import fit_trees
-from .wide_fit import fit_wide
+from .dataset import Corpus, load_corpus
+from .finish import texts_by_prefix
+from .head_fit import Features, calibrate, log_medians
+from .wide_fit import BASES, WideFit, fit_wide
+
+Indices = npt.NDArray[np.int64]
+_BATCH = 4096
+_CONFIG = TrainConfig()  # of the wide part
 
 
-@dataclass(frozen=True, slots=True)
-class Frozen:
-    """What does not depend on labels: uncropped ids, syntax counts and encodings of the corpus' texts."""
+def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> str:
+    """Fit ``model`` to the rows of data sets; the id of the new model, which is exported already.
 
-    ids: list[Ids]
-    counts: npt.NDArray[np.float32]
-    bank: Bank
+    Args:
+        data: Parquet files of ``rlm-lsp data build``: all labels of the bases in them, those of before too.
+        model: a directory of ``rlm-lsp export`` or ``rlm-lsp train``.
+        out: the directory to write; it must not exist or be empty.
+        name: what the new model is called.
+        say: is told of each stage, a line each.
+
+    Raises:
+        DataError: unusable rows, or ``out`` is in use or cannot be written.
+        ModelError: the model cannot be opened.
+    """
+    check_free(out)
+    with opened(model) as student:
+        say("reading rows")
+        corpus = load_corpus(data, ("train", "val", "cal"))
+        numbered = _numbered(corpus, student)
+        say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
+        encoded = encode(student, corpus)
+        say("fitting the wide part")
+        fitted = fit_wide(corpus, encoded.ids, bits=_CONFIG.wide_bits, penalty=_CONFIG.wide_penalty)
+        features = _features(student, numbered, encoded, fitted)
+        draft = Draft(student)
+        draft.parts |= fitted.parts
+        for entry in fitted.terms:
+            number = student.slices.index(entry)
+            terms = fitted.terms[entry]
+            draft.slices[number] = SliceCard(
+                entry, student.card.slices[number].scale, terms.intercept, tuple(terms.calendar)
+            )
+        evidence = _evidence(student.head, features)
+
+        def head_of(train: Indices, val: Indices) -> Head:
+            return _fit_head(student.head, features, evidence, train, val)
+
+        say("fitting the head")
+        rows = numbered.rows
+        draft.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
+        say("calibrating on families left out in turn")
+        scales = [entry.scale for entry in student.card.slices]
+        bases = {name.split("/")[0] for name in corpus.slices}
+        kept = {name: level for name, level in draft.levels.items() if name.split("/")[0] not in bases}
+        draft.levels = kept | calibrate(features, numbered, draft.head, scales, head_of).to_json()
+        medians = log_medians(features, draft.head, numbered, scales)
+        draft.changes |= fit_changes(numbered, medians, fitted.changes, pairs())
+        parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
+        fresh = fit_familiarity(parts["train"], parts["cal"])
+        draft.familiarity = Familiarity({**draft.familiarity.regions, **fresh.regions})
+        say("writing")
+        with unfinished(out) as made:
+            draft.write(made.directory, name, _trained(student, draft.head, data, corpus))
+            return made.commit()
 
 
-@dataclass(frozen=True, slots=True)
-class Refit:
-    """Medians (SI units) of the test rows, by the whole model and by its wide part or trees alone."""
+def _numbered(corpus: Corpus, student: Opened) -> Corpus:
+    """The corpus with the model's numbers of the slices.
 
-    rows: npt.NDArray[np.int64]
-    median: npt.NDArray[np.float64]
-    wide: npt.NDArray[np.float64]
-    distributions: npt.NDArray[np.float64]
+    Raises:
+        DataError: rows that only a whole training can learn from.
+    """
+    for split in ("train", "val", "cal"):
+        if split not in corpus.rows.split:
+            raise DataError(f"no rows of split {split}; build a data set with --split auto")
+    for name in corpus.slices:
+        basis = name.split("/")[0]
+        if basis not in BASES:
+            raise DataError(f"rows of {name}: {' and '.join(BASES)} alone can be refitted; use rlm-lsp train")
+        if name not in student.slices:
+            raise DataError(f"rows of {name}, which {student.card.model_id} does not know; use rlm-lsp train")
+    bases = {name.split("/")[0] for name in corpus.slices}
+    for name in student.slices:
+        if name.split("/")[0] in bases and name not in corpus.slices:
+            raise DataError(f"no rows of {name}: all slices of a basis are fitted together; add a data set that has it")
+    numbers = np.array([student.slices.index(name) for name in corpus.slices])
+    rows = replace(corpus.rows, slice=numbers[corpus.rows.slice])
+    return replace(corpus, rows=rows, slices=student.slices)
 
 
-def refit(corpus: Corpus, frozen: Frozen, settings: TrainConfig) -> Refit:
-    """Fit wide part, trees and head on the corpus' ``train`` and ``val`` rows and answer its ``test`` rows."""
-    fitted = fit_wide(corpus, frozen.ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
-    grown = fit_trees(corpus, settings.trees)
-    predictions = fitted.predictions + grown.predictions
+def _features(student: Opened, corpus: Corpus, encoded: Encoded, fitted: WideFit) -> Features:
+    """The head's inputs with the new wide part's predictions, which did not see a training row's family."""
     rows = corpus.rows
-    train = np.flatnonzero(rows.split == "train")
-    val, test = np.flatnonzero(rows.split == "val"), np.flatnonzero(rows.split == "test")
-    target, position = np.zeros(len(rows)), np.zeros(len(rows))
-    scales = []
-    for number, name in enumerate(corpus.slices):
-        mine = rows.slice == number
-        scale = fit_scale(rows.value[mine & (rows.split == "train")], floor_of(name))
-        target[mine], position[mine] = scale.position(rows.value[mine]), scale.position(10 ** predictions[mine])
-        scales.append(scale)
-    lengths = np.array([len(text) for text in frozen.ids])
-    features = Features.build(head_inputs(corpus, frozen.counts, lengths, position, target), frozen.bank)
-    sizes: StudentConfig = replace(settings.model, slices=len(corpus.slices))
-    head, _ = fit_head(features, train, val, sizes, settings.train)
-    found = probabilities(features, head, test, scales)
-    median = np.zeros(len(test))
-    for number, (name, scale) in enumerate(zip(corpus.slices, scales, strict=True)):
-        mine = rows.slice[test] == number
-        alone = answers_alone(name.split("/")[0])
-        median[mine] = 10 ** predictions[test][mine] if alone else scale.quantiles(found[mine], [0.5])[:, 0]
-    return Refit(test, median, 10 ** predictions[test], found)
+    wide, target = np.zeros(len(rows)), np.zeros(len(rows))
+    for number in np.unique(rows.slice):
+        mine, scale = rows.slice == number, student.card.slices[number].scale
+        wide[mine] = scale.position(10 ** np.clip(fitted.predictions[mine], -300, 300))
+        target[mine] = scale.position(rows.value[mine])
+    lengths = np.array([len(ids) for ids in encoded.ids])
+    return Features.build(head_inputs(corpus, encoded.counts, lengths, wide, target), encoded.bank)
 
 
-def resplit(corpus: Corpus, split: npt.NDArray[np.str_]) -> Corpus:
-    """The corpus with other splits, ``(rows,)``."""
-    return replace(corpus, rows=replace(corpus.rows, split=split))
+def _evidence(head: Head, features: Features) -> torch.Tensor:
+    """The deep part's logits beyond the query's, ``(rows, outcomes)``."""
+    with torch.no_grad():
+        parts = [
+            features.deep(head.deep, rows) - features.base(head.prior, rows)
+            for rows in torch.arange(len(features.inputs.text)).split(_BATCH)
+        ]
+    return torch.cat(parts)
+
+
+def _fit_head(head: Head, features: Features, evidence: torch.Tensor, train: Indices, val: Indices) -> Head:
+    """The head with each slice's own part fitted to ``train`` rows, stopped early on ``val``."""
+    fitted = copy.deepcopy(head)
+    for number in torch.unique(features.inputs.slice[torch.from_numpy(train)]).tolist():
+        asked = []
+        for rows in (train, val):
+            chosen = torch.from_numpy(rows)
+            mine = chosen[features.inputs.slice[chosen] == number]
+            asked.append(Asked(features.inputs.rows(mine), evidence[mine]))
+        if len(asked[1].evidence):
+            part: SliceHead = fit(head, number, asked[0], held_out=asked[1])[0]
+            part.written(fitted)
+    return fitted.eval()
+
+
+def _trained(student: Opened, head: Head, data: Sequence[Path], corpus: Corpus) -> dict[str, Any]:
+    """What the new card tells of its making: the old one's, and what was fitted now."""
+    trained = dict(student.card.trained)
+    train = corpus.rows.split == "train"
+    told = {
+        "from": student.card.model_id,
+        "date": date.today().isoformat(),
+        "data": [path.name for path in data],
+        "rows": int(train.sum()),
+        "texts": len(np.unique(corpus.rows.text[train])),
+        "families": len(np.unique(corpus.rows.family[train])),
+        "slices": list(corpus.slices),
+    }
+    found = head.weight.tolist()
+    weights = {name: round(found[student.slices.index(name)], 3) for name in corpus.slices}
+    trained["deep_weights"] = {**trained.get("deep_weights", {}), **weights}
+    trained["refitted"] = [*trained.get("refitted", []), told]
+    return trained

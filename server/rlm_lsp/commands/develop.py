@@ -63,9 +63,9 @@ def refit(data: list[Path], model: str, name: str, out: Path) -> None:
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
     with training_extra():
-        from rlm_core.train.again import train_again
+        from rlm_core.train.refit import refit as run
 
-        model_id = train_again(data, models.find(model), out, name, console.note)
+        model_id = run(data, models.find(model), out, name, console.note)
     print(f"{out}: model {model_id}")
 
 

@@ -14,7 +14,7 @@ from rlm_core import CodeText, DataError, Query
 from rlm_core.card import CARD, read_card
 from rlm_core.data.schema import write_rows
 from rlm_core.onnx_predictor import ENCODER, TREES, OnnxPredictor
-from rlm_core.train.again import train_again
+from rlm_core.train.refit import refit
 
 from .conftest import Trained, function_rows, kernel_rows, program_rows, run_cli
 from .test_tune_run import LATENCY, Rows, quietly, raw_medians, shifted, unseen, written
@@ -26,7 +26,7 @@ COUNT = 240
 def again(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny model with its functions read anew, from more of them, which cost three times as much."""
     folder = tmp_path_factory.mktemp("again")
-    train_again([written(shifted(COUNT), folder)], trained.exported, folder / "model", "anew", quietly)
+    refit([written(shifted(COUNT), folder)], trained.exported, folder / "model", "anew", quietly)
     return folder / "model"
 
 
@@ -91,13 +91,13 @@ def test_rows_that_it_cannot_learn_from_are_refused(
 ) -> None:
     write_rows(changed(function_rows(24)), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match=message):
-        train_again([tmp_path / "rows.parquet"], trained.exported, tmp_path / "model", "anew", quietly)
+        refit([tmp_path / "rows.parquet"], trained.exported, tmp_path / "model", "anew", quietly)
     assert not (tmp_path / "model").exists()
 
 
 def test_a_place_that_is_taken_is_refused(trained: Trained, again: Path) -> None:
     with pytest.raises(DataError, match="already exists"):
-        train_again([trained.data], trained.exported, again, "anew", quietly)
+        refit([trained.data], trained.exported, again, "anew", quietly)
 
 
 def test_the_command_writes_a_model_that_opens(trained: Trained, tmp_path: Path) -> None:
