@@ -34,7 +34,8 @@ from rlm_core.train.batches import HeadInputs, head_inputs
 from rlm_core.train.config import TrainConfig, load_config
 from rlm_core.train.dataset import Corpus, floor_of, load_corpus
 from rlm_core.train.head_fit import Features, fit_head, probabilities
-from rlm_core.train.loop import Bank, Loop, Task, encode_texts
+from rlm_core.train.loop import Bank, Loop, encode_texts
+from rlm_core.train.task import Task
 from rlm_core.train.wide_fit import fit_wide
 from scipy.stats import spearmanr
 

@@ -59,6 +59,8 @@ def heading(card: Card) -> str:
         parts.append(f"Trained on {trained['rows']:,} rows ({trained.get('texts', 0):,} texts).")
     if trained.get("pretraining_tokens"):
         parts.append(f"Pretrained without labels on {trained['pretraining_tokens'] / 1e6:,.1f} million tokens.")
+    if "start" in trained:
+        parts.append(f"Went on with the encoder of `{trained['start']}`.")
     if trained.get("tokens"):
         epochs = f" in {trained['epochs']} epochs" if "epochs" in trained else ""
         parts.append(f"Trained with labels on {trained['tokens'] / 1e6:,.1f} million tokens{epochs}.")

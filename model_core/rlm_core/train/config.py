@@ -1,7 +1,7 @@
 """The training configuration: one TOML file, every key with a default.
 
 [model]      sizes of the student (see StudentConfig)
-[pretrain]   the encoder without labels: tokens to read, learning rates ...
+[pretrain]   the encoder without labels: tokens to read, learning rates ..., or the student to go on with
 [train]      the encoder with labels: epochs, learning rates, tokens a batch ...
 [wide]       ridge regression on n-grams
 [trees.B]    boosted trees on features, of the bases B: kernel, module, network
@@ -25,8 +25,13 @@ TREE_BASES = ("kernel", "module", "network")
 
 @dataclass(frozen=True, slots=True)
 class PretrainConfig:
-    """How the encoder is pretrained without labels; ``tokens = 0`` leaves it out."""
+    """How the encoder is pretrained without labels; ``tokens = 0`` leaves it out.
 
+    ``start``, a student (its name, its folder or ``builtin``), leaves it out too: training goes on with that student's
+    encoder and tokenizer, whose sizes hold instead of those of the model.
+    """
+
+    start: str = ""
     tokens: int = 30_000_000
     tokens_a_batch: int = 8192
     learning_rate: float = 2e-3

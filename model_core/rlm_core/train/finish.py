@@ -51,7 +51,7 @@ _TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
 
 @dataclass(slots=True)
 class Trained:
-    """What the stages before have made."""
+    """What the stages before have made; ``start`` is the id of the student whose encoder they went on with."""
 
     loop: Loop
     corpus: Corpus
@@ -61,6 +61,7 @@ class Trained:
     scales: list[Scale]
     settings: TrainConfig
     seconds: dict[str, float]
+    start: str | None
 
 
 def finish(run: Trained, out: Path) -> None:
@@ -103,10 +104,10 @@ def finish(run: Trained, out: Path) -> None:
         slices.append(SliceCard(name, scale, terms.intercept, tuple(terms.calendar)))
     trained = {
         "rows": int((rows.split == "train").sum()),
-        "texts": len(run.loop.texts),
+        "texts": len(run.loop.sampler.texts),
         "tokens": run.loop.tokens,
         "epochs": config.epochs,
-        "pretraining_tokens": run.settings.pretrain.tokens,
+        **({"pretraining_tokens": run.settings.pretrain.tokens} if run.start is None else {"start": run.start}),
         "validation_loss": round(reached, 4),
         "deep_weights": {
             name: round(value, 3) for name, value in zip(corpus.slices, head.weight.tolist(), strict=True)

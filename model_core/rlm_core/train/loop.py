@@ -23,38 +23,11 @@ from tqdm import tqdm
 from ..student import Encoder, Student
 from ..tokenizer import Ids
 from .batches import HeadInputs, pad, pool_callees, soft_targets, token_batches
-from .config import TEXTS_A_BASIS, LoopConfig
+from .config import LoopConfig
+from .sampler import Sampler
+from .task import Task, Teacher
 
-_REPEATS = 4
 UNKNOWN = 1  # the tokenizer's unknown id stands for dropped tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """A teacher's distributions of rows, ``targets (rows, outcomes)``, and their share of each row's target."""
-
-    targets: Tensor
-    weight: Tensor
-
-    def rows(self, chosen: Tensor) -> Teacher:
-        """The same for some rows."""
-        return Teacher(self.targets[chosen], self.weight[chosen])
-
-
-@dataclass(slots=True)
-class Task:
-    """What the loop trains on: cropped ids of all texts, the head's inputs, and each row's split, group and basis."""
-
-    ids: list[Ids]
-    inputs: HeadInputs
-    split: npt.NDArray[np.str_]
-    group: npt.NDArray[np.str_]
-    basis: npt.NDArray[np.str_]
-    teacher: Teacher | None = None
-
-    def texts_of(self, split: str) -> npt.NDArray[np.int64]:
-        """The texts that rows of a split are about."""
-        return np.unique(self.inputs.text.numpy()[self.split == split])
 
 
 @dataclass(slots=True)
@@ -136,43 +109,20 @@ class Loop:
         )
         # The compiled encoder shares the student's weights; lengths vary, so shapes are dynamic.
         self.encode = torch.compile(student.encoder, dynamic=True) if config.compile else student.encoder
-        self.texts = task.texts_of("train")
-        self.lengths = np.array([len(task.ids[i]) for i in self.texts])
-        self.rows_of = _rows_of_texts(task, self.texts)
+        self.sampler = Sampler(task, config)
         self.epoch = self.batch = self.step = self.tokens = 0
         self.best = math.inf
         self.rng = np.random.default_rng()  # of the current epoch
         self.interrupted: dict[str, Any] | None = None  # the random states of an epoch that goes on
-        self.groups = _groups_of_texts(task, self.rows_of)
-        first = self._sample(0)
-        self.steps_an_epoch = sum(1 for _ in token_batches(self.lengths[first], config.tokens_a_batch))
-        self.rows_a_batch = sum(len(self.rows_of[i]) for i in first) / self.steps_an_epoch
+        first = self.sampler.sample(0)
+        lengths = self.sampler.lengths[first]
+        self.steps_an_epoch = sum(1 for _ in token_batches(lengths, config.tokens_a_batch))
+        self.rows_a_batch = sum(len(self.sampler.rows_of[i]) for i in first) / self.steps_an_epoch
 
     @property
     def checkpoint(self) -> Path:
         """Where the state of an unfinished run is kept."""
         return self.out / "checkpoint.pt"
-
-    def _sample(self, epoch: int) -> npt.NDArray[np.int64]:
-        """The texts of an epoch: the square root of each group, the next ones in turn, no basis above its share.
-
-        Sampled evenly, the encoder would learn what the large groups cost by heart; a user's group is always a new one.
-        """
-        chosen: dict[str, list[npt.NDArray[np.int64]]] = {}
-        for members in self.groups:
-            size = math.ceil(math.sqrt(len(members)))
-            basis = str(self.task.basis[self.rows_of[members[0]][0]])
-            chosen.setdefault(basis, []).append(members[(epoch * size + np.arange(size)) % len(members)])
-        rng = np.random.default_rng((self.config.seed, epoch, 1))
-        parts = []
-        for basis, found in chosen.items():
-            most = self.config.texts_a_basis.get(basis, TEXTS_A_BASIS)
-            texts = np.concatenate(found)
-            if len(texts) > most:
-                texts = rng.choice(texts, most, replace=False)
-            # A small basis comes several times, with other rows of its texts each time.
-            parts += [texts] * min(_REPEATS, max(1, most // (8 * len(texts))))
-        return np.concatenate(parts)
 
     def save(self) -> None:
         """Write the checkpoint, atomically."""
@@ -226,19 +176,20 @@ class Loop:
         seen = 0
         smooth = math.nan
         self.student.train()
-        sample = self._sample(self.epoch)
-        for number, places in enumerate(token_batches(self.lengths[sample], self.config.tokens_a_batch, rng)):
+        rows_of, lengths, texts = self.sampler.rows_of, self.sampler.lengths, self.sampler.texts
+        sample = self.sampler.sample(self.epoch)
+        for number, places in enumerate(token_batches(lengths[sample], self.config.tokens_a_batch, rng)):
             batch = sample[places]
             if number < self.batch:
                 continue
             if number and self.interrupted is not None:
                 _restore_random_states(self.interrupted, rng, self.device)
             self.interrupted = None
-            loss = self._step(self.texts[batch], [self.rows_of[i] for i in batch], total, rng)
-            share = 0.05 * sum(len(self.rows_of[i]) for i in batch) / self.rows_a_batch
+            loss = self._step(texts[batch], [rows_of[i] for i in batch], total, rng)
+            share = 0.05 * sum(len(rows_of[i]) for i in batch) / self.rows_a_batch
             smooth = loss if math.isnan(smooth) else (smooth + share * loss) / (1 + share)
             self.batch, self.step = number + 1, self.step + 1
-            count = int(self.lengths[batch].sum())
+            count = int(lengths[batch].sum())
             self.tokens, seen = self.tokens + count, seen + count
             now = time.monotonic()
             if now - logged > 20:
@@ -289,7 +240,7 @@ class Loop:
         # The training rows' callees are for the next epoch; after the last one there is none.
         splits = ("train", "val") if self.epoch < self.config.epochs else ("val",)
         used = np.unique(inputs.callees[torch.from_numpy(self.split_rows(*splits))].numpy())
-        stale = used[(used >= 0) & ~np.isin(used, self.texts)]
+        stale = used[(used >= 0) & ~np.isin(used, self.sampler.texts)]
         encode_texts(self.student, self.task.ids, np.union1d(stale, self.task.texts_of("val")), self.bank)
         rows = inputs.rows(torch.from_numpy(self.split_rows("val")))
         self.student.eval()
@@ -325,22 +276,3 @@ def _restore_random_states(states: dict[str, Any], rng: np.random.Generator, dev
     torch.set_rng_state(states["torch"].cpu())
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"].cpu(), device)
-
-
-def _rows_of_texts(task: Task, texts: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    rows = np.flatnonzero(task.split == "train")
-    of = task.inputs.text.numpy()[rows]
-    order = np.argsort(of, kind="stable")
-    starts = np.searchsorted(of[order], texts)
-    ends = np.searchsorted(of[order], texts, side="right")
-    return [rows[order[start:end]] for start, end in zip(starts, ends, strict=True)]
-
-
-def _groups_of_texts(task: Task, rows_of: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
-    """The places of the training texts by group and slice (of a text's first row), in a fixed random order."""
-    slices = task.inputs.slice.numpy()
-    groups: dict[tuple[str, int], list[int]] = {}
-    for place, rows in enumerate(rows_of):
-        groups.setdefault((str(task.group[rows[0]]), int(slices[rows[0]])), []).append(place)
-    rng = np.random.default_rng(0)
-    return [rng.permutation(np.array(members)) for members in groups.values()]

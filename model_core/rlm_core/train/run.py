@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -37,9 +37,11 @@ from .batches import head_inputs
 from .config import TrainConfig, load_config
 from .dataset import Corpus, floor_of, load_corpus
 from .finish import HEAD_STAGE, Trained, finish
-from .loop import Loop, Task
+from .loop import Loop
 from .pretrain import Texts, pretrain, standardised
+from .start import Start
 from .synthetic import synthetic_targets
+from .task import Task
 from .trees_fit import TreesFit, answerable, fit_trees, load_fit, save_fit
 from .wide_fit import fit_wide
 
@@ -78,8 +80,12 @@ def train(
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
+        ModelError: the student to go on with cannot be read.
     """
     settings = config if isinstance(config, TrainConfig) else load_config(config)
+    start = Start.of(settings.pretrain.start) if settings.pretrain.start else None
+    if start is not None:
+        settings = replace(settings, model=start.sized(settings.model))
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     _say("reading data sets")
@@ -90,16 +96,27 @@ def train(
             names = ", ".join(map(str, data))
             raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
     out.mkdir(parents=True, exist_ok=True)
-    _check_run(out, corpus, settings, resume, teaching)
+    teachers = {
+        **({"teacher": teaching.name} if teaching is not None else {}),
+        **({"start": start.model_id} if start is not None else {}),
+    }
+    _check_run(out, corpus, settings, resume, teachers)
     _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.slices)} slices")
     unlabelled = _unlabelled(corpus, texts)
-    tokenizer = fit_tokenizer(out, unlabelled, settings.model.vocabulary, settings.train.seed, resume)
+    if start is not None:
+        (out / TOKENIZER).write_bytes(start.tokenizer.model)
+        tokenizer = start.tokenizer
+    else:
+        tokenizer = fit_tokenizer(out, unlabelled, settings.model.vocabulary, settings.train.seed, resume)
     ids = corpus.encode(tokenizer)
     sizes = replace(settings.model, slices=len(corpus.slices))
     torch.manual_seed(settings.train.seed)
     student = Student(sizes)
-    with _timed(out, "pretraining"):
-        _pretrain(student, unlabelled, tokenizer, settings, out, resume)
+    if start is not None:
+        student.encoder.load_state_dict(start.encoder.state_dict())
+    else:
+        with _timed(out, "pretraining"):
+            _pretrain(student, unlabelled, tokenizer, settings, out, resume)
     scales = _scales(corpus)
     thin = _thinned(corpus, settings.train.rows_a_slice, settings.train.seed)
     few = replace(corpus, rows=corpus.rows.chosen(thin))
@@ -120,9 +137,11 @@ def train(
         predictions = (fitted.predictions + grown.predictions)[thin]
         loop.task.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
     with _timed(out, HEAD_STAGE):
-        finish(
-            Trained(loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out)), out
+        origin = start.model_id if start is not None else None
+        made = Trained(
+            loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out), origin
         )
+        finish(made, out)
 
 
 def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:
@@ -271,16 +290,12 @@ def _structure(entry: tuple[str, str]) -> npt.NDArray[np.float32]:
     return structure(*entry)
 
 
-def _check_run(
-    out: Path, corpus: Corpus, settings: TrainConfig, resume: bool, teaching: Teaching | None = None
-) -> None:
-    """Refuse to mix two runs in one directory."""
+def _check_run(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool, teachers: Mapping[str, str]) -> None:
+    """Refuse to mix two runs in one directory; ``teachers`` names the other models that take part."""
     digest = hashlib.sha256()
     for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
         digest.update(f"{name}\t{split}\n".encode())
-    found = {"data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings)))}
-    if teaching is not None:
-        found["teacher"] = teaching.name
+    found = {"data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings))), **teachers}
     path = out / _RUN
     if path.exists():
         if not resume:

@@ -31,8 +31,9 @@ from rlm_core.tokenizer import Tokenizer
 from rlm_core.train.batches import HeadInputs
 from rlm_core.train.config import TrainConfig
 from rlm_core.train.dataset import Corpus, load_corpus
-from rlm_core.train.loop import Task, Teacher, loss_of
+from rlm_core.train.loop import loss_of
 from rlm_core.train.run import _scales, _task
+from rlm_core.train.task import Task, Teacher
 from rlm_core.types import LEVELS, Basis
 from safetensors.torch import load_file
 
@@ -259,5 +260,8 @@ def test_a_full_model_goes_on_where_a_students_encoder_stands(full: Trained, tmp
     ids = torch.arange(5, 45)[None]
     states = student.encoder.eval().states(ids)
     torch.testing.assert_close(encoder(ids, torch.ones_like(ids, dtype=torch.bool)), states, atol=1e-5, rtol=1e-4)
-    with pytest.raises(ModelError, match=r"has no student\.safetensors; name a folder that rlm-lsp train wrote"):
-        ScratchEncoder.from_student(tmp_path / "exported", 100)
+    exported = ScratchEncoder.from_student(tmp_path / "exported", 100).eval()
+    alike = torch.cosine_similarity(exported(ids, torch.ones_like(ids, dtype=torch.bool)), states, dim=2)
+    assert alike.min() > 0.99
+    with pytest.raises(ModelError, match=r"card\.json: cannot be read"):
+        ScratchEncoder.from_student(tmp_path, 100)

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import rlm_core
 import torch
 from click.testing import CliRunner
 from rlm_core.data.schema import write_rows
 from rlm_core.predictor import Predictor
+from rlm_core.structure import structure
+from rlm_core.train.batches import head_inputs
 from rlm_core.train.dataset import Corpus, load_corpus
+from rlm_core.train.task import Task
 from rlm_lsp.cli import app
 
 CONFIG = """
@@ -175,6 +179,19 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def corpus(data: Path) -> Corpus:
     """The data set as arrays."""
     return load_corpus([data])
+
+
+@pytest.fixture
+def task(corpus: Corpus) -> Task:
+    """The generated data set, a letter a token."""
+    ids = [np.array([ord(letter) % 60 + 2 for letter in text[:32]], np.int32) for text, _ in corpus.texts]
+    places = np.log10(corpus.rows.value)
+    lengths = np.array([len(text) for text in ids])
+    counts = np.stack([structure(*entry) for entry in corpus.texts])
+    wide = np.full(len(corpus.rows), 20.0)
+    inputs = head_inputs(corpus, counts, lengths, wide, 5 * (places - places.min()))
+    basis = np.array([name.split("/")[0] for name in corpus.slices])[corpus.rows.slice]
+    return Task(ids, inputs, corpus.rows.split, corpus.rows.group, basis)
 
 
 @pytest.fixture(scope="session")

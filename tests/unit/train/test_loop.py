@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from rlm_core.structure import structure
 from rlm_core.student import Student, StudentConfig
-from rlm_core.train.batches import head_inputs
 from rlm_core.train.config import LoopConfig
-from rlm_core.train.dataset import Corpus
-from rlm_core.train.loop import Bank, Loop, Task, encode_texts
+from rlm_core.train.loop import Bank, Loop, encode_texts
+from rlm_core.train.task import Task
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)
 BASES = ("call", "program")
 # Few texts a basis, so that none comes several times an epoch.
 CONFIG = LoopConfig(epochs=2, tokens_a_batch=128, warmup_steps=1, texts_a_basis=dict.fromkeys(BASES, 8), compile=False)
-
-
-@pytest.fixture
-def task(corpus: Corpus) -> Task:
-    """The generated data set, a letter a token."""
-    ids = [np.array([ord(letter) % 60 + 2 for letter in text[:32]], np.int32) for text, _ in corpus.texts]
-    places = np.log10(corpus.rows.value)
-    lengths = np.array([len(text) for text in ids])
-    counts = np.stack([structure(*entry) for entry in corpus.texts])
-    wide = np.full(len(corpus.rows), 20.0)
-    inputs = head_inputs(corpus, counts, lengths, wide, 5 * (places - places.min()))
-    basis = np.array([name.split("/")[0] for name in corpus.slices])[corpus.rows.slice]
-    return Task(ids, inputs, corpus.rows.split, corpus.rows.group, basis)
 
 
 def make_loop(task: Task, out: Path, config: LoopConfig = CONFIG) -> Loop:
@@ -59,34 +42,6 @@ def test_the_best_weights_are_kept(task: Task, tmp_path: Path) -> None:
     assert loop.best == min(logged(tmp_path, "validation"))
     best = torch.load(tmp_path / "best.pt", weights_only=True)
     assert all(torch.equal(value, best[name]) for name, value in loop.student.state_dict().items())
-
-
-def test_every_training_text_is_read_before_one_comes_again(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path)
-    loop.groups = [np.arange(4), np.arange(4, 13)]
-    read = Counter(int(place) for epoch in range(6) for place in loop._sample(epoch))
-    assert read == dict.fromkeys(range(4), 3) | dict.fromkeys(range(4, 13), 2)
-
-
-def test_no_basis_takes_more_than_its_share_of_an_epoch(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path, replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, 3)))
-    for epoch in range(4):
-        sample = loop._sample(epoch)
-        taken = Counter(str(task.basis[loop.rows_of[place][0]]) for place in sample)
-        assert taken["call"] == 3
-        assert taken["program"] <= 3
-        assert len(set(sample.tolist())) == len(sample)
-
-
-def test_a_small_basis_comes_several_times(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path, replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, 10_000)))
-    assert set(Counter(loop._sample(0).tolist()).values()) == {4}
-
-
-def test_the_sample_of_an_epoch_is_always_the_same(task: Task, tmp_path: Path) -> None:
-    config = replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, 3))
-    first, second = make_loop(task, tmp_path, config), make_loop(task, tmp_path, config)
-    assert [first._sample(epoch).tolist() for epoch in (1, 0)] == [second._sample(epoch).tolist() for epoch in (1, 0)]
 
 
 def test_only_training_rows_teach(task: Task, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import torch
 from rlm_core.card import read_card
 from rlm_core.data.schema import write_rows
 from rlm_core.data.texts import SCHEMA
-from rlm_core.errors import DataError
+from rlm_core.encoder_weights import read_encoder
+from rlm_core.errors import DataError, ModelError
+from rlm_core.evaluate.card_model import heading
 from rlm_core.train.dataset import Corpus
 from rlm_core.train.loop import Loop
 from rlm_core.train.run import _unlabelled, train
@@ -197,3 +199,38 @@ def test_eval_accounts_for_every_test_row(trained: Trained) -> None:
         "program": 2,
         "kernel": 8,
     }
+
+
+def test_training_goes_on_with_the_encoder_and_tokenizer_of_an_exported_student(
+    trained: Trained, data: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "on.toml"
+    # Its own sizes are another model's: those of the student that it goes on with hold.
+    config.write_text(
+        CONFIG.replace("[pretrain]", f"[pretrain]\nstart = {str(trained.exported)!r}").replace("32", "64")
+    )
+    train([data], config, tmp_path / "run")
+    before, after = read_card(trained.exported), read_card(tmp_path / "run")
+    assert after.sizes["width"] == before.sizes["width"]
+    assert after.sizes["head_hidden"] == 64
+    assert (tmp_path / "run" / "tokenizer.model").read_bytes() == (trained.exported / "tokenizer.model").read_bytes()
+    assert after.trained["start"] == before.model_id
+    assert "pretraining_tokens" not in after.trained
+    assert "pretraining" not in after.trained["seconds"]
+    first = read_encoder(trained.exported).state_dict()["embed.weight"]
+    learnt = torch.from_numpy(weights_of(tmp_path / "run")["encoder.embed.weight"])
+    assert 0 < (learnt - first).abs().max() < 0.1 * first.abs().max()
+    assert f"Went on with the encoder of `{before.model_id}`." in heading(after)
+
+
+def test_a_run_that_goes_on_with_another_student_is_another_run(trained: Trained, data: Path, tmp_path: Path) -> None:
+    config = tmp_path / "on.toml"
+    config.write_text(CONFIG.replace("[pretrain]", f"[pretrain]\nstart = {str(tmp_path / 'student')!r}"))
+    with pytest.raises(ModelError, match=r"student: no such model; rlm-lsp model list shows"):
+        train([data], config, tmp_path / "run")
+    shutil.copytree(trained.exported, tmp_path / "student")
+    train([data], config, tmp_path / "run")
+    card = json.loads((tmp_path / "student" / "card.json").read_text())
+    (tmp_path / "student" / "card.json").write_text(json.dumps({**card, "name": "another"}))
+    with pytest.raises(DataError, match="the run in it used other data or settings; name another directory"):
+        train([data], config, tmp_path / "run", resume=True)

@@ -13,13 +13,11 @@ from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ...card import read_card
+from ...encoder_weights import read_encoder
 from ...errors import ModelError
-from ...export import WEIGHTS
 from ...student import Layer, Norm, StudentConfig, rotary, rotate
 from ...tokenizer import PAD, Tokenizer
 from .base import TextEncoder, Tokens, crop
@@ -118,18 +116,16 @@ class ScratchEncoder(TextEncoder):
 
     @classmethod
     def from_student(cls, folder: Path, max_tokens: int) -> Self:
-        """An encoder with sizes, tokenizer and weights of the student that ``rlm-lsp train`` wrote to ``folder``.
+        """An encoder with sizes, tokenizer and weights of the student in ``folder``, a trained or an exported one.
 
         Raises:
-            ModelError: the folder holds no trained student (an exported one has no weights to go on with).
+            ModelError: the folder holds no student, or its files do not belong together.
         """
-        sizes = read_card(folder).sizes
-        if not (folder / WEIGHTS).is_file():
-            raise ModelError(f"{folder}: has no {WEIGHTS}; name a folder that rlm-lsp train wrote")
-        shape = {name: int(sizes[name]) for name in ("width", "layers", "heads", "hidden")}
+        student = read_encoder(folder)
+        shape = {name: getattr(student.config, name) for name in ("width", "layers", "heads", "hidden")}
         encoder = cls(ScratchConfig(**shape, max_tokens=max_tokens), Tokenizer.load(folder / TOKENIZER))
-        weights = load_file(folder / WEIGHTS)
-        encoder.load_state_dict({name: weights[f"encoder.{name}"] for name in encoder.state_dict()})
+        weights = student.state_dict()
+        encoder.load_state_dict({name: weights[name] for name in encoder.state_dict()})
         return encoder
 
     def save_files(self, folder: Path) -> None:

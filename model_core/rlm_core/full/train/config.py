@@ -32,7 +32,7 @@ class EncoderConfig:
         max_tokens: longest text; longer ones are cropped.
         vocabulary, width, layers, heads, hidden: of a from-scratch encoder (:class:`ScratchConfig`).
         tokenizer: a SentencePiece model of ours for it, instead of one trained on the data.
-        start: a folder that ``rlm-lsp train`` wrote: the encoder takes up its student's sizes, tokenizer and weights.
+        start: a student (its name, its folder or ``builtin``): the encoder takes up its sizes, tokenizer and weights.
         base, revision, mode, precision, attention, rank, alpha, dropout: of a pretrained encoder
             (:class:`T5GemmaSettings`).
     """

@@ -1,9 +1,10 @@
 """``rlm-lsp distill``: a student that learns from a teacher's distributions and from the labels.
 
-The teacher answers every training row, and unlabelled texts where some are given. Its calibrated quantiles become a
-distribution over the student's outcomes, which is mixed with the soft target of the label; an unlabelled text has the
-teacher's alone. Encoder and deep head learn from these targets; the last stages of the student's training use labels
-alone, as without a teacher. The answers are kept in ``teacher.parquet``: the teacher runs once.
+The teacher answers the training rows of the texts that some epoch reads, and unlabelled texts where some are given. Its
+calibrated quantiles become a distribution over the student's outcomes, which is mixed with the soft target of the
+label; an unlabelled text has the teacher's alone. Encoder and deep head learn from these targets; the last stages of
+the student's training use labels alone, as without a teacher. The answers are kept in ``teacher.parquet``: the teacher
+runs once.
 
 The table ``[distill]`` of the student's configuration:
 
@@ -19,7 +20,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +42,10 @@ from ...tokenizer import Tokenizer, crop
 from ...train.batches import HeadInputs, head_inputs
 from ...train.config import TrainConfig, load_config
 from ...train.dataset import Corpus, Rows
-from ...train.loop import Task, Teacher
 from ...train.run import train
+from ...train.sampler import Sampler
 from ...train.tables import read_toml, typed
+from ...train.task import Task, Teacher
 from ...types import LEVELS, Callee, CodeText, Query
 from ...workload import decimal_year, slice_name
 
@@ -112,29 +114,30 @@ class Distilling:
 
     def extended(self, task: Task, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path) -> Task:
         """The task with the teacher's targets and the unlabelled texts; rows it does not answer keep their label's."""
-        train_rows = np.flatnonzero(corpus.rows.split == "train")
         more = self._unlabelled(corpus)
-        questions = [_question(corpus, int(row)) for row in train_rows]
-        questions += [_question(more, row) for row in range(len(more.rows))]
+        asked = [_question(more, row) for row in range(len(more.rows))]
+        fresh = self._answers(asked, out / ANSWERS)
+        kept = np.array([bool(fresh[key_of(question)]) for question in asked], bool)
+        more = Corpus(more.texts, more.queries, more.rows.chosen(np.flatnonzero(kept)), more.slices)
+        task = _joined(task, more, settings, out)
+        labelled = len(corpus.rows)
+        read = Sampler(task, settings.train).read()
+        questions = [_question(*((corpus, row) if row < labelled else (more, row - labelled))) for row in read.tolist()]
         found = self._answers(questions, out / ANSWERS)
-        keys = [key_of(question) for question in questions]
-        known = np.array([bool(found[key]) for key in keys])
+        answers = [found[key_of(question)] for question in questions]
+        known = np.array([bool(answer) for answer in answers], bool)
         _say(f"{self.teacher.model_id} answers {known.sum()} of {len(known)} questions")
-        kept = np.flatnonzero(known[len(train_rows) :])
-        more = Corpus(more.texts, more.queries, more.rows.chosen(kept), more.slices)
-        total = len(corpus.rows) + len(kept)
-        outcomes = settings.model.outcomes
-        teacher = Teacher(torch.zeros(total, outcomes, dtype=torch.float16), torch.zeros(total))
-        rows = np.concatenate([train_rows[known[: len(train_rows)]], np.arange(len(corpus.rows), total)])
-        values = np.array([found[key] for key, good in zip(keys, known, strict=True) if good]).reshape(-1, len(LEVELS))
-        slices = np.concatenate([corpus.rows.slice, more.rows.slice])[rows]
+        rows = read[known]
+        values = np.array([answer for answer in answers if answer]).reshape(-1, len(LEVELS))
+        slices = task.inputs.slice.numpy()[rows]
+        targets = torch.zeros(len(task.split), settings.model.outcomes, dtype=torch.float16)
         for number, scale in enumerate(scales):
             mine = slices == number
-            masses = masses_of(values[mine], scale)
-            teacher.targets[torch.from_numpy(rows[mine])] = torch.from_numpy(masses).to(torch.float16)
-        teacher.weight[torch.from_numpy(rows)] = self.config.weight
-        teacher.weight[len(corpus.rows) :] = 1.0
-        return _joined(task, more, teacher, settings, out)
+            targets[torch.from_numpy(rows[mine])] = torch.from_numpy(masses_of(values[mine], scale)).to(torch.float16)
+        weight = torch.zeros(len(task.split))
+        weight[torch.from_numpy(rows)] = self.config.weight
+        weight[labelled:] = 1.0
+        return replace(task, teacher=Teacher(targets, weight))
 
     def _unlabelled(self, corpus: Corpus) -> Corpus:
         """The unlabelled texts with the default queries of the basis that most training rows of their language have."""
@@ -271,16 +274,16 @@ def _rows(entries: list[tuple[str, int, int, int, float]], corpus: Corpus) -> Ro
     return Rows(names, text, slice_, query, np.ones(count), date, callees, names, names, split)
 
 
-def _joined(task: Task, more: Corpus, teacher: Teacher, settings: TrainConfig, out: Path) -> Task:
+def _joined(task: Task, more: Corpus, settings: TrainConfig, out: Path) -> Task:
     """The task with the texts and rows of a further corpus behind its own."""
     if not len(more.rows):
-        return Task(task.ids, task.inputs, task.split, task.group, task.basis, teacher)
+        return task
     full = more.encode(Tokenizer.load(out / TOKENIZER))
     counts = np.stack([structure(*entry) for entry in more.texts])
     lengths = np.array([len(ids) for ids in full])
     zeros = np.zeros(len(more.rows))
     added = head_inputs(more, counts, lengths, zeros, zeros)
-    added.text.add_(len(task.ids))
+    added = replace(added, text=added.text + len(task.ids))
     names = [entry.name for entry in fields(HeadInputs)]
     inputs = HeadInputs(*(torch.cat([getattr(task.inputs, name), getattr(added, name)]) for name in names))
     basis = np.array([name.split("/")[0] for name in more.slices])[more.rows.slice]
@@ -290,7 +293,6 @@ def _joined(task: Task, more: Corpus, teacher: Teacher, settings: TrainConfig, o
         np.concatenate([task.split, more.rows.split]),
         np.concatenate([task.group, more.rows.group]),
         np.concatenate([task.basis, basis]),
-        teacher,
     )
 
 

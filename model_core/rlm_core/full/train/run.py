@@ -21,6 +21,7 @@ import torch
 
 from ...calibration import MIN_GROUPS, Calibration, parents
 from ...errors import DataError
+from ...models import find
 from ...tokenizer import Tokenizer
 from ...train.dataset import Corpus, floor_of, load_corpus
 from ...train.finish import default_queries_of, known_devices
@@ -139,7 +140,7 @@ def _new_model(corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes) -> F
     if settings.encoder.kind == "t5gemma":
         encoder = T5GemmaEncoder(settings.encoder.pretrained())
     elif settings.encoder.start:
-        encoder = ScratchEncoder.from_student(Path(settings.encoder.start), settings.encoder.max_tokens)
+        encoder = ScratchEncoder.from_student(find(settings.encoder.start), settings.encoder.max_tokens)
     else:
         encoder = ScratchEncoder(settings.encoder.scratch(), Tokenizer(tokenizer))
     languages = tuple(sorted({name.split("/")[1] for name in corpus.slices}))
