@@ -7,9 +7,9 @@ Needs a checkout and what it imports (``pip install ordered-set absl-py transfor
     python tests/bench/regress_lm_reference.py --reference PATH record tests/unit/full/data
 
 ``compare`` converts freshly seeded models and compares log-probabilities and number tokens. ``speed`` takes one model,
-512 wide with 2 + 2 layers, through its 64 samples and through our quantiles; each part runs alone, so that a slow
-machine can take them one by one. ``record`` writes the tiny models and values that the unit tests read. Weights are
-random.
+512 wide with 2 + 2 layers or (``--encoder t5gemma-s``) T5Gemma's small encoder and 2 layers, through its 64 samples and
+through our quantiles; each part runs alone, so that a slow machine can take them one by one. ``record`` writes the tiny
+models and values that the unit tests read. Weights are random.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import math
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,18 @@ class Case:
     encoder: str = "vanilla"
 
 
+# The encoder of google/t5gemma-s-s-prefixlm, with the few pieces of the test's tokenizer: looking one up costs nothing.
+_T5GEMMA_S = {
+    "hidden_size": 512,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "sliding_window": 4096,
+    "max_position_embeddings": 8192,
+    "layer_types": ["sliding_attention", "full_attention"] * 4,
+}
 _SPECIAL_VALUES = (math.nan, math.inf, -math.inf, "INVALID")
 CASES = {
     "ieee": Case("IEEEFloatTokenizer", {}, ieee(), _IEEE_VALUES),
@@ -93,6 +106,7 @@ def main() -> None:
     parts.add_parser("record").add_argument("folder", type=Path)
     speed = parts.add_parser("speed")
     speed.add_argument("--numbers", choices=("ieee", "p10"), default="ieee")
+    speed.add_argument("--encoder", choices=("vanilla", "t5gemma-s"), default="vanilla")
     speed.add_argument("--tokens", type=int, default=300, help="real tokens of an input, at most 2048")
     speed.add_argument("--inputs", type=int, default=1)
     speed.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of our encoder")
@@ -151,9 +165,14 @@ def _reference(case: Case, vocabulary: Any, width: int, length: int, extra: dict
 
 
 def _pair(
-    case: Case, scratch: Path, width: int, length: int, precision: str = "float32"
+    case: Case,
+    scratch: Path,
+    width: int,
+    length: int,
+    precision: str = "float32",
+    sizes: Mapping[str, Any] | None = None,
 ) -> tuple[Any, FullModel, Path]:
-    """A model of theirs, the same as ours, and the checkpoint or the T5Gemma folder's tokenizer."""
+    """A model of theirs, the same as ours, and the tokenizer or the T5Gemma folder; ``sizes`` are of the latter."""
     from regress_lm import vocabs
 
     path = scratch / "checkpoint.pt"
@@ -166,14 +185,14 @@ def _pair(
 
     from tests.unit.full import encoders_checkpoints
 
-    base = encoders_checkpoints.write(encoders_checkpoints.first(), scratch / "t5gemma")
+    base = encoders_checkpoints.write(encoders_checkpoints.first(**sizes or {}), scratch / "t5gemma")
     extra = {"model_name": str(base), "attn_implementation": "eager"}
     theirs = _reference(case, vocabs.HuggingFaceVocab(str(base)), 0, length, extra)
     with torch.no_grad():  # as if its encoder had been trained too
         for weight in theirs.encoder_decoder.encoder.parameters():
             weight.add_(0.02 * torch.randn_like(weight))
     torch.save({"model_state": theirs.state_dict(), "global_step": 1}, path)
-    encoder = T5GemmaEncoder(T5GemmaSettings(str(base), mode="full", max_tokens=length, precision="float32"))
+    encoder = T5GemmaEncoder(T5GemmaSettings(str(base), mode="full", max_tokens=length, precision=precision))
     return theirs, convert(path, case.numbers, encoder=encoder), base
 
 
@@ -236,8 +255,10 @@ def _record(scratch: Path, folder: Path) -> None:
 def _speed(scratch: Path, args: argparse.Namespace) -> None:
     from regress_lm import core
 
-    case = CASES[args.numbers]
-    theirs, ours, _ = _pair(case, scratch, 512, 2048, args.precision)
+    case, sizes = CASES[args.numbers], None
+    if args.encoder == "t5gemma-s":
+        case, sizes = replace(case, encoder="t5gemma"), _T5GEMMA_S
+    theirs, ours, _ = _pair(case, scratch, 512, 2048, args.precision, sizes)
     theirs, ours = theirs.to(args.device), ours.to(args.device)
     # Inputs that differ: equal ones would be encoded once.
     texts = [f"{number}\n{_text(ours, args.tokens)}" for number in range(args.inputs)]
@@ -251,7 +272,7 @@ def _speed(scratch: Path, args: argparse.Namespace) -> None:
         own.append((*(_clocks() - started), *(encoded - started)))
     wall, busy, encoding, encoding_busy = np.array(own).min(0)
     print(
-        f"{args.numbers}, {args.tokens} tokens, {args.inputs} inputs, {args.precision},"
+        f"{args.encoder}, {args.numbers}, {args.tokens} tokens, {args.inputs} inputs, {args.precision},"
         f" {torch.get_num_threads()} threads: ours {wall:.3f} s, CPU {busy:.3f} s"
         f" (encoding {encoding:.3f} s, CPU {encoding_busy:.3f} s)",
         flush=True,
