@@ -201,7 +201,8 @@ def _checked(basis: Basis, band: Band) -> str:
     name, _ = level_notes.split(band.level)
     device = level_notes.adapted_device(name)
     if device is not None:
-        return f"bands from {band.rows:,} measurements on {device}, each left out in turn"
+        texts = f"{band.groups:,} text{'' if band.groups == 1 else 's'}"
+        return f"bands from {band.rows:,} measurements of {texts} on {device}, left out in turn"
     on = f"{band.groups:,} {_GROUPS[basis]} that the model had not seen"
     return f"bands checked on {on} ({band.rows:,} measurements of {_level_words(name, basis)})"
 

@@ -179,7 +179,8 @@ def _banded(median: Array, residuals: Residuals) -> tuple[Array, Array, Array]:
 
 
 def _adapted(task: Task, known: Array, given: Indices, at: Indices, residuals: Residuals) -> tuple[Array, Array, Array]:
-    fit = fit_device(known[given], task.target[task.own[given]])
+    rows = task.own[given]
+    fit = fit_device(known[given], task.target[rows], texts=task.group[rows].tolist())
     half = (residuals.quantiles[_HIGH] - residuals.quantiles[_LOW]) / 2
     return fit.predict(known[at]), *fit.band(known[at], 0.8, half)
 

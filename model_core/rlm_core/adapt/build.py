@@ -17,7 +17,7 @@ from .columns import column_names, text_columns
 from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
 from .measurements import Measurement
 from .predictor import logs
-from .store import Adapter, check_name
+from .store import Adapter, check_name, text_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,14 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
             )
             continue
         target = np.log10([row.value or math.nan for row in table.rows])
-        fit = fit_device(table.known, target, table.extra)
-        today = date.today().isoformat()
-        adapters.append(Adapter(device, basis, metric, base.model_id, today, table.devices, table.columns, fit))
+        texts = [text_key(row.code) for row in table.rows]
+        fit = fit_device(table.known, target, table.extra, texts)
+        if fit.text_count == 1:
+            problems.append(f"{metric} of basis {basis}: all measurements are of one text; others may lie far outside")
+        head = device, basis, metric, base.model_id, date.today().isoformat()
+        several = dict(zip(fit.texts.tolist(), texts, strict=True))
+        keys = tuple(several[number] for number in range(fit.several))
+        adapters.append(Adapter(*head, table.devices, table.columns, keys, fit))
     if not adapters:
         detail = problems[-1] if problems else f"0 usable measurements; at least {MIN_MEASUREMENTS} are needed"
         raise DataError(f"device {device}: nothing to adapt from: {detail}")

@@ -1,93 +1,142 @@
 """A new device from a few measurements: the known devices' predictions of a text -> its own value, with a band.
 
 All values are log10 of SI units. The new device is the weighted mean of the known ones plus an offset, plus a ridge
-correction whose penalties are averaged by their evidence, so that five points move little and a hundred move much.
-Bands are jackknife+ intervals (arXiv 1905.02928), widened by the model's own band below ten points.
+correction whose penalties are averaged by their evidence, so that five points move little and a hundred move much;
+a hundred points of one text, which share what is special about it, move little too.
+Bands are jackknife+ intervals (arXiv 1905.02928) that leave out a text with all its measurements, since a user asks
+about texts that were not measured. Below ten texts the model's own band widens them.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
+from .posterior import Solution, posterior
+
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 MIN_MEASUREMENTS = 5
-# Noise to signal of the correction, from "trust every point" to "keep the mean and its offset".
-_PENALTIES = np.logspace(-3, 1, 9)
 # A change of slope along the mean is likelier than a change among devices: both have this ratio of prior variances.
 _SLOPE = 3.0
 # What the text adds to the devices is likely small: on NAS-Bench-201 0.1 to 0.5 are equally good, and 1 is worse.
 _TEXT = 0.2
 # A column that hardly varies over the measured texts must not dominate the mean when columns are scaled alike.
 _SMALLEST_SCALE = 0.25
-# From this many points on both 80 % and 90 % have an order statistic of their own.
+# From this many groups on both 80 % and 90 % have an order statistic of their own.
 ENOUGH_FOR_BANDS = 10
+_ROUNDING = 1e-9  # of sums of shares
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The map without each part of the measurements, and what it misses there.
+
+    ``weights (parts, columns)``, ``intercepts (parts,)``; ``residuals (n,)``, measured minus predicted without it.
+    """
+
+    weights: Array
+    intercepts: Array
+    residuals: Array
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFit:
-    """A linear map from columns to the new device's log10 value, and the same map with each point left out.
+    """A linear map from columns to the new device's log10 value, and the same map with measurements left out.
 
-    ``weights (columns,)`` and ``intercept`` predict; ``loo_weights (n, columns)``, ``loo_intercepts (n,)`` and
-    ``residuals (n,)`` (measured minus the prediction without that point) make the bands. The first ``devices`` columns
-    are the known devices; more columns describe the text. ``centre`` stands in for an unknown value of a column.
+    ``weights (columns,)`` and ``intercept`` predict. The first ``devices`` columns are the known devices; more columns
+    describe the text, and the last ones stand for the texts with several measurements: what each costs beyond the rest.
+    ``centre`` stands in for an unknown value of a column that is not such a text. ``texts (n,)`` numbers the
+    measurements' texts from 0, those with several first. ``without_text`` leaves a text out (of a single text, a
+    measurement), and has no columns of texts; ``without_row`` leaves a measurement out, where a text has several.
     """
 
     devices: int
     centre: Array
     weights: Array
     intercept: float
-    loo_weights: Array
-    loo_intercepts: Array
-    residuals: Array
+    texts: Indices
+    without_text: Rest
+    without_row: Rest | None
 
     @property
     def n(self) -> int:
         """How many measurements the fit rests on."""
-        return len(self.residuals)
+        return len(self.texts)
+
+    @property
+    def text_count(self) -> int:
+        """Of how many texts they are."""
+        return int(self.texts.max()) + 1
+
+    @property
+    def several(self) -> int:
+        """How many of these have several measurements."""
+        return len(self.weights) - len(self.centre)
 
     @property
     def typical_error(self) -> float:
-        """The median absolute error of a measurement that was left out, in log10."""
-        return float(np.median(np.abs(self.residuals)))
+        """The median absolute error of a measurement whose text was left out, in log10."""
+        return float(np.median(np.abs(self.without_text.residuals)))
 
-    def predict(self, known: Array, extra: Array | None = None) -> Array:
-        """log10 values ``(rows,)`` from the known devices' ``(rows, devices)`` and text columns ``(rows, extra)``."""
-        result: Array = self._columns(known, extra) @ self.weights + self.intercept
+    def predict(self, known: Array, extra: Array | None = None, text: int | None = None) -> Array:
+        """log10 values ``(rows,)`` from the known devices' ``(rows, devices)`` and text columns ``(rows, extra)``.
+
+        ``text`` is the number of the text with several measurements that all rows are about, None for another.
+        """
+        result: Array = self._columns(known, extra, text) @ self.weights + self.intercept
         return result
 
     def band(
-        self, known: Array, coverage: float, own: Array | float = 0.0, extra: Array | None = None
+        self,
+        known: Array,
+        coverage: float,
+        own: Array | float = 0.0,
+        extra: Array | None = None,
+        text: int | None = None,
     ) -> tuple[Array, Array]:
         """Lower and upper ends ``(rows,)`` in log10 that cover a new value with probability ``coverage``.
 
-        ``own`` is half the width of the model's band, in log10. With fewer than ``ENOUGH_FOR_BANDS`` points it counts
-        for the missing ones where it is the wider: squared half-widths are averaged as variances are under a
-        conjugate prior (Gelman et al., Bayesian Data Analysis, section 2.6).
+        Of a text with several measurements by what each measurement is missed by without it; of another one without
+        its text, all texts counting alike. ``own`` is half the width of the model's band, in log10. With fewer than
+        ``ENOUGH_FOR_BANDS`` texts (measurements) it counts for the missing ones where it is the wider: squared
+        half-widths are averaged as variances are under a conjugate prior (Gelman et al., Bayesian Data Analysis,
+        section 2.6).
         """
-        columns = self._columns(known, extra)
+        columns = self._columns(known, extra, text)
         middle = columns @ self.weights + self.intercept
-        left_out = columns @ self.loo_weights.T + self.loo_intercepts
-        errors = np.abs(self.residuals)
-        rank, stretch = _rank(self.n, coverage)
-        low = middle - np.sort(left_out - errors, axis=1)[:, self.n - rank]
-        high = np.sort(left_out + errors, axis=1)[:, rank - 1] - middle
-        missing = max(ENOUGH_FOR_BANDS - self.n, 0)
+        rest, count = self.without_text, self.text_count
+        if text is not None and self.without_row is not None:
+            rest, count = self.without_row, self.n
+        apart = np.arange(self.n) if len(rest.weights) == self.n else self.texts
+        left_out = (columns[:, : rest.weights.shape[1]] @ rest.weights.T + rest.intercepts)[:, apart]
+        errors = np.abs(rest.residuals)
+        reach, stretch = _reach(count, coverage)
+        share = count / len(rest.weights) / np.bincount(apart)[apart]
+        low = middle + _reached(errors - left_out, share, reach)
+        high = _reached(left_out + errors, share, reach) - middle
+        missing = max(ENOUGH_FOR_BANDS - count, 0)
 
         def blended(half: Array) -> Array:
             half = stretch * np.maximum(half, 0)
-            result: Array = np.sqrt((self.n * half**2 + missing * np.maximum(half, own) ** 2) / (self.n + missing))
+            result: Array = np.sqrt((count * half**2 + missing * np.maximum(half, own) ** 2) / (count + missing))
             return result
 
         return middle - blended(low), middle + blended(high)
 
-    def _columns(self, known: Array, extra: Array | None) -> Array:
+    def _columns(self, known: Array, extra: Array | None, text: int | None) -> Array:
         columns = joined(known, extra)
-        return np.where(np.isfinite(columns), columns, self.centre)
+        columns = np.where(np.isfinite(columns), columns, self.centre)
+        texts = np.zeros((len(columns), self.several))
+        if text is not None:
+            texts[:, text] = 1.0
+        return np.concatenate([columns, texts], axis=1)
 
 
 def joined(known: Array, extra: Array | None) -> Array:
@@ -96,16 +145,26 @@ def joined(known: Array, extra: Array | None) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _rank(n: int, coverage: float) -> tuple[int, float]:
-    """The order statistic of n leave-one-out errors that covers, and by how much to stretch it.
+def _reach(groups: int, coverage: float) -> tuple[float, float]:
+    """How many groups' worth of left-out errors a band must hold to cover, and by how much to stretch it.
 
-    Where too few points have one, the largest covers n / (n + 1) and is stretched to ``coverage`` as a normal error.
+    Where there are too few, all of them cover g / (g + 1) and are stretched to ``coverage`` as a normal error.
     """
-    wanted = math.ceil(coverage * (n + 1) - 1e-9)
-    if wanted <= n:
+    wanted = coverage * (groups + 1)
+    if wanted <= groups + _ROUNDING:
         return wanted, 1.0
     quantile = NormalDist().inv_cdf
-    return n, quantile((1 + coverage) / 2) / quantile((1 + n / (n + 1)) / 2)
+    return float(groups), quantile((1 + coverage) / 2) / quantile((1 + groups / (groups + 1)) / 2)
+
+
+def _reached(values: Array, share: Array, wanted: float) -> Array:
+    """In each row of ``values (rows, n)``, the smallest one up to which the shares ``(n,)`` sum up to ``wanted``."""
+    order = np.argsort(values, axis=1)
+    total = np.cumsum(share[order], axis=1)
+    place = np.minimum((total < wanted - _ROUNDING).sum(1), values.shape[1] - 1)
+    rows = np.arange(len(values))
+    result: Array = values[rows, order[rows, place]]
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +199,13 @@ def _basis(columns: Array, devices: int) -> _Basis:
     return _Basis(centre, prior, parts / max(typical, 1e-9))
 
 
-def fit_device(known: Array, target: Array, extra: Array | None = None) -> DeviceFit:
+def fit_device(
+    known: Array, target: Array, extra: Array | None = None, texts: Sequence[Hashable] | None = None
+) -> DeviceFit:
     """Fit a device from its measured log10 values ``(n,)`` and the known devices' predictions ``(n, devices)``.
 
     ``extra (n, columns)`` may describe the texts (operator counts, sizes); its prior weight is 0, and NaN is unknown.
+    ``texts`` tells which rows are of one text, by default none.
 
     Raises:
         ValueError: fewer than ``MIN_MEASUREMENTS`` rows, no device, or a value of a device that is not finite.
@@ -154,53 +216,39 @@ def fit_device(known: Array, target: Array, extra: Array | None = None) -> Devic
         raise ValueError(f"{n} rows of {devices} devices and {len(target)} values cannot be fitted")
     if not (np.isfinite(known).all() and np.isfinite(target).all()):
         raise ValueError("log10 values must be finite")
+    owners = list(texts) if texts is not None else list(range(n))
+    counts = Counter(owners)
+    order = sorted(counts, key=lambda text: counts[text] == 1)
+    own = np.array([order.index(text) for text in owners], np.int64)
+    several = sum(count > 1 for count in counts.values())
     columns = joined(known, extra)
     basis = _basis(columns, devices)
     centred = np.where(np.isfinite(columns), columns - basis.centre, 0.0)
     parts = centred @ basis.parts
-    rest = target - centred @ basis.prior
-    dual, left_out = _dual(parts @ parts.T, rest)
-    weights = basis.prior + basis.parts @ (parts.T @ dual)
-    loo_weights = basis.prior + (left_out @ parts) @ basis.parts.T
-    errors = target - centred @ weights
-    loo_errors = target[None, :] - loo_weights @ centred.T
-    # With a flat prior the offset makes the dual coefficients sum to 0; the residuals then average to the offset.
-    offset = float(errors.mean())
-    others = ~np.eye(n, dtype=bool)
-    loo_offsets = np.array([loo_errors[i, others[i]].mean() for i in range(n)])
+    found = posterior(parts @ parts.T, target - centred @ basis.prior, own)
+
+    def mapped(solution: Solution) -> tuple[Array, Array]:
+        weights = basis.prior + (solution.duals @ parts) @ basis.parts.T
+        intercepts = solution.offsets - weights @ basis.centre
+        return np.concatenate([weights, solution.effects[..., :several]], axis=-1), intercepts
+
+    def rest(solution: Solution, width: int) -> Rest:
+        weights, intercepts = mapped(solution)
+        apart = np.arange(n) if len(weights) == n else own
+        shown = np.concatenate([centred + basis.centre, np.eye(len(order))[own, :several]], axis=1)[:, :width]
+        predicted = (weights[apart, :width] * shown).sum(1) + intercepts[apart]
+        return Rest(weights[:, :width], intercepts, target - predicted)
+
+    weights, intercept = mapped(found.whole)
     return DeviceFit(
         devices,
         basis.centre,
         weights,
-        offset - float(basis.centre @ weights),
-        loo_weights,
-        loo_offsets - loo_weights @ basis.centre,
-        np.diag(loo_errors) - loo_offsets,
+        float(intercept),
+        own,
+        rest(found.without_group, len(basis.centre)),
+        rest(found.without_point, len(weights)) if several else None,
     )
-
-
-def _dual(gram: Array, rest: Array) -> tuple[Array, Array]:
-    """Dual coefficients ``(n,)`` and those without each point ``(n, n)``, averaged over penalties by their evidence.
-
-    The evidence is the restricted likelihood of a Gaussian process with a flat offset (Rasmussen and Williams,
-    Gaussian Processes for Machine Learning, section 2.7); leaving a point out is closed form (section 5.4.2).
-    """
-    n = len(rest)
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 0)
-    evidence, duals, left_outs = [], [], []
-    for penalty in _PENALTIES:
-        inverse = (vectors / (values + penalty)) @ vectors.T
-        rows = inverse.sum(1)
-        projected = inverse - np.outer(rows, rows) / rows.sum()
-        dual = projected @ rest
-        misfit = max(float(rest @ dual), 1e-12)
-        evidence.append(-0.5 * (np.log(values + penalty).sum() + math.log(rows.sum()) + (n - 1) * math.log(misfit)))
-        duals.append(dual)
-        left_outs.append(dual[None, :] - (dual / np.diag(projected))[:, None] * projected)
-    share = np.exp(np.array(evidence) - max(evidence))
-    share /= share.sum()
-    return np.tensordot(share, np.array(duals), 1), np.tensordot(share, np.array(left_outs), 1)
 
 
 def choose(known: Array, count: int, extra: Array | None = None, *, noise: float = 0.1) -> list[int]:

@@ -17,7 +17,7 @@ from ..predictor import Predictor
 from ..types import MEDIAN, Basis, CodeText, Prediction, Query
 from .columns import text_columns
 from .fit import Array
-from .store import Adapter, folder, read_adapters
+from .store import Adapter, folder, read_adapters, text_key
 
 # Nothing that we measure is smaller, in seconds or bytes.
 _SMALLEST = 1e-12
@@ -105,16 +105,17 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
     known = logs(answers)[None, :]
     extra = text_columns(code, adapter.columns)[None, :] if adapter.columns else None
     floor = max(answer.floor for answer in answers)
-    n, fit = adapter.fit.n, adapter.fit
+    fit, key = adapter.fit, text_key(code)
+    text = adapter.texts.index(key) if key in adapter.texts else None
 
     def value(log: float) -> float:
         result = 10 ** min(max(log, -300.0), 300.0)
         return 0.0 if result <= floor else float(result)
 
-    median = value(float(fit.predict(known, extra)[0]))
+    median = value(float(fit.predict(known, extra, text)[0]))
     lows, highs = [median], [median]
     for out, coverage in enumerate(INTERVALS, 1):
-        (low,), (high,) = fit.band(known, coverage, _half_width(answers, out), extra)
+        (low,), (high,) = fit.band(known, coverage, _half_width(answers, out), extra, text)
         lows.append(min(value(low), lows[-1]))
         highs.append(max(value(high), highs[-1], floor))
     found = (*reversed(lows[1:]), *highs)
@@ -122,7 +123,7 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
         first,
         device=device,
         median=median,
-        bands=bands(found, n, n, adapted_level(device)),
+        bands=bands(found, fit.text_count, fit.n, adapted_level(device)),
         quantiles=found,
         floor=floor,
         truncated=any(answer.truncated for answer in answers),

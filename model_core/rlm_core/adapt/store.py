@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -13,24 +14,26 @@ from typing import Any, cast, get_args
 import numpy as np
 from platformdirs import user_config_path
 
+from ..canonical import canonical
 from ..errors import DataError, ModelError
-from ..types import Basis, Metric
-from .fit import MIN_MEASUREMENTS, Array, DeviceFit
+from ..types import Basis, CodeText, Metric
+from .fit import MIN_MEASUREMENTS, Array, DeviceFit, Rest
 
-FORMAT = "rlm-adapter-1"
+FORMAT = "rlm-adapter-2"
 # latency and memory of the same code differ by device, accuracy does not.
 METRICS: tuple[Metric, ...] = ("latency", "memory")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _DIGITS = 7
-_ARRAYS = ("centre", "weights", "loo_weights", "loo_intercepts", "residuals")
+_ARRAYS = ("centre", "weights")
+_RESTS, _OF_REST = ("without_text", "without_row"), ("weights", "intercepts", "residuals")
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
     """How to answer about ``device`` for one basis and metric from the model's predictions for ``known`` devices.
 
-    ``columns`` names what else of a text the fit reads; ``date`` is YYYY-MM-DD, ``model`` the id of the weights that
-    made the predictions.
+    ``columns`` names what else of a text the fit reads; ``texts`` are the keys (:func:`text_key`) of those with several
+    measurements, by number. ``date`` is YYYY-MM-DD, ``model`` the id of the weights that made the predictions.
     """
 
     device: str
@@ -40,7 +43,15 @@ class Adapter:
     date: str
     known: tuple[str, ...]
     columns: tuple[str, ...]
+    texts: tuple[str, ...]
     fit: DeviceFit
+
+
+def text_key(code: CodeText) -> str:
+    """A short name of a text, the same whatever its comments and layout."""
+    return hashlib.blake2b(
+        canonical(code.text, code.language).encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
 
 
 def check_name(device: str) -> str:
@@ -88,7 +99,14 @@ def write_adapters(adapters: Sequence[Adapter], path: Path) -> None:
                 "known": list(adapter.known),
                 "columns": list(adapter.columns),
                 "intercept": adapter.fit.intercept,
-                **{name: np.round(getattr(adapter.fit, name), _DIGITS).tolist() for name in _ARRAYS},
+                **{name: _told(getattr(adapter.fit, name)) for name in _ARRAYS},
+                "texts": list(adapter.texts),
+                "text_of_row": adapter.fit.texts.tolist(),
+                **{
+                    name: {part: _told(getattr(rest, part)) for part in _OF_REST}
+                    for name in _RESTS
+                    if (rest := getattr(adapter.fit, name)) is not None
+                },
             }
             for adapter in adapters
         ],
@@ -129,24 +147,36 @@ def _adapter(data: dict[str, Any], entry: dict[str, Any]) -> Adapter:
     if basis not in get_args(Basis) or metric not in METRICS:
         raise ValueError(f"no such basis and metric: {basis!r}, {metric!r}")
     known, columns = tuple(map(str, entry["known"])), tuple(map(str, entry["columns"]))
-    arrays: dict[str, Array] = {name: np.array(entry[name], np.float64) for name in _ARRAYS}
-    n, width = len(arrays["residuals"]), len(known) + len(columns)
-    shapes = {"centre": (width,), "weights": (width,), "loo_weights": (n, width), "loo_intercepts": (n,)}
-    if n < MIN_MEASUREMENTS or not known or any(arrays[name].shape != shape for name, shape in shapes.items()):
-        raise ValueError("sizes of the arrays do not agree")
-    intercept = float(entry["intercept"])
-    if arrays["residuals"].ndim != 1 or not all(np.isfinite(a).all() for a in (*arrays.values(), np.array(intercept))):
-        raise ValueError("numbers are not finite")
+    texts, own = tuple(map(str, entry["texts"])), np.array(entry["text_of_row"], np.int64)
+    n, width = len(own), len(known) + len(columns)
+    counts = np.bincount(own, minlength=1)
+    if n < MIN_MEASUREMENTS or not known or not counts.all() or (counts > 1).sum() != len(texts):
+        raise ValueError("measurements, texts and devices do not agree")
+
+    def array(data: dict[str, Any], name: str, *shape: int) -> Array:
+        found = np.array(data[name], np.float64)
+        if found.shape != shape or not np.isfinite(found).all():
+            raise ValueError(f"{name} is not an array of {shape} finite numbers")
+        return found
+
+    def rest(name: str, parts: int, width: int) -> Rest:
+        own = entry[name]
+        return Rest(array(own, "weights", parts, width), array(own, "intercepts", parts), array(own, "residuals", n))
+
     fit = DeviceFit(
         len(known),
-        arrays["centre"],
-        arrays["weights"],
-        intercept,
-        arrays["loo_weights"],
-        arrays["loo_intercepts"],
-        arrays["residuals"],
+        array(entry, "centre", width),
+        array(entry, "weights", width + len(texts)),
+        float(array(entry, "intercept")),
+        own,
+        rest("without_text", len(counts) if len(counts) > 1 else n, width),
+        rest("without_row", n, width + len(texts)) if texts else None,
     )
     device = check_name(str(data["device"]))
-    return Adapter(
-        device, cast(Basis, basis), cast(Metric, metric), str(data["model"]), str(data["date"]), known, columns, fit
-    )
+    head = device, cast(Basis, basis), cast(Metric, metric), str(data["model"]), str(data["date"])
+    return Adapter(*head, known, columns, texts, fit)
+
+
+def _told(numbers: Array) -> list[Any]:
+    found: list[Any] = np.round(numbers, _DIGITS).tolist()
+    return found

@@ -61,9 +61,12 @@ def _rows(path: Path, *, candidates: bool) -> list[Measurement]:
 
 
 def _summary(adapter: Adapter) -> str:
-    known = f"{len(adapter.known)} known device{'' if len(adapter.known) == 1 else 's'}"
-    typical = 10**adapter.fit.typical_error
+    fit = adapter.fit
+    texts, known = (
+        f"{count} {name}{'' if count == 1 else 's'}"
+        for count, name in ((fit.text_count, "text"), (len(adapter.known), "known device"))
+    )
     return (
-        f"{adapter.basis} {adapter.metric}: {adapter.fit.n} measurements, {known};"
-        f" a measurement left out is missed by a factor of {typical:.2f} (median)"
+        f"{adapter.basis} {adapter.metric}: {fit.n} measurements of {texts}, {known};"
+        f" one left out is missed by a factor of {10**fit.typical_error:.2f} (median)"
     )

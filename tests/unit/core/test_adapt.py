@@ -20,11 +20,13 @@ from rlm_core.adapt import (
     choose,
     fit_device,
     personal,
+    posterior,
     read_adapters,
     read_measurements,
     suggest,
     write_adapters,
 )
+from rlm_core.adapt import fit as fit_module
 from rlm_core.adapt.columns import column_names, text_columns
 from rlm_core.adapt.fit import Array, DeviceFit
 from rlm_core.calibration import bands
@@ -121,15 +123,142 @@ def test_below_ten_measurements_the_models_own_band_only_widens() -> None:
 
 def test_leaving_a_point_out_is_what_fitting_without_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     known, target = synthetic(np.random.default_rng(5), 12)
-    from rlm_core.adapt import fit as module
-
-    basis = module._basis(known, known.shape[1])
-    monkeypatch.setattr(module, "_PENALTIES", np.array([0.1]))
-    monkeypatch.setattr(module, "_basis", lambda columns, devices: basis)
+    basis = fit_module._basis(known, known.shape[1])
+    monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole, rest = fit_device(known, target), np.arange(12) != 4
     without = fit_device(known[rest], target[rest])
-    np.testing.assert_allclose(whole.loo_weights[4], without.weights, atol=1e-10)
-    assert whole.residuals[4] == pytest.approx(target[4] - without.predict(known[[4]])[0], abs=1e-10)
+    np.testing.assert_allclose(whole.without_text.weights[4], without.weights, atol=1e-10)
+    assert whole.without_text.residuals[4] == pytest.approx(target[4] - without.predict(known[[4]])[0], abs=1e-10)
+
+
+def test_leaving_a_group_out_is_what_fitting_without_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, target = synthetic(np.random.default_rng(6), 14)
+    groups = [0, 0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8]
+    basis = fit_module._basis(known, known.shape[1])
+    monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(posterior, "_GROUP_SHARES", (3.0,))
+    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
+    whole = fit_device(known, target, texts=groups)
+    for group in (0, 2, 8):
+        own = np.array(groups) == group
+        kept = [other for other in groups if other != group]
+        without = fit_device(known[~own], target[~own], texts=kept)
+        [number] = set(whole.texts[own])
+        np.testing.assert_allclose(whole.without_text.weights[number], without.weights[:8], atol=1e-9)
+        assert whole.without_text.intercepts[number] == pytest.approx(without.intercept, abs=1e-9)
+        missed = target[own] - without.predict(known[own])
+        np.testing.assert_allclose(whole.without_text.residuals[own], missed, atol=1e-9)
+
+
+def grouped(rng: np.random.Generator, groups: int, each: int, spread: float) -> tuple[Array, Array, list[int]]:
+    """Rows of texts with something of their own that no known device shows: ``spread`` is its size in decades."""
+    known, target = synthetic(rng, groups * each)
+    owners = np.repeat(np.arange(groups), each)
+    return known, target + spread * rng.standard_normal(groups)[owners], owners.tolist()
+
+
+def test_bands_cover_new_texts_where_the_measured_ones_have_many_rows_each() -> None:
+    together: list[float] = []
+    alone: list[float] = []
+    for seed in range(60):
+        known, target, groups = grouped(np.random.default_rng(seed), 32, 6, 0.3)
+        fitted, new = slice(0, 12 * 6), slice(12 * 6, None)
+        for found, own in ((together, groups[fitted]), (alone, None)):
+            low, high = fit_device(known[fitted], target[fitted], texts=own).band(known[new], 0.8)
+            found.append(float(np.mean((low <= target[new]) & (target[new] <= high))))
+    assert 0.74 <= np.mean(together) <= 0.9
+    assert np.mean(together) > np.mean(alone) + 0.03
+
+
+def test_many_rows_of_few_texts_move_the_prediction_less_than_as_many_texts() -> None:
+    """What rows of a text have in common is not taken for what the device does to all texts."""
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for seed in range(60):
+        known, target = synthetic(np.random.default_rng(seed), 400)
+        groups = np.repeat(np.arange(4), 25)
+        own = 0.5 * np.random.default_rng(seed + 1).standard_normal(4)[groups]
+        for knows, found in errors.items():
+            fit = fit_device(known[:100], target[:100] + own, texts=groups.tolist() if knows else None)
+            found.append(float(np.std(fit.predict(known[100:]) - target[100:])))  # the offset takes what it can
+    assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])
+
+
+def test_a_text_with_several_measurements_is_known_from_them_at_other_sizes() -> None:
+    known, target, texts = grouped(np.random.default_rng(2), 12, 8, 0.5)
+    given = np.arange(len(texts)) % 8 < 4
+    fit = fit_device(known[given], target[given], texts=np.array(texts)[given].tolist())
+    assert fit.several == 12
+    covered, errors, widths = [], [], []
+    for text in range(12):
+        asked = ~given & (np.array(texts) == text)
+        for number in (text, None):
+            low, high = fit.band(known[asked], 0.8, text=number)
+            covered.append(np.mean((low <= target[asked]) & (target[asked] <= high)))
+            errors.append(np.abs(fit.predict(known[asked], text=number) - target[asked]).mean())
+            widths.append((high - low).mean())
+    assert np.mean(errors[::2]) < 0.3 * np.mean(errors[1::2])
+    assert np.mean(widths[::2]) < 0.3 * np.mean(widths[1::2])
+    assert np.mean(covered[::2]) >= 0.7
+
+
+def test_leaving_a_row_out_keeps_what_its_text_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, target, texts = grouped(np.random.default_rng(4), 5, 3, 0.5)
+    basis = fit_module._basis(known, known.shape[1])
+    monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(posterior, "_GROUP_SHARES", (3.0,))
+    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
+    whole, kept = fit_device(known, target, texts=texts), np.arange(15) != 7
+    without = fit_device(known[kept], target[kept], texts=np.array(texts)[kept].tolist())
+    assert whole.without_row is not None
+    np.testing.assert_allclose(whole.without_row.weights[7], without.weights, atol=1e-9)
+    missed = target[7] - without.predict(known[[7]], text=texts[7])[0]
+    assert whole.without_row.residuals[7] == pytest.approx(missed, abs=1e-9)
+
+
+@given(st.lists(st.integers(0, 4), min_size=5, max_size=12), st.integers(0, 99))
+def test_any_grouping_gives_finite_bands_around_the_prediction(groups: list[int], seed: int) -> None:
+    known, target = synthetic(np.random.default_rng(seed), len(groups) + 3)
+    fit = fit_device(known[: len(groups)], target[: len(groups)], texts=groups)
+    assert fit.text_count == len(set(groups))
+    middle = fit.predict(known)
+    before = middle, middle
+    for coverage in (0.5, 0.8, 0.9):
+        low, high = fit.band(known, coverage, 0.2)
+        assert np.isfinite(low).all()
+        assert (low <= before[0] + 1e-9).all()
+        assert (high >= before[1] - 1e-9).all()
+        before = low, high
+
+
+def test_a_measured_text_is_known_whatever_its_comments() -> None:
+    """Five kernels, one three times as slow as the model thinks: its comments change, its own factor stays."""
+    base = FakePredictor()
+
+    def code(name: str, comment: str = "") -> CodeText:
+        return CodeText(f"def {name}(x):{comment}\n    tl.store(x, 1)\n", "triton", "kernel")
+
+    names = [letter * size for letter, size in zip("abcde", (1, 9, 5, 7, 3), strict=True)]
+    slow = names[2]
+    rows = [
+        Measurement(line, code(name), Query("latency", None, {"n": str(line)}), (3 if name == slow else 1) * 1e-5)
+        for line in range(1, 9)
+        for name in names
+    ]
+    adapters = adapt(base, "new", rows).adapters
+    assert len(adapters[0].texts) == 5
+    asked = [code(slow), code(slow, "  #"), code("f" * 5)]
+    found = AdaptedPredictor(base, adapters).predict(asked, [[Query("latency", "new")]] * 3)
+    first, second, other = (answer.median or 0.0 for [answer] in found)
+    assert first == pytest.approx(3e-5, rel=0.1)
+    assert second > 2.5e-5  # the fake predictor reads comments
+    assert 1e-5 < other < 1.6e-5
+
+
+def test_measurements_of_one_text_say_so() -> None:
+    rows = [Measurement(i, kernel(40), Query("latency", None, {"n": str(i)}), 1e-3 * i) for i in range(1, 8)]
+    found = adapt(FakePredictor(), "new", rows)
+    assert found.problems == ("latency of basis kernel: all measurements are of one text; others may lie far outside",)
 
 
 def test_a_device_that_is_a_constant_factor_slower_is_found_exactly() -> None:
@@ -269,8 +398,10 @@ def _set(key: str, value: object) -> Callable[[dict[str, object]], None]:
         _set("fits", 3),
         _set("device", "../x"),
         lambda data: data["fits"][0].update(weights=[1.0]),
-        lambda data: data["fits"][0].update(residuals=[float("nan")] * 5),
+        lambda data: data["fits"][0]["without_text"].update(residuals=[float("nan")] * 5),
         lambda data: data["fits"][0].update(metric="accuracy"),
+        lambda data: data["fits"][0].update(text_of_row=[0, 1, 3, 4, 5]),
+        lambda data: data["fits"][0].update(text_of_row=[]),
         lambda data: data["fits"][0].pop("intercept"),
         lambda data: data.pop("model"),
     ],

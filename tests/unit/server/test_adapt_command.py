@@ -66,7 +66,7 @@ def test_measurements_become_an_adapter_in_the_users_folder(tmp_path: Path) -> N
     file.write_text("\n".join(row(size) for size in range(10, 120, 10)))
     result = run("adapt", "--device", "my-gpu", "--measurements", file)
     assert result.exit_code == 0, result.stderr
-    assert "kernel latency: 11 measurements, 2 known devices" in result.stdout
+    assert "kernel latency: 11 measurements of 11 texts, 2 known devices" in result.stdout
     [adapter] = read_adapters(tmp_path / "devices" / "my-gpu.json", "fake-1")
     assert (adapter.device, adapter.basis, adapter.metric, adapter.fit.n) == ("my-gpu", "kernel", "latency", 11)
 
@@ -150,5 +150,5 @@ def test_the_hover_says_that_latencies_were_scaled(make_prediction: Callable[...
 
 def test_the_hover_says_that_a_device_was_adapted(make_prediction: Callable[..., Prediction]) -> None:
     text = hover_text(UNIT, [_with_level(make_prediction(), notes.adapted_level("my-gpu"))], markdown=True)
-    assert "- latency: bands from 4,500 measurements on my-gpu, each left out in turn" in text
+    assert "- latency: bands from 4,500 measurements of 120 texts on my-gpu, left out in turn" in text
     assert "packages" not in text

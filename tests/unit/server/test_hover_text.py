@@ -131,7 +131,7 @@ def test_the_level_of_a_band_is_put_in_words(make_prediction: MakePrediction) ->
     assert "40 architectures that the model had not seen (400 measurements of networks on pixel-3)" in words(
         "network", "network/onnx/latency@pixel-3/1"
     )
-    assert "latency: bands from 400 measurements on build-box, each left out in turn" in words(
+    assert "latency: bands from 400 measurements of 40 texts on build-box, left out in turn" in words(
         "call", "adapted to build-box"
     )
     assert "\nlatency: scaled by 0.5 to this CPU (score of 2026-01-01)\n" in words(
