@@ -1,0 +1,101 @@
+"""How fast full models train here, and how much of the device's matrix peak that is: which size pays.
+
+    python tests/bench/training_speed.py --data functions.parquet --config configs/full.toml [--config C.toml] [--out F]
+
+Of each configuration some steps of the real loop run on real batches: text tokens a second, the floating-point
+operations of forward and backward passes (counted by PyTorch, attention too) a second, and their share of the peak, the
+fastest product of square matrices in the precision of the training. Validation and checkpoints are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from rlm_core.full.train.config import load_config
+from rlm_core.full.train.data import examples
+from rlm_core.full.train.loop import Loop, bfloat16
+from rlm_core.full.train.run import _new_model, _tokenizer
+from rlm_core.train.dataset import Corpus, load_corpus
+from torch.utils.flop_counter import FlopCounterMode
+
+_WARM = 3
+_SQUARE = {"cuda": 8192, "cpu": 2048}
+
+
+def main() -> None:
+    """Time all configurations, print a line each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, nargs="+", required=True)
+    parser.add_argument("--config", type=Path, action="append", required=True)
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    corpus = load_corpus(arguments.data, ("train", "val"))
+    found = []
+    for path in arguments.config:
+        with tempfile.TemporaryDirectory() as scratch:
+            found.append({"config": path.name, **timed(corpus, path, arguments.steps, Path(scratch))})
+        print(json.dumps(found[-1]), flush=True)
+    if arguments.out:
+        arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def timed(corpus: Corpus, path: Path, steps: int, scratch: Path) -> dict[str, float | str]:
+    """The figures of one configuration."""
+    settings = load_config(path)
+    torch.manual_seed(settings.train.seed)
+    model = _new_model(corpus, settings, _tokenizer(corpus, settings, scratch, resume=False))
+    data = examples(corpus, model, settings.train.callees)
+    loop = Loop(model, data, settings.train, scratch)
+    batches = loop.plan.batches(0)[: _WARM + steps]
+    parts = [loop.plan.batch(batch, 0, number, model.encoder.pad_id) for number, batch in enumerate(batches)]
+    loop._module.train()
+    for part in parts[:_WARM]:
+        loop._step([part])
+    began = _now(loop.device)
+    for part in parts[_WARM:]:
+        loop._step([part])
+    seconds = _now(loop.device) - began
+    tokens = sum(len(data.texts[i]) for batch in batches[_WARM:] for i in batch)
+    with FlopCounterMode(display=False) as counter:
+        for part in parts[_WARM:]:
+            loop._step([part])
+    half = bfloat16(settings.train.precision, loop.device)
+    best = peak(loop.device, torch.bfloat16 if half else torch.float32)
+    speed = counter.get_total_flops() / seconds
+    return {
+        "device": torch.cuda.get_device_name() if loop.device.type == "cuda" else f"{torch.get_num_threads()} threads",
+        "precision": "bfloat16" if half else "float32",
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "tokens_a_second": round(tokens / seconds),
+        "tflops": round(speed / 1e12, 3),
+        "peak_tflops": round(best / 1e12, 3),
+        "share_of_peak": round(speed / best, 3),
+    }
+
+
+def peak(device: torch.device, precision: torch.dtype) -> float:
+    """Operations a second of the fastest of ten products of square matrices."""
+    size = _SQUARE[device.type]
+    left, right = (torch.randn(size, size, device=device, dtype=precision) for _ in range(2))
+    fastest = float("inf")
+    for _ in range(10):
+        began = _now(device)
+        left @ right
+        fastest = min(fastest, _now(device) - began)
+    return 2 * size**3 / fastest
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+if __name__ == "__main__":
+    main()
