@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from ..card import read_card
-from ..encoder_weights import read_encoder
 from ..models import find
 from ..onnx_predictor import TOKENIZER
 from ..student import Encoder, StudentConfig
 from ..tokenizer import Tokenizer
+from .encoder_weights import read_encoder
 
 _SIZES = ("vocabulary", "width", "layers", "heads", "hidden", "context")
 

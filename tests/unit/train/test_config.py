@@ -32,7 +32,7 @@ def test_the_shipped_configuration_names_every_training_key() -> None:
     [
         ("[train]\nepoch = 1\n", r"\[train\]: unknown key 'epoch'; known: epochs"),
         ("[model]\nwidth = 'wide'\n", r"\[model\]: width must be an integer, not 'wide'"),
-        ("[pretrain]\ntoken = 1\n", r"\[pretrain\]: unknown key 'token'; known: tokens"),
+        ("[pretrain]\ntoken = 1\n", r"\[pretrain\]: unknown key 'token'; known: start, tokens"),
         ("[pretrain]\nhidden_share = 'some'\n", r"\[pretrain\]: hidden_share must be a number"),
         ("[trees.kernel]\nleaves = 2.5\n", r"\[trees\.kernel\]: leaves must be an integer, not 2.5"),
         ("[trees.module]\nleaf = 2\n", r"\[trees\.module\]: unknown key 'leaf'; known: trees"),

@@ -11,12 +11,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.encoder_weights import read_encoder
 from rlm_core.encodings import encode, open_session
 from rlm_core.errors import ModelError
 from rlm_core.export import export_encoder
 from rlm_core.models import builtin
 from rlm_core.student import Encoder, Student, StudentConfig
+from rlm_core.train.encoder_weights import read_encoder
 from safetensors.torch import load_file
 
 from .conftest import Trained

@@ -14,10 +14,10 @@ import torch
 from rlm_core.card import read_card
 from rlm_core.data.schema import write_rows
 from rlm_core.data.texts import SCHEMA
-from rlm_core.encoder_weights import read_encoder
 from rlm_core.errors import DataError, ModelError
 from rlm_core.evaluate.card_model import heading
 from rlm_core.train.dataset import Corpus
+from rlm_core.train.encoder_weights import read_encoder
 from rlm_core.train.loop import Loop
 from rlm_core.train.run import _unlabelled, train
 from safetensors.numpy import load_file

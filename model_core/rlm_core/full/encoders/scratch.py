@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ...encoder_weights import read_encoder
 from ...errors import ModelError
 from ...student import Layer, Norm, StudentConfig, rotary, rotate
 from ...tokenizer import PAD, Tokenizer
+from ...train.encoder_weights import read_encoder
 from .base import TextEncoder, Tokens, crop
 
 TOKENIZER = "tokenizer.model"

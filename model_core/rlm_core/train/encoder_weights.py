@@ -16,12 +16,12 @@ import torch
 from onnx.numpy_helper import to_array
 from safetensors.torch import load_file
 
-from .card import read_card
-from .encodings import open_session
-from .errors import ModelError
-from .export import WEIGHTS
-from .onnx_predictor import ENCODER
-from .student import Encoder, StudentConfig
+from ..card import read_card
+from ..encodings import open_session
+from ..errors import ModelError
+from ..export import WEIGHTS
+from ..onnx_predictor import ENCODER
+from ..student import Encoder, StudentConfig
 
 _PROBES, _LENGTH = 4, 48
 _ALIKE = 0.99  # least cosine of vectors; the graph rounds activations to eight bits too
