@@ -161,7 +161,7 @@ def grouped(rng: np.random.Generator, groups: int, each: int, spread: float) -> 
 def test_bands_cover_new_texts_where_the_measured_ones_have_many_rows_each() -> None:
     together: list[float] = []
     alone: list[float] = []
-    for seed in range(60):
+    for seed in range(30):
         known, target, groups = grouped(np.random.default_rng(seed), 32, 6, 0.3)
         fitted, new = slice(0, 12 * 6), slice(12 * 6, None)
         for found, own in ((together, groups[fitted]), (alone, None)):
@@ -174,7 +174,7 @@ def test_bands_cover_new_texts_where_the_measured_ones_have_many_rows_each() -> 
 def test_many_rows_of_few_texts_move_the_prediction_less_than_as_many_texts() -> None:
     """What rows of a text have in common is not taken for what the device does to all texts."""
     errors: dict[bool, list[float]] = {True: [], False: []}
-    for seed in range(60):
+    for seed in range(20):
         known, target = synthetic(np.random.default_rng(seed), 400)
         groups = np.repeat(np.arange(4), 25)
         own = 0.5 * np.random.default_rng(seed + 1).standard_normal(4)[groups]
