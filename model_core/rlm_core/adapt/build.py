@@ -59,7 +59,7 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
             )
             continue
         target = np.log10([row.value or math.nan for row in table.rows])
-        texts = [text_key(row.code) for row in table.rows]
+        texts = [text_key(row.code.text, row.code.language) for row in table.rows]
         fit = fit_device(table.known, target, table.extra, texts)
         if fit.text_count == 1:
             problems.append(f"{metric} of basis {basis}: all measurements are of one text; others may lie far outside")

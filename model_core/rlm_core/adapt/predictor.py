@@ -105,7 +105,8 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
     known = logs(answers)[None, :]
     extra = text_columns(code, adapter.columns)[None, :] if adapter.columns else None
     floor = max(answer.floor for answer in answers)
-    fit, key = adapter.fit, text_key(code)
+    fit = adapter.fit
+    key = text_key(code.text, code.language) if adapter.texts else None
     text = adapter.texts.index(key) if key in adapter.texts else None
 
     def value(log: float) -> float:

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -16,7 +17,7 @@ from platformdirs import user_config_path
 
 from ..canonical import canonical
 from ..errors import DataError, ModelError
-from ..types import Basis, CodeText, Metric
+from ..types import Basis, Metric
 from .fit import MIN_MEASUREMENTS, Array, DeviceFit, Rest
 
 FORMAT = "rlm-adapter-2"
@@ -47,11 +48,11 @@ class Adapter:
     fit: DeviceFit
 
 
-def text_key(code: CodeText) -> str:
+@lru_cache(1024)
+def text_key(text: str, language: str) -> str:
     """A short name of a text, the same whatever its comments and layout."""
-    return hashlib.blake2b(
-        canonical(code.text, code.language).encode("utf-8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    told = canonical(text, language).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(told, digest_size=8).hexdigest()
 
 
 def check_name(device: str) -> str:

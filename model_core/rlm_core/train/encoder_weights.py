@@ -48,7 +48,11 @@ def read_encoder(folder: Path) -> Encoder:
         return encoder
     path = folder / ENCODER
     session = open_session(path)  # says what is wrong with a file that cannot be read
-    _fill(encoder, _exported(onnx.load(str(path)).graph, encoder), path)
+    try:
+        state = _exported(onnx.load(str(path)).graph, encoder)
+    except KeyError as error:
+        raise ModelError(f"{path}: has no constant {error}; export the model again") from None
+    _fill(encoder, state, path)
     generator = torch.Generator().manual_seed(0)
     length = min(_LENGTH, encoder.config.context)
     probes = torch.randint(0, encoder.config.vocabulary, (_PROBES, length), generator=generator)
