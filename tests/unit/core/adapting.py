@@ -1,4 +1,4 @@
-"""What the tests of adapters share: a predictor that is told quickly, measurements, devices that mix costs."""
+"""What the tests of adapters share: a predictor that goes by length, measurements, devices that mix costs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.adapt import (
-    Measurement,
-)
+from rlm_core.adapt import Measurement
 from rlm_core.adapt.fit import Array
 from rlm_core.calibration import bands
 from rlm_core.types import METRICS_OF_BASIS, Basis

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.adapt import (
-    choose,
-    fit_device,
-    posterior,
-)
+from rlm_core.adapt import choose, fit_device, posterior
 from rlm_core.adapt import fit as fit_module
 from rlm_core.adapt.fit import Array
 

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core import DataError, Query
-from rlm_core.adapt import (
-    read_measurements,
-    suggest,
-)
+from rlm_core.adapt import read_measurements, suggest
 
 from .adapting import FakePredictor, measured
 
