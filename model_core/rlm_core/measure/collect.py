@@ -24,6 +24,10 @@ from .types import MACHINES, Kind, Measurement
 MANIFEST = "run.json"
 FORMAT = "rlm-run-1"
 _SCALES: dict[str, float] = {"latency": 1e-9, "memory": 1.0}
+_NOISE = {
+    "latency": 100,
+    "memory": 0,
+}  # nanoseconds or bytes below zero that a median may be: what is subtracted varies
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,10 @@ class _Maker:
         source = self._files[seen.file].function(seen.qualname, seen.line)
         if source is None:
             return "not found in its file"
-        low, median, high = (value * _SCALES[self._metric] for value in _quantiles(seen.samples.tolist()))
+        found = _quantiles(seen.samples.tolist())
+        if found[1] < -_NOISE[self._metric]:
+            return "hidden by the cost of measuring"
+        low, median, high = (max(value, 0.0) * _SCALES[self._metric] for value in found)
         first = seen.module.partition(".")[0]
         package, version = self._versions.get(first, [first, ""])
         return Measurement(

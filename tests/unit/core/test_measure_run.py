@@ -122,6 +122,22 @@ def test_latency_is_inclusive_and_without_what_measuring_costs(seen: dict[tuple[
     assert 0 <= seen["latency", "square"].median < 20e-6
 
 
+def test_the_clock_goes_on_where_tests_freeze_time(tmp_path: Path) -> None:
+    tests = """
+import freezegun
+import shapes
+
+
+@freezegun.freeze_time("2020-01-01")
+def test_frozen():
+    for _ in range(5):
+        assert shapes.slow(20_000)
+"""
+    found, notes, _ = measured(write_project(tmp_path, tests), passes=("latency",))
+    assert notes == []
+    assert 200e-6 < found["latency", "slow"].median < 200e-3
+
+
 def test_recursion_is_one_call_and_marked(seen: dict[tuple[str, str], Measurement]) -> None:
     one = seen["latency", "fib"]
     assert one.recursive

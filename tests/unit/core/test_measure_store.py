@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import DataError
 from rlm_core.measure import Measurement, Store, source_hash
-from rlm_core.measure.collect import Run
+from rlm_core.measure.collect import Run, collect
 from rlm_core.measure.intake import new_run, take_in_left
 from rlm_core.measure.labels import from_labels, newest, read_jsonl, to_labels, with_source
 from rlm_core.measure.sources import SourceFile
@@ -216,6 +216,23 @@ def test_a_file_that_changed_since_is_not_taken_for_what_ran(tmp_path: Path) -> 
     )
     take_in_left(store, notes.append)
     assert store.all() == []
+
+
+def test_no_latency_is_less_than_nothing(tmp_path: Path) -> None:
+    code = tmp_path / "shapes.py"
+    code.write_text("def f(n):\n    return n\n\n\ndef g(n):\n    return n\n")
+    os.utime(code, (1e9, 1e9))
+    folder = new_run(Store(tmp_path / "m.sqlite3"))
+    (folder / "1-1.jsonl").write_text(
+        '["start",{"format":"rlm-spool-1","metric":"latency"}]\n'
+        f'["function",0,"shapes","f","{code}",1,"function"]\n["function",1,"shapes","g","{code}",5,"function"]\n'
+        '["test","t"]\n["seen",[[0,0,0,0,[-80,-60,-40,70,90]],[1,0,0,0,[-9000,-400,-400]]]]\n'
+    )
+    found = collect(folder, "a processor")
+    [one] = found.measurements
+    assert (one.qualname, one.low, one.median) == ("f", 0, 0)
+    assert one.high == pytest.approx(82e-9)
+    assert found.left_out == {"hidden by the cost of measuring": 1}
 
 
 def test_labels_go_round_and_carry_no_text_unless_asked(tmp_path: Path) -> None:

@@ -1,25 +1,31 @@
 """What measuring a call costs beyond what the meters see themselves, found on functions whose time is known.
 
-The least of several short rounds counts, since other load only ever slows a round down. A calibration whose rounds
-differ too much is made again, and after three such it is given back as disturbed.
+The least of several short rounds counts, since other load only ever slows a round down, and the functions take turns in
+each round. The pace of a processor changes, above all where two share a core, so costs are found again while tests run:
+for a call of whose time they are much, right after its test. A call that they would make less than nothing ran at
+another pace than they did, and takes the lesser of these costs and those before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import median
+import runpy
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from statistics import StatisticsError, median
 from time import perf_counter_ns
 from typing import Protocol
 
 from . import subject
-from .latency import Costs, LatencyMeter
+from .latency import Clock, Costs, LatencyMeter
 from .memory import MemoryMeter
 from .roster import Function, Roster, Scope
 
-ROUNDS, CALLS, DEPTH = 9, 60, 30
+CALLS, DEPTH = 20, 30
 DISTURBED = 1.6  # the median round over the least
+_FIRST, _AGAIN = 100, 5  # rounds of a millisecond, at the start and after tests
 _ATTEMPTS = 3
+_INTERVAL = 250_000_000  # nanoseconds after which costs are found again
+_HEAVY = 5_000  # nanoseconds of costs from which they may be much of a call's time
 _MANY = 1 << 60
 
 
@@ -39,23 +45,77 @@ class Watcher(Protocol):
 Make = Callable[[Scope, Roster, LatencyMeter | MemoryMeter], Watcher]
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The costs; ``steady`` unless the machine was too restless to find them."""
+class Calibrator:
+    """Knows what a watcher of latencies costs; ``steady`` unless the machine was too restless to tell at the start."""
 
-    costs: Costs
-    steady: bool
+    def __init__(self, watcher: Watcher, *, clock: Clock = perf_counter_ns) -> None:
+        self._clock = clock
+        plain = runpy.run_path(str(subject.__file__))
+        watched = watcher.subjects()
+        for function, _ in watched:
+            function.taken = -_MANY  # no limit of calls, and no test has touched them
+        given: list[tuple[object, ...]] = [(), (), (DEPTH,), (_raise,)]
+        names = [one.__name__ for one in subject.ALL]
+        self._subjects = [
+            (plain[name], call, function, arguments)
+            for name, (function, call), arguments in zip(names, watched, given, strict=True)
+        ]
+        self._rounds(1)  # warms up
+        found = []
+        for _ in range(_ATTEMPTS):
+            found.append(self._find(_FIRST))
+            if found[-1][0] <= DISTURBED:
+                break
+        disturbance, self.costs = min(found, key=lambda one: one[0])
+        self.steady = disturbance <= DISTURBED
+        self._found_at = clock()
 
+    def settle(self, touched: Iterable[Function]) -> None:
+        """A test has ended: take the costs off the calls of the functions that it reached."""
+        calls = [(function, call) for function in touched for call in function.raw]
+        before = self.costs
+        if self._clock() - self._found_at > _INTERVAL or any(self.costs.weigh(call, _HEAVY) for _, call in calls):
+            with suppress(StatisticsError):  # nothing is seen in a forked child, or where a test took the events away
+                self.costs = self._find(_AGAIN)[1]
+            self._found_at = self._clock()
+        least = before.least(self.costs)
+        for function, call in calls:
+            net = call[0] - self.costs.of(call)
+            function.samples.append(round(net if net >= 0 else call[0] - least.of(call)))
+        for function in touched:
+            function.raw.clear()
 
-def calibrate(make: Make) -> Calibration:
-    """The costs of a way to watch, for the latency meter."""
-    found = []
-    for _ in range(_ATTEMPTS):
-        found.append(_attempt(make))
-        if found[-1][0] <= DISTURBED:
-            break
-    disturbance, costs = min(found, key=lambda one: one[0])
-    return Calibration(costs, disturbance <= DISTURBED)
+    def _find(self, rounds: int) -> tuple[float, Costs]:
+        """How restless the machine was, and the costs."""
+        times = self._rounds(rounds)
+        least = [max(min(one), 1.0) for one in times]
+        disturbance = max(median(one) / low for one, low in zip(times, least, strict=True))
+        beyond = [seen - plain for plain, seen in zip(least[::2], least[1::2], strict=True)]
+        own = max(beyond[0], 0.0)
+        each = zip(beyond[1:], (8, 2 * DEPTH, 8), strict=True)
+        return disturbance, Costs(own, *(max(more - own, 0.0) / events for more, events in each))
+
+    def _rounds(self, count: int) -> list[list[float]]:
+        """The nanoseconds of a call in each round: of each function timed from outside, and as the meter sees it."""
+        times: list[list[float]] = [[] for _ in range(2 * len(self._subjects))]
+        for _ in range(count):
+            for number, (plain, call, function, given) in enumerate(self._subjects):
+                times[2 * number].append(self._plain(plain, given))
+                function.raw.clear()
+                for _ in range(CALLS):
+                    call(*given)
+                times[2 * number + 1].append(median(elapsed for elapsed, *_ in function.raw))
+        return times
+
+    def _plain(self, function: Callable[..., None], given: tuple[object, ...]) -> float:
+        clock = self._clock
+        started = clock()
+        for _ in range(CALLS):
+            pass
+        between = clock()
+        for _ in range(CALLS):
+            function(*given)
+        return (clock() - between - (between - started)) / CALLS
 
 
 def calibrate_memory(make: Make) -> int:
@@ -66,63 +126,11 @@ def calibrate_memory(make: Make) -> int:
     meter.start()
     try:
         function, empty = watcher.subjects()[0]
-        for _ in range(CALLS):
+        for _ in range(3 * CALLS):
             empty()
-        return round(median(function.samples[CALLS // 2 :]))
+        return round(median(function.samples[CALLS:]))
     finally:
         watcher.stop()
-
-
-def _attempt(make: Make) -> tuple[float, Costs]:
-    calls = [(), (), (DEPTH,), (_raise,)]
-    plain = [_plain(function, *given) for function, given in zip(subject.ALL, calls, strict=True)]
-    roster = Roster(_MANY)
-    watcher = make(Scope(()), roster, LatencyMeter(roster, Costs()))
-    try:
-        seen = [
-            _watched(function, call, *given) for (function, call), given in zip(watcher.subjects(), calls, strict=True)
-        ]
-    finally:
-        watcher.stop()
-    beyond = [with_watch - without for (with_watch, _), (without, _) in zip(seen, plain, strict=True)]
-    own = max(beyond[0], 0.0)
-    event, inner, unwound = (
-        max(more - own, 0.0) / events for more, events in zip(beyond[1:], (8, 2 * DEPTH, 8), strict=True)
-    )
-    # The first two carry nearly all corrections.
-    disturbance = max(ratio for _, ratio in (*plain[:2], *seen[:2]))
-    return disturbance, Costs(own, event, inner, unwound)
-
-
-def _plain(function: Callable[..., None], *given: object) -> tuple[float, float]:
-    """The nanoseconds of a call, timed from outside, and the median round over the least."""
-    rounds = []
-    for _ in range(ROUNDS + 1):
-        started = perf_counter_ns()
-        for _ in range(CALLS):
-            pass
-        between = perf_counter_ns()
-        for _ in range(CALLS):
-            function(*given)
-        rounds.append((perf_counter_ns() - between - (between - started)) / CALLS)
-    return _least(rounds)
-
-
-def _watched(function: Function, call: Callable[..., None], *given: object) -> tuple[float, float]:
-    """The nanoseconds that the meter sees in a call, nothing subtracted, and the median round over the least."""
-    rounds = []
-    for _ in range(ROUNDS + 1):
-        del function.samples[:]
-        for _ in range(CALLS):
-            call(*given)
-        rounds.append(median(function.samples))
-    return _least(rounds)
-
-
-def _least(rounds: list[float]) -> tuple[float, float]:
-    warm = rounds[1:]  # the first warms up
-    least = max(min(warm), 1.0)
-    return least, median(warm) / least
 
 
 def _raise() -> None:

@@ -2,15 +2,20 @@
 
 What a callback does between two readings of the clock is summed up and subtracted from the calls around it. What lies
 outside the readings (the interpreter's way to the callback and back) is a constant that :mod:`.calibration` finds.
+
+The clock is bound as a default of the callbacks: libraries that freeze time in tests replace it in every module.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
 from threading import get_ident
 from time import perf_counter_ns
 
-from .roster import Function, Roster
+from .roster import Call, Function, Roster
+
+Clock = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,20 @@ class Costs:
     event: float = 0.0
     inner: float = 0.0
     unwound: float = 0.0
+
+    def of(self, call: Call) -> float:
+        """What is to be taken off a call."""
+        _, events, inner, unwound = call
+        return self.own + events * self.event + inner * self.inner + unwound * self.unwound
+
+    def weigh(self, call: Call, least: float) -> bool:
+        """Whether they are more than ``least`` and more than a quarter of a call's time."""
+        costs = self.of(call)
+        return costs > least and 4 * costs > call[0]
+
+    def least(self, other: Costs) -> Costs:
+        """Of each cost the lesser."""
+        return Costs(*map(min, astuple(self), astuple(other)))
 
 
 class _Entry:
@@ -51,18 +70,21 @@ class _Thread:
 
 
 class LatencyMeter:
-    """Times calls; ``begin`` and ``end`` come in pairs on each thread, but for calls that began unwatched."""
+    """Times calls into ``raw`` of their functions, of which the :class:`Costs` are still to be taken off.
+
+    ``begin`` and ``end`` come in pairs on each thread, but for calls that began unwatched.
+    """
 
     metric = "latency"
 
-    def __init__(self, roster: Roster, costs: Costs) -> None:
-        self._roster, self._costs = roster, costs
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
         self._threads: dict[int, _Thread] = {}
         self.unwound = 0
 
-    def begin(self, function: Function) -> None:
+    def begin(self, function: Function, *, clock: Clock = perf_counter_ns) -> None:
         """A call of a function begins, or a generator goes on."""
-        began = perf_counter_ns()
+        began = clock()
         ident = get_ident()
         thread = self._threads.get(ident)
         if thread is None or thread.period != self._roster.period:
@@ -84,14 +106,14 @@ class LatencyMeter:
         thread.stack.append(entry)
         thread.events += 1
         entry.events, entry.inner, entry.unwound = thread.events, thread.inner, self.unwound
-        now = perf_counter_ns()
+        now = clock()
         thread.spent += now - began
         entry.spent = thread.spent
         entry.started = now
 
-    def end(self, function: Function, failed: bool = False) -> None:
+    def end(self, function: Function, failed: bool = False, *, clock: Clock = perf_counter_ns) -> None:
         """A call ends, or a generator waits; ``failed`` with an exception, and then its time does not count."""
-        ended = perf_counter_ns()
+        ended = clock()
         thread = self._threads.get(get_ident())
         if thread is None or thread.period != self._roster.period:
             return
@@ -111,14 +133,13 @@ class LatencyMeter:
         if failed:
             function.exceptions += 1
         else:
-            costs = self._costs
-            elapsed = ended - entry.started - (thread.spent - entry.spent) - costs.own
-            elapsed -= (thread.events - entry.events) * costs.event + (thread.inner - entry.inner) * costs.inner
-            function.samples.append(round(elapsed - (self.unwound - entry.unwound) * costs.unwound))
+            elapsed = ended - entry.started - (thread.spent - entry.spent)
+            events, inner = thread.events - entry.events, thread.inner - entry.inner
+            function.raw.append((elapsed, events, inner, self.unwound - entry.unwound))
         thread.events += 1
         if function.taken >= self._roster.calls:
             self._roster.off(function)
-        thread.spent += perf_counter_ns() - ended
+        thread.spent += clock() - ended
 
     def ran_past(self, nanoseconds: int) -> None:
         """Measuring has cost the running thread this much besides begins and ends."""

@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Protocol
 
 from . import subject
-from .latency import LatencyMeter
+from .latency import Clock, LatencyMeter
 from .memory import MemoryMeter
 from .roster import Function, Roster, Scope, kind_of
 
@@ -113,14 +113,14 @@ class Monitor:
         for code in function.codes:
             self._api.set_local_events(self._watcher, code, self._local if on else 0)
 
-    def _on_first_start(self, code: CodeType, offset: int) -> object:
+    def _on_first_start(self, code: CodeType, offset: int, *, clock: Clock = perf_counter_ns) -> object:
         if code.co_flags & CO_OPTIMIZED and code.co_name[0] != "<" and id(code) not in self._functions:
             module = sys._getframe(1).f_globals.get("__name__")
             # What is compiled from a string has no text to predict from.
             if isinstance(module, str) and self._scope.takes(module) and code.co_filename[0] != "<":
-                began = perf_counter_ns()
+                began = clock()
                 function = self.add(code, module)
-                self._meter.ran_past(perf_counter_ns() - began)
+                self._meter.ran_past(clock() - began)
                 if function.is_on:
                     self._meter.begin(function)
         return self._api.DISABLE

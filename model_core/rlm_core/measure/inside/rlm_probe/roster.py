@@ -21,10 +21,15 @@ _GENERATORS = (
 _TESTS = frozenset({"tests", "test", "conftest"})
 
 
+Call = tuple[int, int, int, int]
+"""Nanoseconds, what measuring cost among them; events of other taken calls, of recursive ones, exceptions of others."""
+
+
 class Function:
     """A function of the measured packages and what was seen of it since the last test ended.
 
     ``kind`` is function, generator, coroutine or async generator; the latter three are measured a resume at a time.
+    ``raw`` are calls of which the costs of measuring are still to be taken off to make ``samples``.
     """
 
     __slots__ = (
@@ -37,6 +42,7 @@ class Function:
         "module",
         "number",
         "qualname",
+        "raw",
         "recursive",
         "samples",
         "taken",
@@ -50,6 +56,7 @@ class Function:
         self.codes: list[CodeType] = []
         self.is_on = True
         self.taken = self.tests = self.exceptions = 0
+        self.raw: list[Call] = []
         self.samples = array("q")
         self.recursive = self.threads = False
 

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from .calibration import Calibration, Make, calibrate, calibrate_memory
-from .latency import Costs, LatencyMeter
+from .calibration import Calibrator, Make, calibrate_memory
+from .latency import LatencyMeter
 from .memory import MemoryMeter
 from .roster import Roster, Scope
 from .spool import Spool
@@ -63,9 +63,11 @@ class Session:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._started = False
-        self._make = _way_to_watch()
+        make = _way_to_watch()
         self._roster = Roster(request.calls)
-        self._meter, calibration = self._calibrated()
+        self._meter = LatencyMeter(self._roster) if request.metric == "latency" else _memory_meter(make, self._roster)
+        self._watcher = make(Scope(request.packages), self._roster, self._meter)
+        self._calibrator = Calibrator(self._watcher) if isinstance(self._meter, LatencyMeter) else None
         self.spool = Spool(
             Path(request.folder),
             metric=request.metric,
@@ -74,11 +76,10 @@ class Session:
             machine=platform.machine(),
             worker=os.environ.get("PYTEST_XDIST_WORKER", ""),
             began=time.time(),
-            costs=asdict(calibration.costs),
+            costs=asdict(self._calibrator.costs) if self._calibrator else {},
         )
-        if not calibration.steady:
+        if self._calibrator and not self._calibrator.steady:
             self.spool.disturbed("the machine was too restless to calibrate")
-        self._watcher = self._make(Scope(request.packages), self._roster, self._meter)
         if sys.version_info < (3, 12) or request.metric == "latency":
             self._watcher.find()
         if hasattr(os, "register_at_fork"):
@@ -94,7 +95,9 @@ class Session:
     def end_test(self) -> None:
         """The test has ended: what was seen in it is written."""
         touched = self._roster.end()
-        self.spool.seen(self._roster.functions, touched)
+        if self._calibrator:
+            self._calibrator.settle(touched)
+        self.spool.seen(touched)
         for function in touched:
             del function.samples[:]
             function.exceptions = 0
@@ -116,16 +119,6 @@ class Session:
         elif reason := _tracer():
             self.spool.disturbed(reason)
 
-    def _calibrated(self) -> tuple[LatencyMeter | MemoryMeter, Calibration]:
-        if self._request.metric == "latency":
-            found = calibrate(self._make)
-            return LatencyMeter(self._roster, found.costs), found
-        was_tracing = tracemalloc.is_tracing()
-        constant = calibrate_memory(self._make)
-        if not was_tracing:
-            tracemalloc.stop()
-        return MemoryMeter(self._roster, constant), Calibration(Costs(), steady=True)
-
     def _abandon(self) -> None:
         """In a forked child nothing is measured: its parent goes on."""
         self.spool.close()
@@ -142,6 +135,14 @@ def _way_to_watch() -> Make:
     from .injection import Injector
 
     return Injector
+
+
+def _memory_meter(make: Make, roster: Roster) -> MemoryMeter:
+    was_tracing = tracemalloc.is_tracing()
+    constant = calibrate_memory(make)
+    if not was_tracing:
+        tracemalloc.stop()
+    return MemoryMeter(roster, constant)
 
 
 def _tracer() -> str:

@@ -28,7 +28,7 @@ class Spool:
         self.path = folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
         self.failure: str | None = None
         self._file: int | None = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._known = 0
+        self._known: set[int] = set()
         self._write(["start", {"format": FORMAT, "pid": os.getpid(), **header}])
 
     def test(self, name: str) -> None:
@@ -39,13 +39,14 @@ class Spool:
         """Times of this process must not count."""
         self._write(["disturbed", reason])
 
-    def seen(self, functions: list[Function], touched: list[Function]) -> None:
-        """A test has ended; ``functions`` are all that are known, ``touched`` those that it reached."""
+    def seen(self, touched: list[Function]) -> None:
+        """A test has ended that reached these functions."""
         lines: list[list[object]] = [
             ["function", one.number, one.module, one.qualname, one.file, one.line, one.kind]
-            for one in functions[self._known :]
+            for one in touched
+            if one.number not in self._known
         ]
-        self._known = len(functions)
+        self._known.update(one.number for one in touched)
         lines.append(
             [
                 "seen",
