@@ -1,0 +1,95 @@
+"""What measuring costs: found at the start, and again after tests of whose calls it is much."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from dataclasses import astuple
+
+import pytest
+from rlm_core.measure.inside.rlm_probe.calibration import Calibrator, Make, calibrate_memory
+from rlm_core.measure.inside.rlm_probe.injection import Injector
+from rlm_core.measure.inside.rlm_probe.latency import Costs, LatencyMeter
+from rlm_core.measure.inside.rlm_probe.monitoring import Monitor
+from rlm_core.measure.inside.rlm_probe.roster import Roster, Scope
+
+pytestmark = pytest.mark.timeout(120)
+
+WAYS: list[Make] = [Injector, Monitor] if sys.version_info >= (3, 12) else [Injector]
+
+
+@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
+def test_calibration_finds_what_watching_costs(make: Make) -> None:
+    roster = Roster(1)
+    watcher = make(Scope(()), roster, LatencyMeter(roster))
+    try:
+        calibrator = Calibrator(watcher)
+        costs = calibrator.costs
+        for cost in (costs.own, costs.event, costs.inner):
+            assert 10 < cost < 100_000
+        # Its own functions are nobody's: no test has reached them, and no limit of calls holds for them.
+        assert roster.end() == []
+        function, empty = watcher.subjects()[0]
+        function.raw.clear()
+        for _ in range(300):
+            empty()
+        assert len(function.raw) == 300
+        # With these costs taken off, nothing is left of a function that does nothing.
+        calibrator.settle([function])
+    finally:
+        watcher.stop()
+    assert function.raw == []
+    assert abs(sorted(function.samples)[30]) < costs.own + 1000
+
+
+@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
+def test_costs_that_are_much_of_a_call_are_found_again_after_its_test(make: Make) -> None:
+    roster = Roster(1)
+    watcher = make(Scope(()), roster, LatencyMeter(roster))
+    try:
+        calibrator = Calibrator(watcher)
+        # As after a start on a machine that was ten times slower.
+        slow = calibrator.costs = Costs(*(10 * cost for cost in astuple(calibrator.costs)))
+        function = roster.function("m", "f", "m.py", 1, "function")
+        light, heavy = (100_000_000, 0, 1000, 0), (3_000_000, 0, 1000, 0)
+        function.raw.append(light)
+        calibrator.settle([function])
+        assert calibrator.costs == slow
+        function.raw.append(heavy)
+        calibrator.settle([function])
+        found = calibrator.costs
+    finally:
+        watcher.stop()
+    assert 0 < found.inner < slow.inner / 2
+    assert function.samples.tolist() == [round(light[0] - slow.of(light)), round(heavy[0] - found.of(heavy))]
+
+
+@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
+def test_costs_stay_where_nothing_is_seen_any_more(make: Make) -> None:
+    roster = Roster(1)
+    watcher = make(Scope(()), roster, LatencyMeter(roster))
+    calibrator = Calibrator(watcher)
+    watcher.stop()
+    costs = calibrator.costs
+    function = roster.function("m", "f", "m.py", 1, "function")
+    function.raw.append((1000, 0, 1000, 0))
+    calibrator.settle([function])
+    assert calibrator.costs == costs
+    assert function.samples.tolist() == [round(1000 - costs.of((1000, 0, 1000, 0)))]
+
+
+def test_costs_are_taken_off_by_what_happened_in_a_call() -> None:
+    one, other = Costs(1.0, 2.0, 3.0, 4.0), Costs(2.0, 4.0, 3.0, 2.0)
+    assert one.least(other) == Costs(1.0, 2.0, 3.0, 2.0)
+    assert other.of((0, 10, 100, 1000)) == 2 + 40 + 300 + 2000
+    assert other.weigh((9000, 0, 1000, 0), 3000)
+    assert not other.weigh((9000, 0, 1000, 0), 3010)
+    assert not other.weigh((12_010, 0, 1000, 0), 0)
+
+
+@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
+def test_a_function_that_does_nothing_takes_next_to_no_memory(make: Make) -> None:
+    try:
+        assert 0 <= calibrate_memory(make) < 1024
+    finally:
+        tracemalloc.stop()
