@@ -1,12 +1,13 @@
-"""What a band's ``level`` says beyond the slice that calibrated it: a CPU's scale, or a device's own measurements.
+"""What a band's ``level`` says beyond the slice that calibrated it: a CPU's scale, measurements, a data sheet alone.
 
-Writers (``cpu_score``, ``adapt``) and readers (rendering) of these words meet here; nothing heavy is imported.
+Who writes these words (``cpu_score``, ``adapt``, ``train``) and who reads them meet here; nothing heavy is imported.
 """
 
 from __future__ import annotations
 
 _SEPARATOR = "; "
 _ADAPTED = "adapted to "
+_SHEET = "#sheet"
 
 
 def adapted_level(device: str) -> str:
@@ -17,6 +18,16 @@ def adapted_level(device: str) -> str:
 def adapted_device(level: str) -> str | None:
     """The device of :func:`adapted_level`, None for any other level."""
     return level.removeprefix(_ADAPTED) if level.startswith(_ADAPTED) else None
+
+
+def sheet_level(level: str) -> str:
+    """The level beside another that holds for devices of which the data sheet alone is known."""
+    return level + _SHEET
+
+
+def of_sheet_level(level: str) -> str | None:
+    """The level beside a :func:`sheet_level`, None for any other level."""
+    return level.removesuffix(_SHEET) if level.endswith(_SHEET) else None
 
 
 def with_scale(level: str, ratio: float, date: str) -> str:

@@ -23,8 +23,10 @@ from .distance import DISTANCE, Familiarity
 from .encodings import Encoding, Encodings, Entry
 from .errors import DataError, ModelError
 from .features import answers_alone, feature_names, forest_key
+from .notes import of_sheet_level, sheet_level
 from .query_head import QueryHead, Row, callee_texts, make_row, unsized
 from .residuals import quantiles, spread_key
+from .sheets import answered_by_sheet
 from .tokenizer import Tokenizer
 from .types import MEDIAN, METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
 from .workload import decimal_year, slice_name
@@ -52,7 +54,7 @@ class OnnxPredictor:
         names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
         self._forests = trees.load(directory / TREES, names)
         for key in self.card.residuals:
-            if key not in self._forests:
+            if (of_sheet_level(key) or key) not in self._forests:
                 raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
         self._encodings = Encodings(
             directory / ENCODER,
@@ -185,7 +187,7 @@ class OnnxPredictor:
         if name not in self._slices:
             return -1, 0.0, f"the model was not trained on {query.metric} of basis {code.basis} in {code.language}"
         known = self.card.devices.get(code.basis, ())
-        if query.device not in known and query.metric != "accuracy":
+        if query.device not in known and query.metric != "accuracy" and not self._is_by_sheet(name, query):
             some = ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
             reason = f"the model was not trained on device {query.device}; for basis {code.basis} it knows {some}"
             return -1, 0.0, reason
@@ -215,13 +217,21 @@ class OnnxPredictor:
         code, query = row.code, row.query
         name = self.card.slices[row.slice].name
         key = forest_key(name, query.workload, query.device)
-        residuals = self.card.residuals.get(key)
-        if residuals is None or residuals.groups < MIN_GROUPS:
+        by_sheet = self._is_by_sheet(name, query)
+        level = sheet_level(key) if by_sheet else key
+        residuals = self.card.residuals.get(level)
+        if residuals is None or (residuals.groups < MIN_GROUPS and not by_sheet):
             return self._abstain(code, query, _too_few(code.basis, residuals.groups if residuals else 0))
         assert row.told is not None
         most = 1.0 if query.metric == "accuracy" else math.inf
         found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.told, most)
-        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, key), 0.0)
+        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, level), 0.0)
+
+    def _is_by_sheet(self, slice_name: str, query: Query) -> bool:
+        """Whether it is about a device of which the data sheet alone is known, and that is enough."""
+        basis, key = slice_name.split("/")[0], forest_key(slice_name, query.workload, query.device)
+        known = self.card.devices.get(basis, ())
+        return sheet_level(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)
 
     def _head_predictions(self, rows: Sequence[Row]) -> list[Prediction]:
         """The answers of the head, calibrated."""

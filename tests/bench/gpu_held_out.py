@@ -35,7 +35,8 @@ from rlm_core.residuals import Residuals, fit_residuals
 from rlm_core.train.config import TreesConfig, load_config
 from rlm_core.train.dataset import Corpus, load_corpus
 from rlm_core.train.forest_fit import Matrix, fit_forest
-from rlm_core.train.trees_fit import feature_matrix, group_weights, log_values
+from rlm_core.train.forest_job import group_weights
+from rlm_core.train.trees_fit import feature_matrix, log_values
 from rlm_core.trees import Forest
 from rlm_core.tune.bands import ForestBands
 from rlm_core.tune.material import Material

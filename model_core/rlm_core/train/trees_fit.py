@@ -16,22 +16,19 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from .. import trees
-from ..calibration import MIN_GROUPS
-from ..features import answers_alone, describe, feature_names, features, forest_key
-from ..residuals import Residuals, fit_residuals, from_axis, normal_axis, spread_key, to_axis
+from ..features import describe, feature_names, features, forest_key
+from ..residuals import Residuals
 from ..trees import Forest, slice_of
 from .config import TreesConfig
 from .dataset import Corpus, floor_of
-from .forest_fit import Matrix, fit_forest
-from .wide_fit import FOLDS, fold_of
+from .forest_fit import Matrix
+from .forest_job import Job, fit_job
+from .wide_fit import fold_of
 
 _FEWEST_ROWS = 100
-_SPREAD = TreesConfig(trees=40, seeds=1, learning_rate=0.1, leaves=8, leaf_rows=40, l2=3.0)
-_SMALLEST_RESIDUAL = 1e-4  # what lies closer says nothing about how far others will lie
 Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (workload, device) of each of its rows
 
 
@@ -66,19 +63,6 @@ def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> Tree
         return TreesFit(trees.load(path, names), residuals, file["predictions"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What one forest is fitted to: the rows of its key, each array ``(rows, ...)``; ``told`` are the features."""
-
-    key: str
-    config: TreesConfig
-    told: Matrix
-    target: npt.NDArray[np.float64]
-    group: npt.NDArray[np.str_]
-    fold: npt.NDArray[np.int64]
-    split: npt.NDArray[np.str_]
-
-
 def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
     """Fit every slice whose basis has features on the training rows of the corpus, as the basis' config says.
 
@@ -99,53 +83,19 @@ def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
             names = np.unique(keys).tolist()
             members = {key: np.flatnonzero(keys == key) for key in names}
             jobs = (_job(corpus, rows[members[key]], told.of(members[key]), key, configs[basis]) for key in names)
-            fitted = tqdm(pool.map(_fit, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
+            fitted = tqdm(pool.map(fit_job, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
             for key, (grown, measured, found) in zip(names, fitted, strict=True):
                 forests |= grown
                 predictions[rows[members[key]]] = found
-                if measured is not None:
-                    residuals[key] = measured
+                residuals |= measured
     return TreesFit(forests, residuals, predictions)
 
 
-def _job(corpus: Corpus, rows: npt.NDArray[np.int64], told: Matrix, key: str, config: TreesConfig) -> _Job:
+def _job(corpus: Corpus, rows: npt.NDArray[np.int64], told: Matrix, key: str, config: TreesConfig) -> Job:
     folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
     target = log_values(corpus, rows, slice_of(key))
-    return _Job(key, config, told, target, corpus.rows.group[rows], folds, corpus.rows.split[rows])
-
-
-def _fit(job: _Job) -> tuple[dict[str, Forest], Residuals | None, npt.NDArray[np.float64]]:
-    """The forests of a job, its residuals if they answer alone, and its predictions."""
-    with threadpool_limits(1):
-        if not answers_alone(job.key.split("/")[0]):
-            forest, found = _cross_fit(job, FOLDS)
-            return {job.key: forest}, None, found
-        axis = normal_axis(job.target[job.split == "train"]) if slice_of(job.key).endswith("/accuracy") else ()
-        placed = replace(job, target=to_axis(job.target, axis))
-        held_out = job.split == "cal"
-        few = len(np.unique(job.group[held_out])) < MIN_GROUPS
-        # Where groups abound, all that the folds are for is the sizes of the residuals.
-        forest, found = _cross_fit(placed, FOLDS if few else 2)
-        forests = {job.key: forest}
-        scores = placed.target - found
-        if few:
-            # No forest has seen the groups of ``val`` either, and training rows are predicted out of fold. So few
-            # groups do not tell which residuals are large: on unseen kernels, bands that try are twice as wide.
-            held_out = job.split != "test"
-        else:
-            forests[spread_key(job.key)] = spread = _fit_spread(placed, found)
-            scores /= 10 ** spread.predict(job.told)
-    measured = fit_residuals(scores[held_out], job.group[held_out], axis) if held_out.any() else None
-    return forests, measured, from_axis(found, axis)
-
-
-def _fit_spread(job: _Job, found: npt.NDArray[np.float64]) -> Forest:
-    """A forest of the size of the training rows' residuals, which are out of fold."""
-    train = job.split == "train"
-    sizes = np.log10(np.abs(job.target - found)[train] + _SMALLEST_RESIDUAL)
-    basis = job.key.split("/")[0]
-    # Nothing says that a residual grows with a cost.
-    return fit_forest(job.told[train], sizes, group_weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
+    device = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
+    return Job(key, config, told, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
 
 
 class _Features:
@@ -163,22 +113,6 @@ class _Features:
     def of(self, chosen: npt.NDArray[np.int64]) -> Matrix:
         """The features of some of the rows."""
         return self._matrix[self._place[chosen]]
-
-
-def _cross_fit(job: _Job, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
-    """A forest on the training rows, and predictions for all rows, out of fold for the training rows."""
-    name = slice_of(job.key)
-    weights = group_weights(job.group)
-    train = job.split == "train"
-    forest = fit_forest(job.told[train], job.target[train], weights[train], name, job.config)
-    found = forest.predict(job.told)
-    for number in range(folds):
-        held = train & (job.fold % folds == number)
-        kept = train & ~held
-        if held.any() and kept.any():
-            others = fit_forest(job.told[kept], job.target[kept], weights[kept], name, job.config)
-            found[held] = others.predict(job.told[held])
-    return forest, found
 
 
 def answerable(corpus: Corpus) -> Corpus:
@@ -204,13 +138,6 @@ def _keys(corpus: Corpus) -> npt.NDArray[np.str_]:
             found[entry] = forest_key(corpus.slices[entry[0]], workload, device)
     places = zip(corpus.rows.slice.tolist(), corpus.rows.query.tolist(), strict=True)
     return np.array([found[entry] for entry in places])
-
-
-def group_weights(groups: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
-    """A group counts as the square root of its rows."""
-    _, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    weights = counts[inverse] ** -0.5
-    return np.asarray(weights / weights.mean())
 
 
 def log_values(corpus: Corpus, rows: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.float64]:

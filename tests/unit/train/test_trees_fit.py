@@ -13,7 +13,8 @@ from rlm_core.residuals import spread_key
 from rlm_core.train import forest_fit
 from rlm_core.train.config import TreesConfig
 from rlm_core.train.dataset import Corpus
-from rlm_core.train.trees_fit import TreesFit, _fit, _Job, feature_matrix, fit_trees, load_fit, log_values, save_fit
+from rlm_core.train.forest_job import Job, fit_job
+from rlm_core.train.trees_fit import TreesFit, feature_matrix, fit_trees, load_fit, log_values, save_fit
 
 CONFIG = TreesConfig(trees=20, seeds=2, leaves=6, leaf_rows=2)
 KERNELS = "kernel/triton/latency"
@@ -73,7 +74,7 @@ def four_features(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forest_fit, "learnable_names", lambda basis: ("a", "b", "c", "d"))
 
 
-def network_job(rows: int = 3000) -> _Job:
+def network_job(rows: int = 3000) -> Job:
     """Networks of two kinds: the latencies of one spread ten times as far as those of the other."""
     rng = np.random.default_rng(0)
     told = rng.normal(size=(rows, 4)).astype(np.float32)
@@ -81,15 +82,16 @@ def network_job(rows: int = 3000) -> _Job:
     target = told[:, 1] + np.where(noisy, 0.2, 0.02) * rng.normal(size=rows)
     groups = np.array([f"network-{number}" for number in range(rows)])
     split = rng.choice(["train", "cal", "test"], rows, p=[0.6, 0.2, 0.2])
-    return _Job(NETWORKS, replace(CONFIG, trees=60, leaf_rows=10), told, target, groups, np.arange(rows) % 5, split)
+    config, device = replace(CONFIG, trees=60, leaf_rows=10), np.full(rows, "pixel-3")
+    return Job(NETWORKS, config, told, target, groups, np.arange(rows) % 5, split, device)
 
 
 @pytest.mark.usefixtures("four_features")
 def test_a_forest_that_answers_alone_covers_networks_of_every_kind() -> None:
     job = network_job()
-    forests, residuals, found = _fit(job)
+    forests, measured, found = fit_job(job)
     assert forests.keys() == {NETWORKS, spread_key(NETWORKS)}
-    assert residuals is not None
+    residuals = measured[NETWORKS]
     assert residuals.rows == residuals.groups == np.count_nonzero(job.split == "cal")
     size = 10 ** forests[spread_key(NETWORKS)].predict(job.told)
     low, high = residuals.quantiles[4], residuals.quantiles[12]
@@ -102,7 +104,7 @@ def test_a_forest_that_answers_alone_covers_networks_of_every_kind() -> None:
 def test_the_test_rows_do_not_touch_the_residuals() -> None:
     job = network_job(600)
     other = replace(job, target=np.where(job.split == "test", 9.0, job.target))
-    assert _fit(job)[1] == _fit(other)[1]
+    assert fit_job(job)[1] == fit_job(other)[1]
 
 
 @pytest.mark.usefixtures("four_features")
@@ -112,9 +114,9 @@ def test_few_groups_are_calibrated_on_training_rows_too_with_one_size_for_all() 
     number = np.arange(len(groups)) % 50
     split = np.select([number < 35, number < 40, number < 45], ["train", "cal", "val"], "test")
     few = replace(job, group=groups, fold=number % 5, split=split)
-    forests, residuals, found = _fit(few)
+    forests, measured, found = fit_job(few)
     assert forests.keys() == {NETWORKS}
-    assert residuals is not None
+    residuals = measured[NETWORKS]
     assert residuals.groups == 45
     assert residuals.rows == np.count_nonzero(split != "test")
     inside = (job.target >= found + residuals.quantiles[4]) & (job.target <= found + residuals.quantiles[12])
@@ -123,9 +125,8 @@ def test_few_groups_are_calibrated_on_training_rows_too_with_one_size_for_all() 
 
 @pytest.mark.usefixtures("four_features")
 def test_a_fit_survives_its_files(tmp_path: Path) -> None:
-    forests, residuals, predictions = _fit(network_job(600))
-    assert residuals is not None
-    fitted = TreesFit(forests, {NETWORKS: residuals}, predictions)
+    forests, residuals, predictions = fit_job(network_job(600))
+    fitted = TreesFit(forests, residuals, predictions)
     names = {"network/onnx/latency": ("a", "b", "c", "d")}
     path, rest = tmp_path / "trees.safetensors", tmp_path / "grown.npz"
     save_fit(fitted, path, rest, names)

@@ -1,0 +1,44 @@
+"""GPUs that no measurement was learned of: a basis whose features read data sheets answers for them too.
+
+Of kernels that the model has not seen, a GPU left out of training is predicted nearly as well as with its rows (see
+docs/devices.md). That holds among the GPUs that were learned, so a data sheet far from theirs is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from .devices import DEVICES
+from .features import reads_sheets
+
+FEWEST_DEVICES = 10  # left out in turn, for bands
+_MARGIN = 1.5  # beyond the least and the largest figure that was learned
+_FIGURES = ("memory_bandwidth", "fp32_flops", "fp16_flops", "multiprocessors")
+
+
+@lru_cache(1024)
+def is_near(device: str, learned: tuple[str, ...]) -> bool:
+    """Whether all figures of a device's data sheet are known and near those of its maker's devices in ``learned``."""
+    maker = device.partition("-")[0]
+    sheets = [sheet for name in learned if name.startswith(f"{maker}-") and (sheet := _sheet(name)) is not None]
+    own = _sheet(device)
+    if own is None or not sheets:
+        return False
+    return all(
+        min(others) / _MARGIN <= figure <= max(others) * _MARGIN for figure, *others in zip(own, *sheets, strict=True)
+    )
+
+
+def answered_by_sheet(basis: str, device: str | None, learned: Iterable[str]) -> bool:
+    """Whether a basis answers for a device by its data sheet; those in ``learned`` it answers for anyway."""
+    known = tuple(learned)
+    return device is not None and device not in known and reads_sheets(basis) and is_near(device, known)
+
+
+def _sheet(device: str) -> tuple[float, ...] | None:
+    entry = DEVICES.get(device)
+    if entry is None or entry.kind != "gpu":
+        return None
+    figures = [figure for name in _FIGURES if (figure := getattr(entry, name)) is not None]
+    return tuple(figures) if len(figures) == len(_FIGURES) else None
