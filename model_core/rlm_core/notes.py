@@ -20,6 +20,11 @@ def adapted_device(level: str) -> str | None:
     return level.removeprefix(_ADAPTED) if level.startswith(_ADAPTED) else None
 
 
+def is_by_sheet(level: str) -> bool:
+    """Whether a band is that of a device of which the data sheet alone is known."""
+    return of_sheet_level(split(level)[0]) is not None
+
+
 def sheet_level(level: str) -> str:
     """The level beside another that holds for devices of which the data sheet alone is known."""
     return level + _SHEET

@@ -1,4 +1,4 @@
-"""GPUs that no measurement was learned of: a basis whose features read data sheets answers for them too.
+"""GPUs of which no measurement was learned: a basis whose features tell a GPU by its data sheet answers for them too.
 
 Of kernels that the model has not seen, a GPU left out of training is predicted nearly as well as with its rows (see
 docs/devices.md). That holds among the GPUs that were learned, so a data sheet far from theirs is refused.
@@ -6,12 +6,12 @@ docs/devices.md). That holds among the GPUs that were learned, so a data sheet f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 from .devices import DEVICES
-from .features import reads_sheets
 
+BASES = ("kernel",)
 FEWEST_DEVICES = 10  # left out in turn, for bands
 _MARGIN = 1.5  # beyond the least and the largest figure that was learned
 _FIGURES = ("memory_bandwidth", "fp32_flops", "fp16_flops", "multiprocessors")
@@ -30,10 +30,15 @@ def is_near(device: str, learned: tuple[str, ...]) -> bool:
     )
 
 
-def answered_by_sheet(basis: str, device: str | None, learned: Iterable[str]) -> bool:
+def answered_by_sheet(basis: str, device: str | None, learned: Sequence[str]) -> bool:
     """Whether a basis answers for a device by its data sheet; those in ``learned`` it answers for anyway."""
     known = tuple(learned)
-    return device is not None and device not in known and reads_sheets(basis) and is_near(device, known)
+    return device is not None and device not in known and basis in BASES and is_near(device, known)
+
+
+def answers_for(basis: str, device: str, learned: Sequence[str]) -> bool:
+    """Whether a model with these devices has an answer about a device."""
+    return device in learned or answered_by_sheet(basis, device, learned)
 
 
 def _sheet(device: str) -> tuple[float, ...] | None:

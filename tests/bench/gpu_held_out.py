@@ -148,7 +148,11 @@ def _run(task: Task) -> dict[Way, Found]:
         asked = task.known[mine[own]]
         known[mine[own]] = forest.predict(asked.reshape(-1, asked.shape[2])).reshape(asked.shape[:2])
     ways: list[Way] = [("data sheet", 0)]
-    ways += [(name, k) for k in (*_GIVEN, _ALL) for name in ("adapt", "tune", *(["refit"] if task.refits else []))]
+    ways += [
+        (name, k)
+        for k in (*_GIVEN, _ALL)
+        for name in ("adapt", "adapt sheet", "tune", *(["refit"] if task.refits else []))
+    ]
     found = {way: Found(*(np.zeros((_draws(task, way), count)) for _ in range(3))) for way in ways}
     for fold in folds:
         at = np.flatnonzero(task.fold[own] == fold)
@@ -162,6 +166,9 @@ def _run(task: Task) -> dict[Way, Found]:
                 given = rest if k == _ALL or k >= len(rest) else np.sort(rng.choice(rest, k, replace=False))
                 if name == "adapt":
                     answer = _adapted(task, known, given, at, residuals)
+                elif name == "adapt sheet":
+                    sheet = np.column_stack([unseen[own], known])
+                    answer = _adapted(task, sheet, given, at, residuals, own=0)
                 elif name == "tune":
                     answer = _tuned(task, base[int(fold)], unseen, given, at, residuals)
                 else:
@@ -179,9 +186,11 @@ def _banded(median: Array, residuals: Residuals) -> tuple[Array, Array, Array]:
     return median, median + residuals.quantiles[_LOW], median + residuals.quantiles[_HIGH]
 
 
-def _adapted(task: Task, known: Array, given: Indices, at: Indices, residuals: Residuals) -> tuple[Array, Array, Array]:
+def _adapted(
+    task: Task, known: Array, given: Indices, at: Indices, residuals: Residuals, own: int | None = None
+) -> tuple[Array, Array, Array]:
     rows = task.own[given]
-    fit = fit_device(known[given], task.target[rows], texts=task.group[rows].tolist())
+    fit = fit_device(known[given], task.target[rows], texts=task.group[rows].tolist(), own=own)
     half = (residuals.quantiles[_HIGH] - residuals.quantiles[_LOW]) / 2
     return fit.predict(known[at]), *fit.band(known[at], 0.8, half)
 

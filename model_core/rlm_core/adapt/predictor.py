@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import cpu_score, load
 from ..calibration import INTERVALS, bands
+from ..devices import canonical_device
 from ..errors import ModelError
 from ..notes import adapted_level
 from ..predictor import Predictor
@@ -31,8 +32,8 @@ class AdaptedPredictor:
 
     def __init__(self, base: Predictor, adapters: Sequence[Adapter], unusable: Mapping[str, str] | None = None) -> None:
         self.base = base
-        self._adapters = {(entry.device, entry.basis, entry.metric): entry for entry in adapters}
-        self._unusable = dict(unusable or {})
+        self._adapters = {(_called(entry.device), entry.basis, entry.metric): entry for entry in adapters}
+        self._unusable = {_called(device): reason for device, reason in (unusable or {}).items()}
 
     @property
     def model_id(self) -> str:
@@ -46,7 +47,8 @@ class AdaptedPredictor:
     def devices(self, basis: Basis) -> tuple[str, ...]:
         """The base's devices of a basis and the adapted ones."""
         known = self.base.devices(basis)
-        return tuple(dict.fromkeys([*known, *(device for device, of, _ in self._adapters if of == basis)]))
+        own = [entry.device for entry in self._adapters.values() if entry.basis == basis]
+        return tuple(dict.fromkeys([*known, *own]))
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.predictor.Predictor`."""
@@ -63,7 +65,7 @@ class AdaptedPredictor:
         return results
 
     def _adapter(self, code: CodeText, query: Query) -> Adapter | None:
-        return self._adapters.get((query.device or "", code.basis, query.metric))
+        return self._adapters.get((_called(query.device or ""), code.basis, query.metric))
 
     def _parts(self, code: CodeText, query: Query) -> list[Query]:
         adapter = self._adapter(code, query)
@@ -74,8 +76,13 @@ class AdaptedPredictor:
         if adapter is not None:
             return _mapped(adapter, code, answers)
         [answer] = answers
-        reason = self._unusable.get(query.device or "")
+        reason = self._unusable.get(_called(query.device or ""))
         return replace(answer, abstained=reason) if reason and answer.abstained is not None else answer
+
+
+def _called(device: str) -> str:
+    """A device however it is spelled."""
+    return canonical_device(device) or device
 
 
 def logs(answers: Sequence[Prediction]) -> Array:

@@ -58,11 +58,6 @@ def answers_alone(basis: str) -> bool:
     return bool(getattr(_module(basis), "ALONE", False))
 
 
-def reads_sheets(basis: str) -> bool:
-    """Whether the features tell a device by its data sheet, so that trees can answer for one without measurements."""
-    return bool(getattr(_module(basis), "SHEETS", False))
-
-
 def describe(text: str, basis: str) -> Any:
     """What the features need of a canonical text; None for a basis without trees."""
     module = _module(basis)

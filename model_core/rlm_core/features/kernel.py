@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..devices import DEVICES, canonical_device
 from .sizes import NAMED_ROLES, elements, products, read_sizes
 
-ALONE = SHEETS = True
+ALONE = True
 _CALL = r"\b(?:tl|triton\.language|tl\.math|libdevice|tl_math|math|tt|arith)\.(?:extra\.\w+\.)?"
 _COUNTED = {
     "load": _CALL + r"load\b",

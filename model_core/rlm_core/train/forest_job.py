@@ -9,10 +9,10 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from ..calibration import MIN_GROUPS
-from ..features import answers_alone, reads_sheets
+from ..features import answers_alone
 from ..notes import sheet_level
 from ..residuals import Residuals, fit_residuals, from_axis, normal_axis, spread_key, to_axis
-from ..sheets import FEWEST_DEVICES
+from ..sheets import BASES, FEWEST_DEVICES
 from ..trees import Forest, slice_of
 from .config import TreesConfig
 from .forest_fit import Matrix, fit_forest
@@ -57,7 +57,7 @@ def fit_job(job: Job) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDAr
         else:
             forests[spread_key(job.key)] = spread = _fit_spread(placed, found)
             scores /= 10 ** spread.predict(job.told)
-        residuals = _without_devices(job) if reads_sheets(job.key.split("/")[0]) else {}
+        residuals = _without_devices(job) if job.key.split("/")[0] in BASES else {}
     if held_out.any():
         residuals[job.key] = fit_residuals(scores[held_out], job.group[held_out], axis)
     return forests, residuals, from_axis(found, axis)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlm_core.predictor import Predictor
+from rlm_core.sheets import answers_for
 from rlm_core.types import METRICS_OF_BASIS, CodeText, Metric, Prediction, Query, Span, Unit
 
 from ..rows import DEFAULTS, Asked, queries_for
@@ -60,7 +61,8 @@ def budget_queries(predictor: Predictor, code: CodeText, rules: Rules, asked: As
     known = predictor.devices(code.basis)
     for held in rules.held:
         budget = held.budget
-        if not _narrow(budget) or (held.configured and budget.device is not None and budget.device not in known):
+        unknown = budget.device is not None and not answers_for(code.basis, budget.device, known)
+        if not _narrow(budget) or (held.configured and unknown):
             continue
         for query in queries_for(predictor, code, Asked((budget.metric,), (), dict(budget.workload))):
             device = query.device if budget.metric == "accuracy" else budget.device or query.device

@@ -11,6 +11,7 @@ from typing import cast
 from rlm_core import ModelError, RlmError, SourceError
 from rlm_core.analysis import AnalysedUnit, Analyser
 from rlm_core.predictor import Predictor
+from rlm_core.sheets import answers_for
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Query, Span
 from rlm_core.units import read_source
 from rlm_core.units.finder import decode
@@ -90,9 +91,13 @@ class Checker:
         """Devices of configured budgets that the model knows for no kind of unit: those budgets hold for nothing."""
         if self._predictor is None:
             return []
-        known = {device for basis in METRICS_OF_BASIS for device in self._predictor.devices(cast(Basis, basis))}
-        said = [entry.placed.budget.device for table in self._configs.values() for entry in table.budgets]
-        return sorted({device for device in said if device is not None and device not in known})
+        known = {basis: self._predictor.devices(cast(Basis, basis)) for basis in METRICS_OF_BASIS}
+        said = {entry.placed.budget.device for table in self._configs.values() for entry in table.budgets}
+        return sorted(
+            device
+            for device in said
+            if device is not None and not any(answers_for(basis, device, learned) for basis, learned in known.items())
+        )
 
     def _default_sizes(self, path: Path | None) -> Mapping[str, str]:
         """The sizes of kernels whose file names none."""

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlm_core import RlmError, SourceError, languages
+from rlm_core import notes as level_notes
 from rlm_core.analysis import AnalysedUnit, Analyser
-from rlm_core.types import Prediction
+from rlm_core.types import Band, Prediction
 from rlm_core.units import read_source
 
 from .. import console, render
@@ -194,5 +195,12 @@ def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:
         _metric(prediction),
         render.band(prediction.metric, band, prediction.floor) if band else "-",
         render.median(prediction) or "-",
-        prediction.abstained or ("text truncated" if prediction.truncated else ""),
+        prediction.abstained or "; ".join(_notes(prediction, band)),
     )
+
+
+def _notes(prediction: Prediction, band: Band | None) -> Iterator[str]:
+    if band is not None and level_notes.is_by_sheet(band.level):
+        yield "by its data sheet"
+    if prediction.truncated:
+        yield "text truncated"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,18 @@ from rlm_core.adapt import (
 from rlm_core.adapt.columns import column_names, text_columns
 from rlm_core.adapt.fit import DeviceFit
 from rlm_core.graphs import Constant, Graph, Node, Ref, Value, ordered, render
+from rlm_core.types import Basis
 
 from .adapting import DEVICES, FakePredictor, kernel, measured, synthetic
+
+
+class ByWords(FakePredictor):
+    """Knows two real GPUs, and a third by its data sheet."""
+
+    factors: Mapping[str, float] = {"nvidia-h100-sxm": 1.0, "nvidia-a100-sxm4-80gb": 2.0, "nvidia-h200": 7.0}
+
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        return tuple(self.factors)[:2] if basis == "kernel" else ()
 
 
 def test_a_measured_text_is_known_whatever_its_comments() -> None:
@@ -48,6 +58,21 @@ def test_a_measured_text_is_known_whatever_its_comments() -> None:
     assert first == pytest.approx(3e-5, rel=0.1)
     assert second > 2.5e-5  # the fake predictor reads comments
     assert 1e-5 < other < 1.6e-5
+
+
+def test_a_gpu_of_the_table_starts_from_its_data_sheet_and_has_many_spellings() -> None:
+    base = ByWords()
+    rows = measured(range(10, 130, 10), factor=14.0)
+    [adapter] = adapt(base, "NVIDIA-H200", rows).adapters
+    assert adapter.known == tuple(base.factors)
+    assert adapter.fit.weights.argmax() == 2
+    predictor = AdaptedPredictor(base, [adapter])
+    [found] = predictor.predict([kernel(75)], [[Query("latency", name) for name in ("nvidia-h200", "H200")]])
+    assert found[0].median == found[1].median == pytest.approx(1e-6 * 75 * 14, rel=0.05)
+    assert found[0].device == "NVIDIA-H200"
+    # Another name is another device.
+    [other] = adapt(base, "my-h200", rows).adapters
+    assert other.known == tuple(base.factors)[:2]
 
 
 def test_measurements_of_one_text_say_so() -> None:

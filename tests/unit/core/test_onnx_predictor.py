@@ -196,6 +196,35 @@ def test_every_device_of_a_basis_is_known_by_its_canonical_name(predictor: OnnxP
             assert canonical_device(device) == device
 
 
+def test_a_gpu_without_measurements_is_answered_by_its_data_sheet(predictor: OnnxPredictor) -> None:
+    known = set(predictor.devices("kernel"))
+    code = CodeText("@triton.jit\ndef k(x, n, B: tl.constexpr):\n    tl.store(x, 1.0)\n", "triton", "kernel")
+    sizes = {"n": "4194304", "dtype": "fp16"}
+    names = ("nvidia-rtx-3090", "GeForce RTX 3090 Ti", "nvidia-t4")
+    [[learned, by_sheet, far]] = predictor.predict([code], [[Query("latency", name, sizes) for name in names]])
+    assert "nvidia-rtx-3090-ti" not in known
+    assert learned.median is not None
+    assert by_sheet.median is not None
+    assert by_sheet.device == "nvidia-rtx-3090-ti"
+    # Nearly the same figures on paper; what says so, and how sure that is, is not the same.
+    assert by_sheet.median == pytest.approx(learned.median, rel=0.5)
+    assert by_sheet.bands[0].level == "kernel/triton/latency#sheet"
+    assert by_sheet.bands[0].groups >= 10
+    assert learned.bands[0].level == "kernel/triton/latency"
+    assert far.median is None
+    assert "not trained on device nvidia-t4" in (far.abstained or "")
+
+
+def test_a_model_that_left_no_device_out_answers_for_those_it_learned(predictor: OnnxPredictor) -> None:
+    fresh = again(predictor)
+    fresh.card = replace(fresh.card, residuals={"kernel/triton/latency": fresh.card.residuals["kernel/triton/latency"]})
+    code = CodeText("@triton.jit\ndef k(x, n):\n    tl.store(x, 1.0)\n", "triton", "kernel")
+    names = ("nvidia-rtx-3090", "nvidia-rtx-3090-ti")
+    [[learned, other]] = fresh.predict([code], [[Query("latency", name, {"n": "4096"}) for name in names]])
+    assert learned.abstained is None
+    assert "not trained on device nvidia-rtx-3090-ti" in (other.abstained or "")
+
+
 def test_an_accuracy_belongs_to_no_device(predictor: OnnxPredictor) -> None:
     accuracy = {query.metric: query for query in predictor.default_queries("network", "onnx")}["accuracy"]
     assert accuracy.device is None

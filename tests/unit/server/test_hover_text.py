@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from rlm_core import Prediction
@@ -104,6 +105,18 @@ def test_devices_and_sizes_are_told_apart_in_the_table(
     assert ("- at dtype fp16\n" if markdown else "\nat dtype fp16\n") in text
     assert "sizes from the comment at the kernel" in text
     assert "latency on nvidia-t4 and latency on nvidia-l4: bands checked on 120 kernels" in text
+
+
+def test_a_device_that_is_known_by_its_data_sheet_says_so(
+    make_prediction: MakePrediction, kernel: AnalysedUnit
+) -> None:
+    learned = make_prediction(basis="kernel", device="nvidia-h100-sxm")
+    bands = tuple(replace(band, level="kernel/triton/latency#sheet", groups=21) for band in learned.bands)
+    by_sheet = replace(learned, device="nvidia-h200", bands=bands)
+    text = hover_text(kernel, [learned, by_sheet], markdown=True)
+    assert "latency on nvidia-h100-sxm: bands checked on 120 kernels" in text
+    told = "known by its data sheet alone, bands checked on 21 devices left out of training in turn"
+    assert f"latency on nvidia-h200: {told}" in text
 
 
 def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kernel: AnalysedUnit) -> None:

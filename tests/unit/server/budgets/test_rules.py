@@ -54,6 +54,8 @@ def test_a_plain_budget_holds_on_all_chosen_devices() -> None:
 def test_a_configured_device_is_for_the_units_that_have_it_and_one_in_a_comment_is_asked() -> None:
     budget = Budget("latency", 1.0, "fast-gpu")
     assert budget_queries(LengthPredictor(), FUNCTION, Rules((Held(budget, SPAN),))) == ()
+    by_sheet = Budget("latency", 1.0, "nvidia-h200")
+    assert budget_queries(LengthPredictor(), KERNEL, Rules((Held(by_sheet, SPAN),))) == ()
     commented = Rules((Held(budget, SPAN, configured=False),))
     assert budget_queries(LengthPredictor(), FUNCTION, commented) == (Query("latency", "fast-gpu"),)
 
