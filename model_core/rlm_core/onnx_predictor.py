@@ -106,7 +106,7 @@ class OnnxPredictor:
                 answers[i][j] = self._abstain(code, query, reason)
         asking = []
         for row in rows:
-            if answers_alone(row.code.basis):
+            if answers_alone(row.code.basis) or self._is_by_sheet(self.card.slices[row.slice].name, row.query):
                 answers[row.place[0]][row.place[1]] = self._forest_prediction(row)
             else:
                 asking.append(row)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from .devices import DEVICES
 
-BASES = ("kernel",)
+BASES = ("kernel", "module")
 FEWEST_DEVICES = 10  # left out in turn, for bands
 _MARGIN = 1.5  # beyond the least and the largest figure that was learned
 _FIGURES = ("memory_bandwidth", "fp32_flops", "fp16_flops", "multiprocessors")

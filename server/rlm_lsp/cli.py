@@ -190,7 +190,7 @@ def adapt(device: str, measurements: Path, model: str, out: Path | None, choose:
     from .commands import adapt as command
 
     if choose is not None:
-        command.choose(device, measurements, choose, model, threads)
+        command.choose(measurements, choose, model, threads)
     else:
         command.adapt(device, measurements, model, out, threads)
 

@@ -9,9 +9,9 @@ the GPU is known by its data sheet. Rows are given, drawn evenly from those of t
 below 200 rows, else trees on residuals; unchanged where its guard says so) and ``refit`` (training with them). Where a
 GPU has fewer rows than that, it gives all.
 
-Printed: the mean of the GPUs (of draws, too) with 95 % intervals of a bootstrap over groups of kernels: Spearman pooled
-and within kernels, the median error in decades, coverage and width in decades of the 80 % band. Bands of ``refit`` are
-those of 0 rows.
+Printed: the mean of the GPUs (of draws, too) with 95 % intervals of a bootstrap over groups of kernels: Spearman among
+the rows of a fold, which one correction answers, and within kernels, the median error in decades, coverage and width in
+decades of the 80 % band. Bands of ``refit`` are those of 0 rows.
 """
 
 from __future__ import annotations
@@ -148,11 +148,7 @@ def _run(task: Task) -> dict[Way, Found]:
         asked = task.known[mine[own]]
         known[mine[own]] = forest.predict(asked.reshape(-1, asked.shape[2])).reshape(asked.shape[:2])
     ways: list[Way] = [("data sheet", 0)]
-    ways += [
-        (name, k)
-        for k in (*_GIVEN, _ALL)
-        for name in ("adapt", "adapt sheet", "tune", *(["refit"] if task.refits else []))
-    ]
+    ways += [(name, k) for k in (*_GIVEN, _ALL) for name in ("adapt", "tune", *(["refit"] if task.refits else []))]
     found = {way: Found(*(np.zeros((_draws(task, way), count)) for _ in range(3))) for way in ways}
     for fold in folds:
         at = np.flatnonzero(task.fold[own] == fold)
@@ -166,9 +162,6 @@ def _run(task: Task) -> dict[Way, Found]:
                 given = rest if k == _ALL or k >= len(rest) else np.sort(rng.choice(rest, k, replace=False))
                 if name == "adapt":
                     answer = _adapted(task, known, given, at, residuals)
-                elif name == "adapt sheet":
-                    sheet = np.column_stack([unseen[own], known])
-                    answer = _adapted(task, sheet, given, at, residuals, own=0)
                 elif name == "tune":
                     answer = _tuned(task, base[int(fold)], unseen, given, at, residuals)
                 else:
@@ -186,11 +179,9 @@ def _banded(median: Array, residuals: Residuals) -> tuple[Array, Array, Array]:
     return median, median + residuals.quantiles[_LOW], median + residuals.quantiles[_HIGH]
 
 
-def _adapted(
-    task: Task, known: Array, given: Indices, at: Indices, residuals: Residuals, own: int | None = None
-) -> tuple[Array, Array, Array]:
+def _adapted(task: Task, known: Array, given: Indices, at: Indices, residuals: Residuals) -> tuple[Array, Array, Array]:
     rows = task.own[given]
-    fit = fit_device(known[given], task.target[rows], texts=task.group[rows].tolist(), own=own)
+    fit = fit_device(known[given], task.target[rows], texts=task.group[rows].tolist())
     half = (residuals.quantiles[_HIGH] - residuals.quantiles[_LOW]) / 2
     return fit.predict(known[at]), *fit.band(known[at], 0.8, half)
 
@@ -236,12 +227,21 @@ def within(found: Found, actual: Array, rows: Indices) -> list[float]:
     return [rank for median in found.median if (rank := spearman(median[rows], actual[rows])) is not None]
 
 
-def measure(found: Found, actual: Array, parts: list[Indices], ranks: list[list[float]]) -> dict[str, float]:
+def among(median: Array, actual: Array, fold: Indices) -> float | None:
+    """Spearman of the rows of each fold, weighed by their number: levels of two folds are those of two corrections."""
+    ranks = [(spearman(median[one], actual[one]), len(one)) for one in members(fold) if len(one) >= _LEAST_WITHIN]
+    told = np.array([(rank, count) for rank, count in ranks if rank is not None])
+    return float(np.average(told[:, 0], weights=told[:, 1])) if len(told) else None
+
+
+def measure(
+    found: Found, actual: Array, fold: Indices, parts: list[Indices], ranks: list[list[float]]
+) -> dict[str, float]:
     """The figures of the rows in ``parts``, a part a kernel with its ranks, as the mean of the draws."""
     at = np.concatenate(parts)
     told: dict[str, list[float]] = defaultdict(list)
     for median, low, high in zip(found.median, found.low, found.high, strict=True):
-        whole = spearman(median[at], actual[at])
+        whole = among(median[at], actual[at], fold[at])
         told["spearman"] += [whole] if whole is not None else []
         told["error"].append(float(np.median(np.abs(median[at] - actual[at]))))
         told["coverage"].append(float(np.mean((low[at] <= actual[at]) & (actual[at] <= high[at]))))
@@ -258,6 +258,7 @@ def summary(tasks: list[Task], found: list[dict[Way, Found]], way: Way, *, test:
         group = task.group[task.own[mine]]
         parts.append({str(group[one[0]]): mine[one] for one in members(group)})
     actual = [task.target[task.own] for task in tasks]
+    folds = [task.fold[task.own] for task in tasks]
     ranks = [
         {name: within(answers[way], values, rows) for name, rows in one.items()}
         for one, values, answers in zip(parts, actual, found, strict=True)
@@ -266,10 +267,10 @@ def summary(tasks: list[Task], found: list[dict[Way, Found]], way: Way, *, test:
 
     def mean(drawn: list[str]) -> tuple[dict[str, float], list[dict[str, float]]]:
         each = []
-        for one, values, answers, known in zip(parts, actual, found, ranks, strict=True):
+        for one, values, fold, answers, known in zip(parts, actual, folds, found, ranks, strict=True):
             chosen = [name for name in drawn if name in one]
             rows = [one[name] for name in chosen]
-            each.append(measure(answers[way], values, rows, [known[name] for name in chosen]) if chosen else {})
+            each.append(measure(answers[way], values, fold, rows, [known[name] for name in chosen]) if chosen else {})
         told = {figure: [one[figure] for one in each if figure in one] for figure in FIGURES}
         return {figure: float(np.mean(values)) for figure, values in told.items() if values}, each
 

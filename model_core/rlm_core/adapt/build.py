@@ -10,10 +10,8 @@ from statistics import median
 
 import numpy as np
 
-from ..devices import canonical_device
 from ..errors import DataError
 from ..predictor import Predictor
-from ..sheets import answered_by_sheet
 from ..types import Basis, Metric, Prediction, Query
 from .columns import column_names, text_columns
 from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
@@ -36,7 +34,6 @@ class _Table:
 
     rows: list[Measurement]
     devices: tuple[str, ...]
-    own: int | None  # the column of the device itself
     known: Array
     columns: tuple[str, ...]
     extra: Array | None
@@ -52,7 +49,7 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
     adapters: list[Adapter] = []
     problems: list[str] = []
     for (basis, metric), rows in _by_kind([row for row in measurements if row.value is not None]).items():
-        table, refused = _ask(base, device, basis, _distinct(rows))
+        table, refused = _ask(base, basis, _distinct(rows))
         problems += refused
         if table is None or len(table.rows) < MIN_MEASUREMENTS:
             usable = len(table.rows) if table is not None else 0
@@ -63,7 +60,7 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
             continue
         target = np.log10([row.value or math.nan for row in table.rows])
         texts = [text_key(row.code.text, row.code.language) for row in table.rows]
-        fit = fit_device(table.known, target, table.extra, texts, table.own)
+        fit = fit_device(table.known, target, table.extra, texts)
         if fit.text_count == 1:
             problems.append(f"{metric} of basis {basis}: all measurements are of one text; others may lie far outside")
         head = device, basis, metric, base.model_id, date.today().isoformat()
@@ -76,13 +73,13 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
     return Adaptation(tuple(adapters), tuple(problems))
 
 
-def suggest(base: Predictor, device: str, candidates: Sequence[Measurement], count: int) -> list[int]:
-    """The lines of the candidates, ``count`` a basis and metric, most worth measuring on ``device``, the best first."""
+def suggest(base: Predictor, candidates: Sequence[Measurement], count: int) -> list[int]:
+    """The lines of the ``count`` candidates a basis and metric that are the most worth measuring, the best first."""
     lines: list[int] = []
     for (basis, _), rows in _by_kind(candidates).items():
-        table, _ = _ask(base, device, basis, _distinct(rows))
+        table, _ = _ask(base, basis, _distinct(rows))
         if table is not None:
-            lines += [table.rows[i].line for i in choose(table.known, count, table.extra, table.own)]
+            lines += [table.rows[i].line for i in choose(table.known, count, table.extra)]
     return lines
 
 
@@ -107,10 +104,9 @@ def _merged(repeats: Sequence[Measurement]) -> Measurement:
     return Measurement(first.line, first.code, first.query, median(values) if values else None)
 
 
-def _ask(base: Predictor, device: str, basis: Basis, rows: list[Measurement]) -> tuple[_Table | None, list[str]]:
+def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table | None, list[str]]:
     """The table of the rows that the model can answer, on the devices for which it answers all of them."""
-    learned, own = base.devices(basis), canonical_device(device) or device
-    devices = (*learned, own) if answered_by_sheet(basis, own, learned) else learned
+    devices = base.devices(basis)
     answers = base.predict(
         [row.code for row in rows],
         [[Query(row.query.metric, device, row.query.workload) for device in devices] for row in rows],
@@ -127,8 +123,7 @@ def _ask(base: Predictor, device: str, basis: Basis, rows: list[Measurement]) ->
     known = np.array([logs([answers[i][d] for d in kept]) for i in good])
     columns = column_names(basis)
     extra = np.array([text_columns(row.code, columns) for row in chosen]) if columns else None
-    told = tuple(devices[d] for d in kept)
-    return _Table(chosen, told, told.index(own) if own in told else None, known, columns, extra), refused
+    return _Table(chosen, tuple(devices[d] for d in kept), known, columns, extra), refused
 
 
 def _answered(answer: Prediction) -> bool:

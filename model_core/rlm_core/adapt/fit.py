@@ -1,9 +1,8 @@
 """A new device from a few measurements: the known devices' predictions of a text -> its own value, with a band.
 
-All values are log10 of SI units. The new device is the weighted mean of the known ones (what its own data sheet says,
-where the model reads that) plus an offset, plus a ridge correction whose penalties are averaged by their evidence, so
-that five points move little and a hundred move much; a hundred points of one text, which share what is special about
-it, move little too.
+All values are log10 of SI units. The new device is the weighted mean of the known ones plus an offset, plus a ridge
+correction whose penalties are averaged by their evidence, so that five points move little and a hundred move much;
+a hundred points of one text, which share what is special about it, move little too.
 Bands are jackknife+ intervals (arXiv 1905.02928) that leave out a text with all its measurements, since a user asks
 about texts that were not measured. Below ten texts the model's own band widens them.
 """
@@ -177,18 +176,15 @@ class _Basis:
     parts: Array
 
 
-def _basis(columns: Array, devices: int, own: int | None = None) -> _Basis:
-    """The prior mean's weights (devices sum to 1, each device's spread counts alike) and the kernel's parts.
-
-    The column ``own`` is the mean where there is one.
-    """
+def _basis(columns: Array, devices: int) -> _Basis:
+    """The prior mean's weights (devices sum to 1, each device's spread counts alike) and the kernel's parts."""
     counts = np.isfinite(columns).sum(0)
     centre = np.where(np.isfinite(columns), columns, 0).sum(0) / np.maximum(counts, 1)
     centred = np.where(np.isfinite(columns), columns - centre, 0.0)
     spread = centred.std(0)
     device_spread, extra_spread = spread[:devices], spread[devices:]
     scale = np.maximum(device_spread, max(_SMALLEST_SCALE * float(np.median(device_spread)), 1e-9))
-    mean = 1 / scale / (1 / scale).sum() if own is None else np.eye(devices)[own]
+    mean = 1 / scale / (1 / scale).sum()
     typical = devices / (1 / scale).sum()
     prior = np.concatenate([mean, np.zeros(len(extra_spread))])
     among = np.diag(typical / scale) - np.outer(mean, np.ones(devices))
@@ -204,17 +200,12 @@ def _basis(columns: Array, devices: int, own: int | None = None) -> _Basis:
 
 
 def fit_device(
-    known: Array,
-    target: Array,
-    extra: Array | None = None,
-    texts: Sequence[Hashable] | None = None,
-    own: int | None = None,
+    known: Array, target: Array, extra: Array | None = None, texts: Sequence[Hashable] | None = None
 ) -> DeviceFit:
     """Fit a device from its measured log10 values ``(n,)`` and the known devices' predictions ``(n, devices)``.
 
     ``extra (n, columns)`` may describe the texts (operator counts, sizes); its prior weight is 0, and NaN is unknown.
-    ``texts`` tells which rows are of one text, by default none; ``own`` which column of ``known`` is about the device
-    itself, by its data sheet.
+    ``texts`` tells which rows are of one text, by default none.
 
     Raises:
         ValueError: fewer than ``MIN_MEASUREMENTS`` rows, no device, or a value of a device that is not finite.
@@ -228,13 +219,13 @@ def fit_device(
     owners = list(texts) if texts is not None else list(range(n))
     counts = Counter(owners)
     order = sorted(counts, key=lambda text: counts[text] == 1)
-    number = np.array([order.index(text) for text in owners], np.int64)
+    own = np.array([order.index(text) for text in owners], np.int64)
     several = sum(count > 1 for count in counts.values())
     columns = joined(known, extra)
-    basis = _basis(columns, devices, own)
+    basis = _basis(columns, devices)
     centred = np.where(np.isfinite(columns), columns - basis.centre, 0.0)
     parts = centred @ basis.parts
-    found = posterior(parts @ parts.T, target - centred @ basis.prior, number)
+    found = posterior(parts @ parts.T, target - centred @ basis.prior, own)
 
     def mapped(solution: Solution) -> tuple[Array, Array]:
         weights = basis.prior + (solution.duals @ parts) @ basis.parts.T
@@ -243,8 +234,8 @@ def fit_device(
 
     def rest(solution: Solution, width: int) -> Rest:
         weights, intercepts = mapped(solution)
-        apart = np.arange(n) if len(weights) == n else number
-        shown = np.concatenate([centred + basis.centre, np.eye(len(order))[number, :several]], axis=1)[:, :width]
+        apart = np.arange(n) if len(weights) == n else own
+        shown = np.concatenate([centred + basis.centre, np.eye(len(order))[own, :several]], axis=1)[:, :width]
         predicted = (weights[apart, :width] * shown).sum(1) + intercepts[apart]
         return Rest(weights[:, :width], intercepts, target - predicted)
 
@@ -254,21 +245,19 @@ def fit_device(
         basis.centre,
         weights,
         float(intercept),
-        number,
+        own,
         rest(found.without_group, len(basis.centre)),
         rest(found.without_point, len(weights)) if several else None,
     )
 
 
-def choose(
-    known: Array, count: int, extra: Array | None = None, own: int | None = None, *, noise: float = 0.1
-) -> list[int]:
+def choose(known: Array, count: int, extra: Array | None = None, *, noise: float = 0.1) -> list[int]:
     """Which ``count`` of the texts ``(rows, devices)`` to measure: each next one explains most of what is left open.
 
     Greedy A-optimal design under the prior of :func:`fit_device` (Krause et al., JMLR 9, 2008, section 3).
     """
     columns = joined(known, extra)
-    basis = _basis(columns, np.shape(known)[1], own)
+    basis = _basis(columns, np.shape(known)[1])
     centred = np.where(np.isfinite(columns), columns - basis.centre, 0.0)
     parts = centred @ basis.parts
     # (rows, parts) factors instead of the rows x rows covariance: thousands of candidates are fine.

@@ -15,7 +15,8 @@ from ..calibration import scores
 from ..features import answers_alone
 from ..onnx_predictor import OnnxPredictor
 from ..predictor import Predictor
-from ..types import CodeText
+from ..sheets import answered_by_sheet
+from ..types import Basis, CodeText
 from .pairs import Pair, Ratios
 from .rows import Row
 
@@ -94,7 +95,7 @@ def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
     levels = np.full(len(rows), np.nan)
     if not isinstance(predictor, OnnxPredictor):
         return levels
-    own = np.flatnonzero([not answers_alone(row.code.basis) for row in rows])
+    own = np.flatnonzero([_asks_head(predictor, row.code.basis, row.query.device) for row in rows])
     for start in range(0, len(own), _BATCH):
         places = own[start : start + _BATCH]
         batch = [rows[int(i)] for i in places]
@@ -104,6 +105,10 @@ def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
             values = np.array([batch[int(i)].value for i in mine])
             levels[places[mine]] = scores(found[mine], predictor.card.slices[number].scale, values)
     return levels
+
+
+def _asks_head(predictor: OnnxPredictor, basis: Basis, device: str | None) -> bool:
+    return not answers_alone(basis) and not answered_by_sheet(basis, device, predictor.devices(basis))
 
 
 def _batches(rows: Sequence[Row]) -> Iterator[list[tuple[CodeText, list[int]]]]:

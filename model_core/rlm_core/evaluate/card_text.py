@@ -17,10 +17,11 @@ BASES: Mapping[str, str] = {
 }
 
 ANSWERS = """Everything else is answered with `abstained` and a reason: languages and devices that the model was not
-trained on, texts too far from the training texts, slices with too few held-out groups to calibrate on. Kernels on a
-GPU without training rows are answered by its data sheet where that is near those of its maker's learned GPUs; their
-bands are residuals of GPUs left out of training in turn. "Today" for LeetCode is the last date of the training labels: the judge's baselines move with the calendar, and an editor always
-asks about now. The date is part of the query, so another one can be asked."""
+trained on, texts too far from the training texts, slices with too few held-out groups to calibrate on. Kernels and
+modules on a GPU without training rows are answered by trees that read its data sheet, where that is near those of its
+maker's learned GPUs; their bands are residuals of GPUs left out of training in turn. "Today" for LeetCode is the last
+date of the training labels: the judge's baselines move with the calendar, and an editor always asks about now. The
+date is part of the query, so another one can be asked."""
 
 PARTS = """- **Text.** Comments, docstrings and layout are removed; what is left is split into the pieces of a
   byte-pair vocabulary. A longer text than the context keeps its start and its end, and the prediction says

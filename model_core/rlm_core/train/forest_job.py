@@ -41,7 +41,7 @@ def fit_job(job: Job) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDAr
     with threadpool_limits(1):
         if not answers_alone(job.key.split("/")[0]):
             forest, found = _cross_fit(job, FOLDS)
-            return {job.key: forest}, {}, found
+            return {job.key: forest}, without_devices(job), found
         axis = normal_axis(job.target[job.split == "train"]) if slice_of(job.key).endswith("/accuracy") else ()
         placed = replace(job, target=to_axis(job.target, axis))
         held_out = job.split == "cal"
@@ -57,19 +57,19 @@ def fit_job(job: Job) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDAr
         else:
             forests[spread_key(job.key)] = spread = _fit_spread(placed, found)
             scores /= 10 ** spread.predict(job.told)
-        residuals = _without_devices(job) if job.key.split("/")[0] in BASES else {}
+        residuals = without_devices(job)
     if held_out.any():
         residuals[job.key] = fit_residuals(scores[held_out], job.group[held_out], axis)
     return forests, residuals, from_axis(found, axis)
 
 
-def _without_devices(job: Job) -> dict[str, Residuals]:
-    """Residuals of devices left out in turn, for those known by their data sheet; none of fewer than are enough.
+def without_devices(job: Job) -> dict[str, Residuals]:
+    """Residuals of devices left out in turn, for those known by their data sheet; none where such are not answered.
 
     No forest that predicts a row has seen its device or its group. A device counts by the square root of its rows.
     """
     train, held_out = job.split == "train", job.split != "test"
-    if len(np.unique(job.device[held_out])) < FEWEST_DEVICES:
+    if job.key.split("/")[0] not in BASES or len(np.unique(job.device[held_out])) < FEWEST_DEVICES:
         return {}
     weights = group_weights(job.group)
     fold = np.where(train, job.fold % FOLDS, -1)

@@ -38,15 +38,15 @@ def adapt(device: str, measurements: Path, model: str, out: Path | None, threads
     print(f"{path}: written; predictions for device {device} now rest on it")
 
 
-def choose(device: str, measurements: Path, count: int, model: str, threads: int) -> None:
-    """Print the ``count`` rows of a file that are the most worth measuring on a device, as they stand there.
+def choose(measurements: Path, count: int, model: str, threads: int) -> None:
+    """Print the ``count`` rows of a file that are the most worth measuring, as they stand there.
 
     Raises:
         RlmError: the rows cannot be used, or the model cannot be loaded.
     """
     rows = _rows(measurements, candidates=True)
     lines = measurements.read_text(encoding="utf-8", errors="replace").splitlines()
-    for line in suggest(rlm_core.load(model, threads=threads), device, rows, count):
+    for line in suggest(rlm_core.load(model, threads=threads), rows, count):
         print(lines[line - 1])
 
 

@@ -58,7 +58,7 @@ def test_leaving_a_point_out_is_what_fitting_without_it_gives(monkeypatch: pytes
     known, target = synthetic(np.random.default_rng(5), 12)
     basis = fit_module._basis(known, known.shape[1])
     monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
-    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices, own: basis)
+    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole, rest = fit_device(known, target), np.arange(12) != 4
     without = fit_device(known[rest], target[rest])
     np.testing.assert_allclose(whole.without_text.weights[4], without.weights, atol=1e-10)
@@ -71,7 +71,7 @@ def test_leaving_a_group_out_is_what_fitting_without_it_gives(monkeypatch: pytes
     basis = fit_module._basis(known, known.shape[1])
     monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
     monkeypatch.setattr(posterior, "_GROUP_SHARES", (3.0,))
-    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices, own: basis)
+    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole = fit_device(known, target, texts=groups)
     for group in (0, 2, 8):
         own = np.array(groups) == group
@@ -140,7 +140,7 @@ def test_leaving_a_row_out_keeps_what_its_text_told(monkeypatch: pytest.MonkeyPa
     basis = fit_module._basis(known, known.shape[1])
     monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
     monkeypatch.setattr(posterior, "_GROUP_SHARES", (3.0,))
-    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices, own: basis)
+    monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole, kept = fit_device(known, target, texts=texts), np.arange(15) != 7
     without = fit_device(known[kept], target[kept], texts=np.array(texts)[kept].tolist())
     assert whole.without_row is not None
@@ -216,24 +216,3 @@ def test_chosen_texts_are_distinct_and_better_than_chance() -> None:
             scores.append(correlation(fit_device(known[rows], target[rows]).predict(known[200:]), target[200:]))
     assert np.mean(chosen) > np.mean(chance)
     assert choose(known[:3], 10) == pytest.approx(choose(known[:3], 3))
-
-
-def test_what_a_device_says_of_itself_is_where_its_measurements_begin() -> None:
-    """Ten measurements of a device that its own column tells well, beside eight that tell it badly."""
-    with_own, without = [], []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        known, target = synthetic(rng, 210)
-        told = target + 0.3 + rng.normal(0, 0.05, len(target))
-        columns = np.column_stack([rng.normal(size=known.shape) * 0.3 + known, told])
-        fit = fit_device(columns[:10], target[:10], own=8)
-        with_own.append(np.abs(fit.predict(columns[10:]) - target[10:]).mean())
-        without.append(np.abs(fit_device(columns[:10], target[:10]).predict(columns[10:]) - target[10:]).mean())
-    assert np.mean(with_own) < 0.08
-    assert np.mean(with_own) < 0.6 * np.mean(without)
-
-
-def test_a_fit_with_few_points_that_say_nothing_stays_with_the_device_itself() -> None:
-    known, _ = synthetic(np.random.default_rng(1), 60)
-    fit = fit_device(known[:5], known[:5, 3] + 1.0, own=3)
-    np.testing.assert_allclose(fit.predict(known[5:]), known[5:, 3] + 1.0, atol=0.15)

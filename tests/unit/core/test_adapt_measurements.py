@@ -79,6 +79,6 @@ def test_a_missing_file_of_measurements_is_one_error(tmp_path: Path) -> None:
 
 def test_candidates_need_no_value_and_the_suggested_ones_are_named_by_line() -> None:
     candidates = [replace(row, value=None) for row in measured([10, 11, 12, 500, 13, 14])]
-    lines = suggest(FakePredictor(), "my-gpu", candidates, 2)
+    lines = suggest(FakePredictor(), candidates, 2)
     assert len(lines) == 2
     assert 4 in lines

@@ -24,6 +24,15 @@ from rlm_core.units import read_source
 
 from .conftest import REPOSITORY
 
+MODULE = """class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(512, 2048)
+        self.second = nn.Linear(2048, 512)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+"""
 FUNCTION = CodeText("def f(items):\n    return sorted(items)\n", "python", "call")
 
 
@@ -213,6 +222,19 @@ def test_a_gpu_without_measurements_is_answered_by_its_data_sheet(predictor: Onn
     assert learned.bands[0].level == "kernel/triton/latency"
     assert far.median is None
     assert "not trained on device nvidia-t4" in (far.abstained or "")
+
+
+def test_a_module_on_a_gpu_without_measurements_is_answered_by_its_trees(predictor: OnnxPredictor) -> None:
+    code = CodeText(MODULE, "pytorch", "module")
+    sizes = {"arg0": "8x512"}
+    names = ("nvidia-rtx-3090-ti", "nvidia-rtx-3090", "nvidia-gtx-1080")
+    [[learned, by_sheet, unknown]] = predictor.predict([code], [[Query("latency", name, sizes) for name in names]])
+    assert learned.median is not None
+    assert by_sheet.median == pytest.approx(learned.median, rel=3)
+    assert by_sheet.bands[0].level == "module/pytorch/latency#sheet"
+    assert not learned.bands[0].level.endswith("#sheet")
+    assert "not trained on device nvidia-gtx-1080" in (unknown.abstained or "")
+    assert predictor.predict([code], [[Query("latency", names[1], sizes)]]) == [[by_sheet]]
 
 
 def test_a_model_that_left_no_device_out_answers_for_those_it_learned(predictor: OnnxPredictor) -> None:

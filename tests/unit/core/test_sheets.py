@@ -26,7 +26,7 @@ LEARNED = ("nvidia-a100-sxm4-80gb", "nvidia-h100-sxm", "nvidia-rtx-3090", "amd-m
 def test_a_data_sheet_counts_among_those_of_its_makers_learned_devices(device: str, near: bool) -> None:
     assert is_near(device, LEARNED) == near
     assert answered_by_sheet("kernel", device, LEARNED) == answers_for("kernel", device, LEARNED) == near
-    assert not answered_by_sheet("module", device, LEARNED)
+    assert not answered_by_sheet("network", device, LEARNED)
 
 
 def test_a_learned_device_needs_no_data_sheet() -> None:

@@ -13,7 +13,7 @@ from rlm_core.residuals import spread_key
 from rlm_core.train import forest_fit
 from rlm_core.train.config import TreesConfig
 from rlm_core.train.dataset import Corpus
-from rlm_core.train.forest_job import Job, _without_devices, fit_job
+from rlm_core.train.forest_job import Job, fit_job, without_devices
 from rlm_core.train.trees_fit import TreesFit, feature_matrix, fit_trees, load_fit, log_values, save_fit
 
 CONFIG = TreesConfig(trees=20, seeds=2, leaves=6, leaf_rows=2)
@@ -147,7 +147,7 @@ def test_devices_left_out_in_turn_tell_how_far_off_a_new_one_may_be() -> None:
     device = np.array([f"gpu-{number}" for number in rng.integers(0, 20, 2000)])
     offset = dict(zip(np.unique(device).tolist(), rng.normal(0, 0.5, 20), strict=True))
     job = replace(job, device=device, target=job.told[:, 1] + [offset[name] for name in device])
-    told = _without_devices(job)
+    told = without_devices(job)
     [(name, residuals)] = told.items()
     assert name == "kernel/triton/latency#sheet"
     assert residuals.groups == 20
@@ -155,5 +155,5 @@ def test_devices_left_out_in_turn_tell_how_far_off_a_new_one_may_be() -> None:
     inside = [residuals.quantiles[4] <= value <= residuals.quantiles[12] for value in offset.values()]
     assert 0.7 <= np.mean(inside) <= 0.95
     other = replace(job, target=np.where(job.split == "test", 9.0, job.target))
-    assert _without_devices(other) == told
-    assert _without_devices(replace(job, device=np.array([f"gpu-{number % 9}" for number in range(2000)]))) == {}
+    assert without_devices(other) == told
+    assert without_devices(replace(job, device=np.array([f"gpu-{number % 9}" for number in range(2000)]))) == {}
