@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..calibration import INTERVALS, MIN_GROUPS, Calibration, Level, conformal_level, parents
-from ..notes import sheet_level
 from ..residuals import Residuals, fit_residuals
 from ..types import LEVELS
 from .draft import Draft
@@ -102,8 +101,6 @@ class ForestBands:
     def put(self, draft: Draft, scores: Array, groups: Names, devices: Names) -> None:
         """See :class:`Bands`."""
         draft.residuals[self._key] = self._fitted(scores, groups)
-        # What they were left out of is not this forest any more.
-        draft.residuals.pop(sheet_level(self._key), None)
 
     def _fitted(self, scores: Array, groups: Names) -> Residuals:
         own = fit_residuals(scores, groups, self._own.axis)

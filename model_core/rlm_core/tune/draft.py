@@ -17,6 +17,7 @@ from ..card import SliceCard
 from ..changes import ChangeModel
 from ..distance import DISTANCE, Familiarity
 from ..export import export_head
+from ..notes import of_sheet_level
 from ..onnx_predictor import ENCODER, HEAD, TOKENIZER, TREES, WIDE
 from ..residuals import Residuals
 from ..workload import query_vector
@@ -63,6 +64,16 @@ class Draft:
             self.levels.setdefault(slice_name, self.levels[name])
             del self.levels[name]
 
+    def _kept_residuals(self) -> dict[str, Residuals]:
+        """All but those of devices that were left out of a forest which is another now."""
+        before = self._student.forests
+
+        def is_kept(key: str) -> bool:
+            forest = of_sheet_level(key)
+            return forest is None or self.forests.get(forest) is before.get(forest)
+
+        return {key: found for key, found in self.residuals.items() if is_kept(key)}
+
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
         """Write the model into an empty directory."""
         card = self._student.card
@@ -77,7 +88,7 @@ class Draft:
             name=name,
             slices=self.slices,
             calibration=Calibration.from_json(self.levels),
-            residuals=self.residuals,
+            residuals=self._kept_residuals(),
             changes=self.changes,
             devices=self.devices,
             defaults=self.defaults,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,16 +15,20 @@ from rlm_core.calibration import INTERVALS, Calibration, Level
 from rlm_core.card import SliceCard, read_card
 from rlm_core.errors import ModelError
 from rlm_core.features import feature_names
+from rlm_core.notes import sheet_level
 from rlm_core.onnx_predictor import ENCODER, HEAD, TREES, WIDE
+from rlm_core.residuals import Residuals
 from rlm_core.student import Head, StudentConfig
 from rlm_core.train.config import TreesConfig
 from rlm_core.train.forest_fit import fit_forest
 from rlm_core.tune import level
 from rlm_core.tune.additions import decoded, joined
 from rlm_core.tune.bands import HeadBands
+from rlm_core.tune.draft import Draft
 from rlm_core.tune.head_weights import read_head
 from rlm_core.tune.student import opened
 from rlm_core.tune.tuners import folds_of, suffices
+from rlm_core.types import LEVELS
 from rlm_core.wide import code_weights
 from safetensors.torch import load_file
 
@@ -38,6 +45,20 @@ def test_the_head_of_an_export_is_the_trained_one(trained: Trained) -> None:
         if name == "prior.precision":
             continue  # the prior does not read it
         torch.testing.assert_close(tensor, expected, atol=2e-3, rtol=1e-3, msg=name)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_devices_left_out_of_a_forest_say_nothing_of_another(trained: Trained, tmp_path: Path, moved: bool) -> None:
+    kernels = "kernel/triton/latency"
+    with opened(trained.exported) as student:
+        draft = Draft(student)
+        draft.residuals[sheet_level(kernels)] = own = Residuals((0.0,) * len(LEVELS), 21, 500)
+        if moved:
+            draft.forests[kernels] = replace(draft.forests[kernels])
+        draft.write(tmp_path, "team", {})
+    found = read_card(tmp_path).residuals
+    assert found.get(sheet_level(kernels)) == (None if moved else own)
+    assert found.keys() - {sheet_level(kernels)} == student.card.residuals.keys()
 
 
 def test_another_graph_is_refused_as_a_head(trained: Trained) -> None:
