@@ -1,7 +1,7 @@
 """GPUs of which no measurement was learned: a basis whose features tell a GPU by its data sheet answers for them too.
 
-Of kernels that the model has not seen, a GPU left out of training is predicted nearly as well as with its rows (see
-docs/devices.md). That holds among the GPUs that were learned, so a data sheet far from theirs is refused.
+Code that the model has not seen is ranked nearly as well on a GPU that was left out of training as with its rows
+(docs/gpu.md). That holds among the GPUs that were learned, so a data sheet far from theirs is refused.
 """
 
 from __future__ import annotations
