@@ -41,7 +41,8 @@ class Card:
 
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
     ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
-    :func:`rlm_core.features.forest_key`; ``changes`` those by :func:`rlm_core.changes.change_name`.
+    :func:`rlm_core.features.forest_key`, and for devices without such rows by :func:`rlm_core.notes.sheet_level` of it;
+    ``changes`` are by :func:`rlm_core.changes.change_name`.
     """
 
     name: str

@@ -32,8 +32,7 @@ def is_near(device: str, learned: tuple[str, ...]) -> bool:
 
 def answered_by_sheet(basis: str, device: str | None, learned: Sequence[str]) -> bool:
     """Whether a basis answers for a device by its data sheet; those in ``learned`` it answers for anyway."""
-    known = tuple(learned)
-    return device is not None and device not in known and basis in BASES and is_near(device, known)
+    return basis in BASES and device is not None and device not in learned and is_near(device, tuple(learned))
 
 
 def answers_for(basis: str, device: str, learned: Sequence[str]) -> bool:

@@ -203,8 +203,7 @@ def _checked(basis: Basis, band: Band) -> str:
     if device is not None:
         texts = f"{band.groups:,} text{'' if band.groups == 1 else 's'}"
         return f"bands from {band.rows:,} measurements of {texts} on {device}, left out in turn"
-    learned = level_notes.of_sheet_level(name)
-    if learned is not None:
+    if level_notes.is_by_sheet(band.level):
         on = f"{band.groups:,} devices left out of training in turn"
         return f"known by its data sheet alone, bands checked on {on} ({band.rows:,} measurements of {_KINDS[basis]})"
     on = f"{band.groups:,} {_GROUPS[basis]} that the model had not seen"

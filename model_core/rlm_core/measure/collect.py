@@ -24,10 +24,8 @@ from .types import MACHINES, Kind, Measurement
 MANIFEST = "run.json"
 FORMAT = "rlm-run-1"
 _SCALES: dict[str, float] = {"latency": 1e-9, "memory": 1.0}
-_NOISE = {
-    "latency": 100,
-    "memory": 0,
-}  # nanoseconds or bytes below zero that a median may be: what is subtracted varies
+# What is subtracted varies: so many nanoseconds or bytes may a median be below zero.
+_NOISE: dict[str, float] = {"latency": 100, "memory": 0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The forests of one key: cross-fitted, and calibrated on held-out groups where they answer alone."""
+"""The forests of one key: cross-fitted, and calibrated where they answer alone, on groups or devices left out."""
 
 from __future__ import annotations
 

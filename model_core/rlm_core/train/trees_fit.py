@@ -36,8 +36,8 @@ Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (
 class TreesFit:
     """Forests by :func:`rlm_core.features.forest_key`; ``predictions (rows,)`` in log10 SI units, 0 without a forest.
 
-    Those of training rows are out of fold. ``residuals`` are those of the forests that answer alone; the forests of
-    their size are among the forests.
+    Those of training rows are out of fold. ``residuals`` are as in :class:`rlm_core.card.Card`; the forests of their
+    size are among the forests.
     """
 
     forests: dict[str, Forest]

@@ -64,16 +64,6 @@ class Draft:
             self.levels.setdefault(slice_name, self.levels[name])
             del self.levels[name]
 
-    def _kept_residuals(self) -> dict[str, Residuals]:
-        """All but those of devices that were left out of a forest which is another now."""
-        before = self._student.forests
-
-        def is_kept(key: str) -> bool:
-            forest = of_sheet_level(key)
-            return forest is None or self.forests.get(forest) is before.get(forest)
-
-        return {key: found for key, found in self.residuals.items() if is_kept(key)}
-
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
         """Write the model into an empty directory."""
         card = self._student.card
@@ -96,3 +86,13 @@ class Draft:
             files={},
         )
         tuned.write(partial, [ENCODER, HEAD, TOKENIZER, WIDE, TREES, DISTANCE])
+
+    def _kept_residuals(self) -> dict[str, Residuals]:
+        """All but those of devices that were left out of a forest which is another now."""
+        before = self._student.forests
+
+        def is_kept(key: str) -> bool:
+            forest = of_sheet_level(key)
+            return forest is None or self.forests.get(forest) is before.get(forest)
+
+        return {key: found for key, found in self.residuals.items() if is_kept(key)}

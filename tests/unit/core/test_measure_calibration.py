@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import astuple
 
 import pytest
-from rlm_core.measure.inside.rlm_probe.calibration import Calibrator, Make, calibrate_memory
+from rlm_core.measure.inside.rlm_probe import calibration
+from rlm_core.measure.inside.rlm_probe.calibration import Calibrator, Make, Watcher, calibrate_memory
 from rlm_core.measure.inside.rlm_probe.injection import Injector
 from rlm_core.measure.inside.rlm_probe.latency import Costs, LatencyMeter
 from rlm_core.measure.inside.rlm_probe.monitoring import Monitor
@@ -18,56 +20,56 @@ pytestmark = pytest.mark.timeout(120)
 WAYS: list[Make] = [Injector, Monitor] if sys.version_info >= (3, 12) else [Injector]
 
 
-@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
-def test_calibration_finds_what_watching_costs(make: Make) -> None:
+@pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
+def watched(request: pytest.FixtureRequest) -> Iterator[tuple[Roster, Watcher]]:
+    """A roster with a limit of one call, and what watches its functions."""
     roster = Roster(1)
-    watcher = make(Scope(()), roster, LatencyMeter(roster))
-    try:
-        calibrator = Calibrator(watcher)
-        costs = calibrator.costs
-        for cost in (costs.own, costs.event, costs.inner):
-            assert 10 < cost < 100_000
-        # Its own functions are nobody's: no test has reached them, and no limit of calls holds for them.
-        assert roster.end() == []
-        function, empty = watcher.subjects()[0]
-        function.raw.clear()
-        for _ in range(300):
-            empty()
-        assert len(function.raw) == 300
-        # With these costs taken off, nothing is left of a function that does nothing.
-        calibrator.settle([function])
-    finally:
-        watcher.stop()
+    watcher: Watcher = request.param(Scope(()), roster, LatencyMeter(roster))
+    yield roster, watcher
+    watcher.stop()
+
+
+def test_calibration_finds_what_watching_costs(watched: tuple[Roster, Watcher]) -> None:
+    roster, watcher = watched
+    calibrator = Calibrator(watcher)
+    costs = calibrator.costs
+    for cost in (costs.own, costs.event, costs.inner):
+        assert 10 < cost < 100_000
+    # Its own functions are nobody's: no test has reached them, and no limit of calls holds for them.
+    assert roster.end() == []
+    function, empty = watcher.subjects()[0]
+    function.raw.clear()
+    for _ in range(300):
+        empty()
+    assert len(function.raw) == 300
+    # With these costs taken off, nothing is left of a function that does nothing.
+    calibrator.settle([function])
     assert function.raw == []
     assert abs(sorted(function.samples)[30]) < costs.own + 1000
 
 
-@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
-def test_costs_that_are_much_of_a_call_are_found_again_after_its_test(make: Make) -> None:
-    roster = Roster(1)
-    watcher = make(Scope(()), roster, LatencyMeter(roster))
-    try:
-        calibrator = Calibrator(watcher)
-        # As after a start on a machine that was ten times slower.
-        slow = calibrator.costs = Costs(*(10 * cost for cost in astuple(calibrator.costs)))
-        function = roster.function("m", "f", "m.py", 1, "function")
-        light, heavy = (100_000_000, 0, 1000, 0), (3_000_000, 0, 1000, 0)
-        function.raw.append(light)
-        calibrator.settle([function])
-        assert calibrator.costs == slow
-        function.raw.append(heavy)
-        calibrator.settle([function])
-        found = calibrator.costs
-    finally:
-        watcher.stop()
+def test_costs_that_are_much_of_a_call_are_found_again_after_its_test(
+    watched: tuple[Roster, Watcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "_INTERVAL", 1 << 60)  # never because of the time that has passed
+    roster, watcher = watched
+    calibrator = Calibrator(watcher)
+    # As after a start on a machine that was ten times slower.
+    slow = calibrator.costs = Costs(*(10 * cost for cost in astuple(calibrator.costs)))
+    function = roster.function("m", "f", "m.py", 1, "function")
+    light, heavy = ((round(times * slow.inner * 1000), 0, 1000, 0) for times in (20, 2))
+    function.raw.append(light)
+    calibrator.settle([function])
+    assert calibrator.costs == slow
+    function.raw.append(heavy)
+    calibrator.settle([function])
+    found = calibrator.costs
     assert 0 < found.inner < slow.inner / 2
     assert function.samples.tolist() == [round(light[0] - slow.of(light)), round(heavy[0] - found.of(heavy))]
 
 
-@pytest.mark.parametrize("make", WAYS, ids=lambda way: way.__name__)
-def test_costs_stay_where_nothing_is_seen_any_more(make: Make) -> None:
-    roster = Roster(1)
-    watcher = make(Scope(()), roster, LatencyMeter(roster))
+def test_costs_stay_where_nothing_is_seen_any_more(watched: tuple[Roster, Watcher]) -> None:
+    roster, watcher = watched
     calibrator = Calibrator(watcher)
     watcher.stop()
     costs = calibrator.costs
