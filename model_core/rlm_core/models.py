@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from platformdirs import user_data_path
 
-from .card import CARD, checksum
-from .card import FORMAT as STUDENT_FORMAT
 from .errors import DataError, ModelError
+from .inference.card import CARD, checksum
+from .inference.card import FORMAT as STUDENT_FORMAT
+from .loading import BUILTIN, builtin
 
-BUILTIN = "builtin"
-_FULL_FORMAT, _SERVING = "rlm-full-1", "serving.json"  # of rlm_core.full, which needs PyTorch
+_FULL_FORMAT, _SERVING = "rlm-full-1", "serving.json"  # of rlm_core.training.full, which needs PyTorch
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 Kind = Literal["student", "full"]
 State = Literal["ok", "changed", "missing", "outside"]
@@ -64,11 +64,6 @@ class Checked:
 def folder() -> Path:
     """Where this user's models are kept, a directory each."""
     return user_data_path("rlm-lsp") / "models"
-
-
-def builtin() -> Path:
-    """The directory of the model that ships."""
-    return Path(__file__).parent / BUILTIN
 
 
 def place_of(name: str) -> Path:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm_core import SourceError, languages
+from rlm_core import SourceError
+from rlm_core.source import languages
 
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 

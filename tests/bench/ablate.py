@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from rlm_core.bins import Scale, fit_scale
-from rlm_core.data.functions import TEST_PACKAGES
-from rlm_core.encodings import encode, open_session
-from rlm_core.onnx_predictor import ENCODER, TOKENIZER
-from rlm_core.structure import structure
-from rlm_core.student import Head, Student
-from rlm_core.tokenizer import Ids, Tokenizer, crop
-from rlm_core.tokenizer import train as train_tokenizer
-from rlm_core.train.batches import HeadInputs, head_inputs
-from rlm_core.train.config import TrainConfig, load_config
-from rlm_core.train.dataset import Corpus, floor_of, load_corpus
-from rlm_core.train.head_fit import Features, fit_head, probabilities
-from rlm_core.train.loop import Bank, Loop, encode_texts
-from rlm_core.train.task import Task
-from rlm_core.train.wide_fit import fit_wide
+from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.encoder import encode, open_session
+from rlm_core.inference.student import ENCODER, TOKENIZER
+from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
+from rlm_core.inference.tokenizer import train as train_tokenizer
+from rlm_core.source.syntax_counts import structure
+from rlm_core.training.datasets.functions import TEST_PACKAGES
+from rlm_core.training.student.batches import HeadInputs, head_inputs
+from rlm_core.training.student.config import TrainConfig, load_config
+from rlm_core.training.student.dataset import Corpus, floor_of, load_corpus
+from rlm_core.training.student.head_fit import Features, fit_head, probabilities
+from rlm_core.training.student.loop import Bank, Loop, encode_texts
+from rlm_core.training.student.network import Head, Student
+from rlm_core.training.student.task import Task
+from rlm_core.training.student.wide_fit import fit_wide
 from scipy.stats import spearmanr
 
 _SLICES = ("call/python", "program/python", "program/cpp")

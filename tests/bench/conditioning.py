@@ -23,14 +23,14 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 import rlm_core
 import torch
-from rlm_core.evaluate.metrics import spearman
-from rlm_core.full import store
-from rlm_core.full.asks import Ask
-from rlm_core.full.decoding import Slot, log_prob, quantiles
-from rlm_core.full.encoders import encode
-from rlm_core.full.model import FullModel, TextMemory
-from rlm_core.full.reading import reading
-from rlm_core.full.train.run import train
+from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.full import store
+from rlm_core.training.full.decoding import Slot, log_prob, quantiles
+from rlm_core.training.full.encoders import encode
+from rlm_core.training.full.model import FullModel, TextMemory
+from rlm_core.training.full.query_tokens import Ask
+from rlm_core.training.full.reading import reading
+from rlm_core.training.full.trainer.run import train
 
 TOKENIZER = (Path(rlm_core.__file__).parent / "builtin" / "tokenizer.model").as_posix()
 DEVICES = ("pixel-3", "raspberry-pi-4", "eyeriss", "fpga", "nvidia-gtx-1080-ti")

@@ -22,10 +22,10 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rlm_core import load
-from rlm_core.adapt import choose, fit_device
-from rlm_core.adapt.columns import column_names, text_columns
-from rlm_core.evaluate.metrics import spearman
-from rlm_core.predictor import Predictor
+from rlm_core.inference.adaptation import choose, fit_device
+from rlm_core.inference.adaptation.columns import column_names, text_columns
+from rlm_core.inference.predictor import Predictor
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.types import CodeText, Query
 
 Array = npt.NDArray[np.float64]

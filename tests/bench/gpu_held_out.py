@@ -29,20 +29,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core.adapt import fit_device
-from rlm_core.evaluate.metrics import members, spearman
-from rlm_core.residuals import Residuals, fit_residuals
-from rlm_core.train.config import TreesConfig, load_config
-from rlm_core.train.dataset import Corpus, load_corpus
-from rlm_core.train.forest_fit import Matrix, fit_forest
-from rlm_core.train.forest_job import group_weights
-from rlm_core.train.trees_fit import feature_matrix, log_values
-from rlm_core.trees import Forest
-from rlm_core.tune.bands import ForestBands
-from rlm_core.tune.material import Material
-from rlm_core.tune.options import FEWEST_ROWS
-from rlm_core.tune.tuners import ForestTuner, folds_of, suffices
-from rlm_core.tune.verdict import judge
+from rlm_core.inference.adaptation import fit_device
+from rlm_core.inference.residuals import Residuals, fit_residuals
+from rlm_core.inference.trees import Forest
+from rlm_core.training.evaluation.metrics import members, spearman
+from rlm_core.training.student.config import TreesConfig, load_config
+from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.forest_fit import Matrix, fit_forest
+from rlm_core.training.student.forest_job import group_weights
+from rlm_core.training.student.trees_fit import feature_matrix, log_values
+from rlm_core.training.tuning.bands import ForestBands
+from rlm_core.training.tuning.material import Material
+from rlm_core.training.tuning.options import FEWEST_ROWS
+from rlm_core.training.tuning.tuners import ForestTuner, folds_of, suffices
+from rlm_core.training.tuning.verdict import judge
 from rlm_core.types import LEVELS
 from threadpoolctl import threadpool_limits
 

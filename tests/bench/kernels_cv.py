@@ -12,11 +12,11 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from rlm_core.residuals import spread_key
-from rlm_core.train.config import load_config
-from rlm_core.train.dataset import load_corpus
-from rlm_core.train.resplit import resplit
-from rlm_core.train.trees_fit import fit_trees, log_values
+from rlm_core.inference.residuals import spread_key
+from rlm_core.training.student.config import load_config
+from rlm_core.training.student.dataset import load_corpus
+from rlm_core.training.student.resplit import resplit
+from rlm_core.training.student.trees_fit import fit_trees, log_values
 from rlm_core.types import LEVELS
 from scipy.stats import spearmanr
 from sklearn.model_selection import GroupKFold

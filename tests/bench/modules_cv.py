@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core.canonical import canonical
-from rlm_core.data.cache import find_repository, read_blobs
-from rlm_core.features import module
+from rlm_core.inference.features import module
+from rlm_core.source.canonical import canonical
+from rlm_core.training.datasets.cache import find_repository, read_blobs
 from scipy.stats import spearmanr
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingRegressor

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
-from rlm_core.features import network
+from rlm_core.inference.features import network
 from scipy.stats import kendalltau, norm, rankdata, spearmanr
 from sklearn.ensemble import HistGradientBoostingRegressor
 from tqdm import tqdm

@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
-from rlm_core.data.nas.counts import Counts, count
-from rlm_core.data.nas.labels import FILES, read_entries
-from rlm_core.data.nas.spaces import Architecture, build
-from rlm_core.data.nas.writer import with_weights, with_weights_as_inputs
 from tqdm import tqdm
+
+from tools.nas.counts import Counts, count
+from tools.nas.labels import FILES, read_entries
+from tools.nas.spaces import Architecture, build
+from tools.nas.writer import with_weights, with_weights_as_inputs
 
 # column -> the count that it stands for, and its unit
 COLUMNS = {

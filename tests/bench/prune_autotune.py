@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core.benchmarks.prune_fit import Trial, fit
-from rlm_core.data.labels import read_labels
-from rlm_core.devices import canonical_device
-from rlm_core.prune import Choice, Pruner, numbers
+from rlm_core.measurement.gpu.autotune_pruner import Choice, Pruner, numbers
+from rlm_core.queries.devices import canonical_device
+from rlm_core.training.datasets.labels import read_labels
+from rlm_core.training.pruner_fit import Trial, fit
 
 Order = npt.NDArray[np.int64]
 _DRAWS = 300

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from rlm_core.onnx_predictor import TOKENIZER
-from rlm_core.structure import structure
-from rlm_core.student import Student
-from rlm_core.tokenizer import Tokenizer, crop
-from rlm_core.train.config import TrainConfig, load_config
-from rlm_core.train.dataset import Corpus, Rows, load_corpus
-from rlm_core.train.loop import Bank, encode_texts
-from rlm_core.train.resplit import Frozen, Refit, refit, resplit
-from rlm_core.train.trees_fit import fit_trees
+from rlm_core.inference.student import TOKENIZER
+from rlm_core.inference.tokenizer import Tokenizer, crop
+from rlm_core.source.syntax_counts import structure
+from rlm_core.training.student.config import TrainConfig, load_config
+from rlm_core.training.student.dataset import Corpus, Rows, load_corpus
+from rlm_core.training.student.loop import Bank, encode_texts
+from rlm_core.training.student.network import Student
+from rlm_core.training.student.resplit import Frozen, Refit, refit, resplit
+from rlm_core.training.student.trees_fit import fit_trees
 from scipy.stats import kendalltau, spearmanr
 
 Figure = Callable[[npt.NDArray[np.int64]], float]

@@ -4,7 +4,7 @@ Needs a checkout and what it imports (``pip install ordered-set absl-py transfor
 
     python tests/bench/regress_lm_reference.py --reference PATH compare
     python tests/bench/regress_lm_reference.py --reference PATH speed --numbers ieee --tokens 300 --inputs 1
-    python tests/bench/regress_lm_reference.py --reference PATH record tests/unit/full/data
+    python tests/bench/regress_lm_reference.py --reference PATH record tests/rlm_core/training/full/data
 
 ``compare`` converts freshly seeded models and compares log-probabilities and number tokens. ``speed`` takes one model,
 512 wide with 2 + 2 layers or (``--encoder t5gemma-s``) T5Gemma's small encoder and 2 layers, through its 64 samples and
@@ -29,10 +29,10 @@ import numpy as np
 import numpy.typing as npt
 import safetensors.torch
 import torch
-from rlm_core.full import decoding
-from rlm_core.full.model import FullModel
-from rlm_core.full.numbers import NumberFormat
-from rlm_core.full.regress_lm import SPECIAL, convert, ieee, p10
+from rlm_core.training.full import decoding
+from rlm_core.training.full.model import FullModel
+from rlm_core.training.full.numbers import NumberFormat
+from rlm_core.training.full.regress_lm import SPECIAL, convert, ieee, p10
 
 TEXTS = (
     "def add(a, b):\n    return a + b\n",
@@ -181,9 +181,9 @@ def _pair(
         theirs = _reference(case, vocabulary, width, length, {})
         torch.save({"model_state": theirs.state_dict(), "global_step": 1}, path)
         return theirs, convert(path, case.numbers, tokenizer, max_tokens=length, precision=precision), tokenizer
-    from rlm_core.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
+    from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
 
-    from tests.unit.full import encoders_checkpoints
+    from tests.rlm_core.training.full.encoders import checkpoints as encoders_checkpoints
 
     base = encoders_checkpoints.write(encoders_checkpoints.first(**sizes or {}), scratch / "t5gemma")
     extra = {"model_name": str(base), "attn_implementation": "eager"}

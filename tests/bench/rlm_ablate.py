@@ -30,19 +30,19 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from rlm_core.bins import Scale, fit_scale
-from rlm_core.evaluate.metrics import spearman
-from rlm_core.full.config import FullConfig
-from rlm_core.full.decoder import Decoder
-from rlm_core.full.decoding import Slot, log_prob, quantiles
-from rlm_core.full.encoders import ScratchConfig, ScratchEncoder, encode
-from rlm_core.full.model import FullModel, TextMemory
-from rlm_core.full.numbers import NumberFormat
-from rlm_core.full.train.config import LoopConfig
-from rlm_core.full.train.data import Examples, Plan, examples
-from rlm_core.tokenizer import train as train_tokenizer
-from rlm_core.train.batches import soft_targets
-from rlm_core.train.dataset import Corpus, floor_of, load_corpus
+from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.tokenizer import train as train_tokenizer
+from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.full.config import FullConfig
+from rlm_core.training.full.decoder import Decoder
+from rlm_core.training.full.decoding import Slot, log_prob, quantiles
+from rlm_core.training.full.encoders import ScratchConfig, ScratchEncoder, encode
+from rlm_core.training.full.model import FullModel, TextMemory
+from rlm_core.training.full.numbers import NumberFormat
+from rlm_core.training.full.trainer.config import LoopConfig
+from rlm_core.training.full.trainer.data import Examples, Plan, examples
+from rlm_core.training.student.batches import soft_targets
+from rlm_core.training.student.dataset import Corpus, floor_of, load_corpus
 from torch import Tensor, nn
 
 Array = npt.NDArray[np.float64]

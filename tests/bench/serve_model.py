@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import urllib3
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.calibration import bands
-from rlm_core.remote import RemotePredictor, wire
-from rlm_core.remote.listening import listen
+from rlm_core.inference.calibration import bands
+from rlm_core.serving import RemotePredictor, wire
+from rlm_core.serving.listening import listen
 from rlm_core.types import LEVELS, METRICS_OF_BASIS, Basis
 
 _TEXT = "def total(numbers):\n    return sum(n * n for n in numbers)\n" * 10
@@ -121,8 +121,8 @@ def _counts(url: str) -> dict[str, float]:
 
 def _serve(seconds: float, wait_ms: float) -> None:
     import uvicorn
-    from rlm_core.remote.batching import Batching
-    from rlm_core.remote.server import Settings, create_app
+    from rlm_core.serving.batching import Batching
+    from rlm_core.serving.server import Settings, create_app
 
     listener = listen("127.0.0.1", 0)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)

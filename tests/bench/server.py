@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 import rlm_core
-from rlm_core.analysis import AnalysedUnit, Analyser
-from rlm_core.canonical import canonical
-from rlm_core.encodings import encode, open_session
-from rlm_core.onnx_predictor import ENCODER, TOKENIZER
-from rlm_core.tokenizer import Ids, Tokenizer, crop
-from rlm_core.units import find_units
+from rlm_core.inference.encoder import encode, open_session
+from rlm_core.inference.student import ENCODER, TOKENIZER
+from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.source.canonical import canonical
+from rlm_core.source.units import find_units
 
-from tests.bench.lsp_stdio import Client, session
+from .lsp_stdio import Client, session
 
 Row = dict[str, Any]
 _BUILTIN = Path(rlm_core.__file__).parent / "builtin"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import rlm_core
-from rlm_core.evaluate.baselines import MAIN
+from rlm_core.training.evaluation.baselines import MAIN
 
 Entry = dict[str, Any]
 _BUILTIN = Path(rlm_core.__file__).parent / "builtin"

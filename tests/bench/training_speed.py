@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import torch
-from rlm_core.full.train.config import load_config
-from rlm_core.full.train.data import examples
-from rlm_core.full.train.loop import Loop, bfloat16
-from rlm_core.full.train.run import _new_model, _tokenizer
-from rlm_core.train.dataset import Corpus, load_corpus
+from rlm_core.training.full.trainer.config import load_config
+from rlm_core.training.full.trainer.data import examples
+from rlm_core.training.full.trainer.loop import Loop, bfloat16
+from rlm_core.training.full.trainer.run import _new_model, _tokenizer
+from rlm_core.training.student.dataset import Corpus, load_corpus
 from torch.utils.flop_counter import FlopCounterMode
 
 _WARM = 3

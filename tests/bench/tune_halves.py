@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from rlm_core import RlmError, models
-from rlm_core.data.functions import Builder
-from rlm_core.data.schema import write_rows
-from rlm_core.evaluate.answers import ask
-from rlm_core.evaluate.metrics import spearman
-from rlm_core.evaluate.rows import Row, select
-from rlm_core.onnx_predictor import OnnxPredictor
-from rlm_core.tune import Options, tune
+from rlm_core.inference.student import OnnxPredictor
+from rlm_core.training.datasets.functions import Builder
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.evaluation.answers import ask
+from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.evaluation.rows import Row, select
+from rlm_core.training.tuning import Options, tune
 from rlm_core.types import Query
 from scipy import stats
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 import click
-from rlm_lsp.cli import app
+from rlm_lsp.cli.app import app
 
 _ENDS = frozenset({";", "|", "||", "&", "&&"})
 _REDIRECTIONS = frozenset({">", ">>", "<", "2>"})

@@ -51,6 +51,7 @@ def _write_network(path: Path) -> None:
     """A network of the reader's own: a cell of NAS-Bench-201, without weights."""
     # It needs the [onnx] extra, which only pages about networks do.
     import onnx
-    from rlm_core.data.nas.spaces import build
+
+    from tools.nas.spaces import build
 
     onnx.save(build(("nasbench201", (_CELL,))), path)

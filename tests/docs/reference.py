@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import click
-from rlm_lsp.cli import app
+from rlm_lsp.cli.app import app
 
 from .blocks import REPOSITORY
 

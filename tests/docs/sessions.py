@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm_lsp.commands.extras import EXTRAS
+from rlm_lsp.cli.extras import EXTRAS
 
 from .blocks import REPOSITORY, Block
 from .outputs import NOTE

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 import pytest
-from rlm_lsp.features.commands import register
-from rlm_lsp.server import Server
+from rlm_lsp.lsp.features.commands import register
+from rlm_lsp.lsp.server import Server
 
 from . import reference
 from .blocks import REPOSITORY, Block, blocks, pages

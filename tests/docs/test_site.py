@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from rlm_lsp.features.diagnostics import MALFORMED_SIZES
-from rlm_lsp.findings import CODES, docs_link
+from rlm_lsp.findings.finding import CODES, docs_link
+from rlm_lsp.lsp.features.diagnostics import MALFORMED_SIZES
 
 from .blocks import REPOSITORY
 from .links import problems

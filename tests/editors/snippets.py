@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..docs.blocks import REPOSITORY, blocks
+from tests.docs.blocks import REPOSITORY, blocks
 
 
 def snippets(page: str) -> dict[str, str]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ..unit.server.checks.support import commit
+from tests.rlm_lsp.findings.support import commit
+
 from .clients import CLIENTS
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from rlm_core import Band
-from rlm_lsp import render
+from rlm_lsp.rendering import values as render
 
-from ..unit.server.checks.support import commit
+from tests.rlm_lsp.findings.support import commit
+
 from .clients import CLIENTS
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from rlm_core import Band
-from rlm_lsp import render
+from rlm_lsp.rendering import values as render
 
-from ..fakes import unpadded
+from tests.fakes import unpadded
+
 from .clients import CLIENTS, reads_markdown
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]

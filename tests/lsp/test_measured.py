@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from lsprotocol import types
-from rlm_core.cpu_score import cpu_name
-from rlm_core.measure import Store
-from rlm_core.measure.benches import measurements_of
-from rlm_core.measure.sources import SourceFile
-from rlm_lsp.cli import app
+from rlm_core.inference.adaptation.cpu_score import cpu_name
+from rlm_core.measurement import Store
+from rlm_core.measurement.functions.benches import measurements_of
+from rlm_core.measurement.functions.sources import SourceFile
+from rlm_lsp.cli.app import app
 
-from ..fakes import unpadded
-from ..unit.core.test_measure_benches import KERNELS, kernel_row
-from ..unit.core.test_measure_store import measurement
+from tests.fakes import unpadded
+from tests.rlm_core.measurement.functions.test_benches import KERNELS, kernel_row
+from tests.rlm_core.measurement.test_store import measurement
+
 from .onnx_models import write_networks
 from .recording import recording
 from .test_code_actions import actions, client

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from rlm_lsp.findings import DOCS
+from rlm_lsp.findings.finding import DOCS
 
 pytestmark = pytest.mark.timeout(600)
 

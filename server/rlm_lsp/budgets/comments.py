@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rlm_core import languages
+from rlm_core.source import languages
 from rlm_core.types import METRICS_OF_BASIS, Metric, Span, Unit
 from tree_sitter import Node, QueryCursor
 
@@ -80,7 +80,7 @@ class _Block:
 
 
 def read_comments(source: bytes, language: str, units: Sequence[Unit]) -> FileComments:
-    """What the comments of a UTF-8 source text say about its units (as :func:`rlm_core.units.find_units` gives them).
+    """What the comments of a UTF-8 source text say about its units (as ``find_units`` gives them).
 
     Texts without a grammar (Triton IR, ONNX) have no comments; their budgets stand in the configuration.
 

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rlm_core.predictor import Predictor
-from rlm_core.sheets import answers_for
+from rlm_core.inference.predictor import Predictor
+from rlm_core.queries.data_sheets import answers_for
 from rlm_core.types import METRICS_OF_BASIS, CodeText, Metric, Prediction, Query, Span, Unit
 
-from ..rows import DEFAULTS, Asked, queries_for
+from rlm_lsp.queries import DEFAULTS, Asked, queries_for
+
 from .comments import UnitComments
 from .syntax import Budget
 

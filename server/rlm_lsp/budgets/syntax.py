@@ -1,6 +1,6 @@
 """The language of budgets: ``latency < 1 ms, memory < 10 MiB on nvidia-l4 M=4096`` <-> :class:`Budget`.
 
-A budget is a metric, a bound in the units of :mod:`rlm_lsp.render` and, for a kernel, a module or a network, the device
+A budget is a metric, a bound in the units of ``values`` and, for a kernel, a module or a network, the device
 and the workload it holds for. Parsing goes on behind a mistake and says where each one stands.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import get_args
 
-from rlm_core.devices import canonical_device
+from rlm_core.queries.devices import canonical_device
 from rlm_core.types import Metric
 
 METRICS: tuple[Metric, ...] = get_args(Metric)

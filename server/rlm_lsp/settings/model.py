@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
-from rlm_core import languages as language_table
+from rlm_core.source import languages as language_table
 from rlm_core.types import Metric
 
-from ..budgets.globs import matches
-from ..budgets.syntax import parse
+from rlm_lsp.budgets.globs import matches
+from rlm_lsp.budgets.syntax import parse
+
 from . import kinds
 from .kinds import Kind
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Home
-from ..snippets import snippets
-from ..terminal import Terminal
+from tests.editors.conftest import Home
+from tests.editors.snippets import snippets
+from tests.editors.terminal import Terminal
+
 from .conftest import PAGE, Open
 
 pytestmark = pytest.mark.timeout(300)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from .. import get_editors
-from ..conftest import Home
-from ..snippets import snippets
-from ..terminal import Terminal
+from tests.editors import get_editors
+from tests.editors.conftest import Home
+from tests.editors.snippets import snippets
+from tests.editors.terminal import Terminal
 
 PAGE = "editors/helix.md"
 Open = Callable[..., Terminal]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from .. import get_editors
-from ..conftest import REPOSITORY, Home
-from ..snippets import snippets
-from ..terminal import PATIENCE, Terminal, wait
+from tests.editors import get_editors
+from tests.editors.conftest import REPOSITORY, Home
+from tests.editors.snippets import snippets
+from tests.editors.terminal import PATIENCE, Terminal, wait
 
 PAGE = "editors/neovim.md"
 NEOVIMS = {editor.name: editor for editor in (get_editors.NEOVIM_012, get_editors.NEOVIM_010)}

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from .. import get_editors
-from ..conftest import SOURCE, Home
-from ..snippets import snippets
-from ..terminal import Terminal
+from tests.editors import get_editors
+from tests.editors.conftest import SOURCE, Home
+from tests.editors.snippets import snippets
+from tests.editors.terminal import Terminal
+
 from .conftest import NEOVIMS, PAGE, Neovim
 
 pytestmark = pytest.mark.timeout(300)

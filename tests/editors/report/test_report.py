@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from rlm_lsp.cli import app
+from rlm_lsp.cli.app import app
 
-from ...unit.core.report_rows import write_shop
-from .. import get_editors
-from ..conftest import PICTURES, REPOSITORY
+from tests.editors import get_editors
+from tests.editors.conftest import PICTURES, REPOSITORY
+from tests.rlm_core.training.report.report_rows import write_shop
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import rlm_core
-from rlm_core.analysis import Analyser
-from rlm_core.data.counterfactual.builder import LABELS, family_split
-from rlm_core.data.nas.nasbench201 import build
-from rlm_core.predictor import Predictor
+from rlm_core.inference.predictor import Predictor
+from rlm_core.queries.analysis import Analyser
 from rlm_core.types import Prediction, Query
+
+from tools.counterfactual.builder import LABELS, family_split
+from tools.nas.nasbench201 import build
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LEAST_RATIO = 4.0

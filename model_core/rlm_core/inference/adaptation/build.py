@@ -1,0 +1,136 @@
+"""Measurements on a new device -> its adapters: the model is asked about every measured text on each known device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from statistics import median
+
+import numpy as np
+
+from rlm_core.errors import DataError
+from rlm_core.inference.predictor import Predictor
+from rlm_core.types import Basis, Metric, Prediction, Query
+
+from .columns import column_names, text_columns
+from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
+from .measurements import Measurement
+from .predictor import logs
+from .store import Adapter, check_name, text_key
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """The adapters of a device, and a line for each measurement or kind of measurement that was not used."""
+
+    adapters: tuple[Adapter, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Measurements of one basis and metric with the known devices' log10 medians ``(rows, devices)``."""
+
+    rows: list[Measurement]
+    devices: tuple[str, ...]
+    known: Array
+    columns: tuple[str, ...]
+    extra: Array | None
+
+
+def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> Adaptation:
+    """Fit ``device`` for each basis and metric with at least ``MIN_MEASUREMENTS`` distinct measurements.
+
+    Raises:
+        DataError: the device's name cannot be used, or no basis and metric has enough usable measurements.
+    """
+    check_name(device)
+    adapters: list[Adapter] = []
+    problems: list[str] = []
+    for (basis, metric), rows in _by_kind([row for row in measurements if row.value is not None]).items():
+        table, refused = _ask(base, basis, _distinct(rows))
+        problems += refused
+        if table is None or len(table.rows) < MIN_MEASUREMENTS:
+            usable = len(table.rows) if table is not None else 0
+            problems.append(
+                f"{metric} of basis {basis}: {usable} usable measurements;"
+                f" at least {MIN_MEASUREMENTS} of different texts or workloads are needed"
+            )
+            continue
+        target = np.log10([row.value or math.nan for row in table.rows])
+        texts = [text_key(row.code.text, row.code.language) for row in table.rows]
+        fit = fit_device(table.known, target, table.extra, texts)
+        if fit.text_count == 1:
+            problems.append(f"{metric} of basis {basis}: all measurements are of one text; others may lie far outside")
+        head = device, basis, metric, base.model_id, date.today().isoformat()
+        several = dict(zip(fit.texts.tolist(), texts, strict=True))
+        keys = tuple(several[number] for number in range(fit.several))
+        adapters.append(Adapter(*head, table.devices, table.columns, keys, fit))
+    if not adapters:
+        detail = problems[-1] if problems else f"0 usable measurements; at least {MIN_MEASUREMENTS} are needed"
+        raise DataError(f"device {device}: nothing to adapt from: {detail}")
+    return Adaptation(tuple(adapters), tuple(problems))
+
+
+def suggest(base: Predictor, candidates: Sequence[Measurement], count: int) -> list[int]:
+    """The lines of the ``count`` candidates a basis and metric that are the most worth measuring, the best first."""
+    lines: list[int] = []
+    for (basis, _), rows in _by_kind(candidates).items():
+        table, _ = _ask(base, basis, _distinct(rows))
+        if table is not None:
+            lines += [table.rows[i].line for i in choose(table.known, count, table.extra)]
+    return lines
+
+
+def _by_kind(measurements: Sequence[Measurement]) -> dict[tuple[Basis, Metric], list[Measurement]]:
+    kinds: dict[tuple[Basis, Metric], list[Measurement]] = {}
+    for row in measurements:
+        kinds.setdefault((row.code.basis, row.query.metric), []).append(row)
+    return kinds
+
+
+def _distinct(rows: Sequence[Measurement]) -> list[Measurement]:
+    """Repeats of one text and workload as one row with their median: a repeat left out would predict the other."""
+    same: dict[tuple[object, ...], list[Measurement]] = {}
+    for row in rows:
+        same.setdefault((row.code, tuple(sorted(row.query.workload.items()))), []).append(row)
+    return [_merged(repeats) for repeats in same.values()]
+
+
+def _merged(repeats: Sequence[Measurement]) -> Measurement:
+    first = repeats[0]
+    values = [row.value for row in repeats if row.value is not None]
+    return Measurement(first.line, first.code, first.query, median(values) if values else None)
+
+
+def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table | None, list[str]]:
+    """The table of the rows that the model can answer, on the devices for which it answers all of them."""
+    devices = base.devices(basis)
+    answers = base.predict(
+        [row.code for row in rows],
+        [[Query(row.query.metric, device, row.query.workload) for device in devices] for row in rows],
+    )
+    counts = [sum(_answered(answer) for answer in line) for line in answers]
+    most = max(counts, default=0)
+    # A row that most devices cannot answer is at fault; else the device is.
+    good = [i for i, count in enumerate(counts) if most > 0 and count * 2 > most]
+    kept = [d for d in range(len(devices)) if all(_answered(answers[i][d]) for i in good)]
+    refused = [_refusal(rows[i], answers[i]) for i in range(len(rows)) if i not in set(good)]
+    if not good or not kept:
+        return None, refused
+    chosen = [rows[i] for i in good]
+    known = np.array([logs([answers[i][d] for d in kept]) for i in good])
+    columns = column_names(basis)
+    extra = np.array([text_columns(row.code, columns) for row in chosen]) if columns else None
+    return _Table(chosen, tuple(devices[d] for d in kept), known, columns, extra), refused
+
+
+def _answered(answer: Prediction) -> bool:
+    return answer.median is not None and math.isfinite(answer.median)
+
+
+def _refusal(row: Measurement, answers: Sequence[Prediction]) -> str:
+    reason = next((answer.abstained for answer in answers if answer.abstained), "the model knows no device for it")
+    return f"line {row.line}: {reason}"

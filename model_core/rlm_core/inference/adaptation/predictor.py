@@ -1,0 +1,181 @@
+"""A predictor that also answers for adapted devices: the base is asked about the known ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from rlm_core.errors import ModelError
+from rlm_core.inference.calibration import INTERVALS, bands
+from rlm_core.inference.calibration_source import adapted_level
+from rlm_core.inference.predictor import Predictor
+from rlm_core.queries.devices import canonical_device
+from rlm_core.types import MEDIAN, Basis, CodeText, Prediction, Query
+
+from . import cpu_score
+from .columns import text_columns
+from .fit import Array
+from .store import Adapter, folder, read_adapters, text_key
+
+# Nothing that we measure is smaller, in seconds or bytes.
+_SMALLEST = 1e-12
+
+
+class AdaptedPredictor:
+    """Answers queries on adapted devices through the known devices' predictions; all others pass through.
+
+    ``unusable`` maps devices whose adapter cannot be used to the reason, with which their queries are abstained.
+    """
+
+    def __init__(self, base: Predictor, adapters: Sequence[Adapter], unusable: Mapping[str, str] | None = None) -> None:
+        self.base = base
+        self._adapters = {(_called(entry.device), entry.basis, entry.metric): entry for entry in adapters}
+        self._unusable = {_called(device): reason for device, reason in (unusable or {}).items()}
+
+    @property
+    def model_id(self) -> str:
+        """Name and version of the weights."""
+        return self.base.model_id
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        """The base's default queries."""
+        return self.base.default_queries(basis, language)
+
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        """The base's devices of a basis and the adapted ones."""
+        known = self.base.devices(basis)
+        own = [entry.device for entry in self._adapters.values() if entry.basis == basis]
+        return tuple(dict.fromkeys([*known, *own]))
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
+        asked = [
+            [part for query in line for part in self._parts(code, query)]
+            for code, line in zip(texts, queries, strict=True)
+        ]
+        results = []
+        for code, line, answers in zip(texts, queries, self.base.predict(texts, asked), strict=True):
+            left = iter(answers)
+            results.append(
+                [self._answer(code, query, [next(left) for _ in self._parts(code, query)]) for query in line]
+            )
+        return results
+
+    def _adapter(self, code: CodeText, query: Query) -> Adapter | None:
+        return self._adapters.get((_called(query.device or ""), code.basis, query.metric))
+
+    def _parts(self, code: CodeText, query: Query) -> list[Query]:
+        adapter = self._adapter(code, query)
+        return [query] if adapter is None else [replace(query, device=device) for device in adapter.known]
+
+    def _answer(self, code: CodeText, query: Query, answers: list[Prediction]) -> Prediction:
+        adapter = self._adapter(code, query)
+        if adapter is not None:
+            return _mapped(adapter, code, answers)
+        [answer] = answers
+        reason = self._unusable.get(_called(query.device or ""))
+        return replace(answer, abstained=reason) if reason and answer.abstained is not None else answer
+
+
+def _called(device: str) -> str:
+    """A device however it is spelled."""
+    return canonical_device(device) or device
+
+
+def logs(answers: Sequence[Prediction]) -> Array:
+    """log10 of the medians; a median at or below the floor counts as the floor."""
+    return np.array([math.log10(max(answer.median or 0.0, answer.floor, _SMALLEST)) for answer in answers])
+
+
+def _half_width(answers: Sequence[Prediction], out: int) -> float:
+    """Half the mean width in log10 of the known devices' intervals ``out`` quantiles beside the median.
+
+    Unbounded ones do not count.
+    """
+    widths = []
+    for answer in answers:
+        low, high = max(answer.quantiles[MEDIAN - out], answer.floor, _SMALLEST), answer.quantiles[MEDIAN + out]
+        if low < high < math.inf:
+            widths.append(math.log10(high / low) / 2)
+    return float(np.mean(widths)) if widths else 0.0
+
+
+def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> Prediction:
+    first, device = answers[0], adapter.device
+    for answer in answers:
+        if answer.abstained is not None:
+            reason = f"{device} is predicted from known devices, and of {answer.device}: {answer.abstained}"
+            return replace(answer, device=device, abstained=reason)
+    known = logs(answers)[None, :]
+    extra = text_columns(code, adapter.columns)[None, :] if adapter.columns else None
+    floor = max(answer.floor for answer in answers)
+    fit = adapter.fit
+    key = text_key(code.text, code.language) if adapter.texts else None
+    text = adapter.texts.index(key) if key in adapter.texts else None
+
+    def value(log: float) -> float:
+        result = 10 ** min(max(log, -300.0), 300.0)
+        return 0.0 if result <= floor else float(result)
+
+    median = value(float(fit.predict(known, extra, text)[0]))
+    lows, highs = [median], [median]
+    for out, coverage in enumerate(INTERVALS, 1):
+        (low,), (high,) = fit.band(known, coverage, _half_width(answers, out), extra, text)
+        lows.append(min(value(low), lows[-1]))
+        highs.append(max(value(high), highs[-1], floor))
+    found = (*reversed(lows[1:]), *highs)
+    return replace(
+        first,
+        device=device,
+        median=median,
+        bands=bands(found, fit.text_count, fit.n, adapted_level(device)),
+        quantiles=found,
+        floor=floor,
+        truncated=any(answer.truncated for answer in answers),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """What this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` ran.
+
+    ``unusable`` says why a device's adapter cannot be used. As data it can go to another machine.
+    """
+
+    adapters: Sequence[Adapter] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    score: cpu_score.CpuScore | None = None
+
+    @classmethod
+    def read(cls, model_id: str, devices: Path | None = None, *, cpu: bool = True) -> Personal:
+        """What goes with a model; for the arguments see :func:`personal`."""
+        adapters: list[Adapter] = []
+        unusable: dict[str, str] = {}
+        place = devices or folder()
+        for path in sorted(place.glob("*.json")) if place.is_dir() else ():
+            try:
+                adapters += read_adapters(path, model_id)
+            except ModelError as error:
+                unusable[path.stem] = str(error)
+        return cls(adapters, unusable, cpu_score.stored() if cpu else None)
+
+    def around(self, base: Predictor) -> Predictor:
+        """``base`` with it."""
+        known = self.adapters or self.unusable
+        result: Predictor = AdaptedPredictor(base, self.adapters, self.unusable) if known else base
+        return cpu_score.ScaledPredictor(result, self.score) if self.score is not None else result
+
+
+def personal(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:
+    """``base`` with what this user has measured.
+
+    Args:
+        base: the model's own predictor.
+        devices: the folder of adapters; None for the user's.
+        cpu: whether to scale calls to this CPU; the environment's ``RLM_LSP_CPU_SCALE=0`` switches it off too.
+    """
+    return Personal.read(base.model_id, devices, cpu=cpu).around(base)

@@ -1,0 +1,174 @@
+"""Texts -> what is kept of them: each distinct text is canonicalised, encoded and counted once.
+
+Every text is encoded alone and without padding, so no other text can change its number, and is kept by content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+from rlm_core.errors import ModelError
+from rlm_core.source.canonical import canonical
+from rlm_core.source.syntax_counts import structure
+
+from . import ngram_ridge as wide
+from .features import describe
+from .tokenizer import Ids, Tokenizer, crop
+
+_CACHED_TEXTS = 20_000
+
+Key = bytes
+Entry = tuple[str, str, str]  # text, language, basis
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """What is kept of a text.
+
+    Vector ``(width,)``, wide contributions ``(roles, metrics)`` (None where trees take their place), syntax counts,
+    what the features of a kernel, module or network need of it, number of tokens, whether it was cropped.
+    """
+
+    vector: npt.NDArray[np.float32]
+    contributions: npt.NDArray[np.float32] | None
+    counts: npt.NDArray[np.float32]
+    described: Any
+    tokens: int
+    truncated: bool
+
+
+class Encodings:
+    """Encodes texts on a pool of threads and remembers them. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        encoder: Path,
+        tokenizer: Tokenizer,
+        parts: dict[str, wide.WideSlice],
+        context: int,
+        threads: int = 0,
+    ) -> None:
+        self._session = open_session(encoder)
+        self._tokenizer, self._parts, self._context = tokenizer, parts, context
+        self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="rlm-encode")
+        self._keys: _Cache[Key, Key] = _Cache(_CACHED_TEXTS)  # of texts as they are -> of their canonical form
+        self._encodings: _Cache[Key, Encoding] = _Cache(_CACHED_TEXTS)
+        self._running: dict[Key, Future[Encoding]] = {}  # each text is encoded by one thread, whoever asks meanwhile
+        self._lock = threading.Lock()
+
+    def of(self, entries: Iterable[Entry]) -> dict[Entry, Encoding]:
+        """The encodings of (text, language, basis) entries; those not yet known are computed."""
+        found = {entry: self._known(entry) for entry in entries}
+        missing = [entry for entry, encoding in found.items() if encoding is None]
+        found |= dict(zip(missing, self._pool.map(self._made, missing), strict=True))
+        return {entry: encoding for entry, encoding in found.items() if encoding is not None}
+
+    def _known(self, entry: Entry) -> Encoding | None:
+        key = self._keys.get(_digest(entry))
+        return self._encodings.get(key) if key is not None else None
+
+    def _made(self, entry: Entry) -> Encoding:
+        """The encoding of a text that differs from those known, or only in what the canonical form leaves out."""
+        text, language, basis = entry
+        plain = canonical(text, language)
+        key = _digest((plain, language, basis))
+        self._keys.put(_digest(entry), key)
+        with self._lock:
+            known, other = self._encodings.get(key), self._running.get(key)
+            if known is not None:
+                return known
+            mine = other or self._running.setdefault(key, Future())
+        if other is None:
+            try:
+                encoding = self._encode(plain, language, basis)
+                self._encodings.put(key, encoding)
+                mine.set_result(encoding)
+            except BaseException as error:
+                mine.set_exception(error)
+            finally:
+                del self._running[key]
+        return mine.result()
+
+    def _encode(self, plain: str, language: str, basis: str) -> Encoding:
+        ids = self._tokenizer.encode(plain, language)
+        short, truncated = crop(ids, self._context)
+        part = self._parts.get(f"{basis}/{language}")
+        return Encoding(
+            encode(self._session, short),
+            part.contributions(ids, wide.words_of(plain)) if part is not None else None,
+            structure(plain, language),
+            describe(plain, basis),
+            len(ids),
+            truncated,
+        )
+
+
+def encode(session: ort.InferenceSession, ids: Ids) -> npt.NDArray[np.float32]:
+    """The encoder's vector of one cropped text, ``(width,)``."""
+    (vector,) = session.run(None, {"ids": ids[None, :].astype(np.int64)})
+    result: npt.NDArray[np.float32] = vector[0]
+    return result
+
+
+def open_session(path: Path) -> ort.InferenceSession:
+    """An onnxruntime session on the CPU, one thread a run.
+
+    Raises:
+        ModelError: the file is not a usable model.
+    """
+    options = ort.SessionOptions()
+    # One thread a run: texts are spread over our own pool, and a server must not spin while it idles.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    options.enable_cpu_mem_arena = False
+    try:
+        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises types of its own for each kind of damage
+        reason = str(error).splitlines()[0][:120]
+        raise ModelError(
+            f"{path}: not a usable ONNX model ({reason}); reinstall rlm-lsp or export the model again"
+        ) from None
+
+
+def _digest(entry: Entry) -> Key:
+    text, language, basis = entry
+    return hashlib.blake2b(f"{basis}/{language}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class _Cache(Generic[K, V]):
+    """A bounded least-recently-used map that several threads may use."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[Any, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            value: V | None = self._entries.get(key)
+            if value is not None:
+                self._entries.move_to_end(key)
+            return value
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)

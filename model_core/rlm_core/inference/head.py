@@ -1,0 +1,164 @@
+"""The student's query head in onnxruntime: rows of questions about encoded units -> distributions over the outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.queries.query_vector import QUERY, has_sizes, query_vector
+from rlm_core.source.call_graph import MAX_CALLEES
+from rlm_core.source.syntax_counts import FACTS, facts
+from rlm_core.types import CodeText, Query
+
+from . import ngram_ridge as wide
+from .card import SliceCard
+from .encoder import Encoding, Entry, open_session
+from .features import estimate_name, feature_names, features, forest_key
+from .trees import Forest
+
+_MOST_ROWS = 240
+# Head rows come in whole blocks: matrix kernels round the last rows of a batch differently when they do not fill a
+# block (of 4, 6, 8 or 12 rows), and a number must not depend on what else is asked.
+_ROW_BLOCK = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A question: where its answer goes and the head's inputs; ``told`` are the features of a slice that has trees."""
+
+    place: tuple[int, int]
+    slice: int
+    code: CodeText
+    query: Query
+    encoding: Encoding
+    levels: tuple[list[Encoding], list[Encoding]]
+    date: float
+    told: npt.NDArray[np.float32] | None
+
+
+class QueryHead:
+    """Asks the head of an exported student.
+
+    Raises:
+        ModelError: the file is not a usable model.
+    """
+
+    def __init__(self, path: Path, slices: Sequence[SliceCard], forests: Mapping[str, Forest]) -> None:
+        self._session = open_session(path)
+        self._slices, self._forests = slices, forests
+
+    def probabilities(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
+        """Distributions over the outcomes, ``(rows, outcomes)``."""
+        if not rows:
+            return np.zeros((0, len(self._slices[0].scale.edges)))
+        return np.concatenate([self._asked(rows[i : i + _MOST_ROWS]) for i in range(0, len(rows), _MOST_ROWS)])
+
+    def _asked(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
+        width = len(rows[0].encoding.vector)
+        size = -(-len(rows) // _ROW_BLOCK) * _ROW_BLOCK
+        inputs: dict[str, npt.NDArray[Any]] = {
+            "unit": np.zeros((size, width), np.float32),
+            "callees": np.zeros((size, 4 * width), np.float32),
+            "counts": np.zeros((size, 2), np.float32),
+            "wide": np.zeros(size, np.float32),
+            "facts": np.zeros((size, FACTS), np.float32),
+            "slice": np.zeros(size, np.int64),
+            "date": np.zeros(size, np.float32),
+            "query": np.zeros((size, QUERY), np.float32),
+        }
+        inputs["wide"][: len(rows)] = self._positions(rows)
+        for i, row in enumerate(rows):
+            for level, encodings in enumerate(row.levels):
+                if encodings:
+                    vectors = np.stack([encoding.vector for encoding in encodings])
+                    inputs["callees"][i, 2 * level * width : (2 * level + 1) * width] = vectors.mean(0)
+                    inputs["callees"][i, (2 * level + 1) * width : (2 * level + 2) * width] = vectors.max(0)
+                    inputs["counts"][i, level] = len(encodings)
+            lengths = ([e.tokens for e in level] for level in row.levels)
+            inputs["unit"][i], inputs["slice"][i], inputs["date"][i] = row.encoding.vector, row.slice, row.date
+            inputs["facts"][i] = facts(row.encoding.counts, row.encoding.tokens, *lengths)
+            inputs["query"][i] = query_vector(row.query.device, row.query.workload)
+        (logits,) = self._session.run(None, inputs)
+        logits = logits[: len(rows)].astype(np.float64)
+        floorless = np.array([part.scale.floor == 0 for part in self._slices])
+        logits[floorless[inputs["slice"][: len(rows)]], 0] = -np.inf
+        weights = np.exp(logits - logits.max(1, keepdims=True))
+        result: npt.NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
+        return result
+
+    def _positions(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
+        """The wide part's predictions on the outcome axis, from n-grams or from trees."""
+        logs = np.zeros(len(rows))
+        members: dict[int, list[int]] = {}
+        seasons: dict[tuple[int, float], float] = {}
+        for i, row in enumerate(rows):
+            members.setdefault(row.slice, []).append(i)
+            part = self._slices[row.slice]
+            if row.told is not None:
+                forest = self._forests[forest_key(part.name, row.query.workload, row.query.device)]
+                logs[i] = float(forest.predict(row.told[None, :])[0])
+                continue
+            own = row.encoding.contributions
+            assert own is not None
+            levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
+            grams = wide.combine(own, *levels)[wide.METRICS.index(row.query.metric)]
+            when = row.slice, row.date
+            if when not in seasons:
+                seasons[when] = season(part, wide.calendar([row.date])[0])
+            logs[i] = part.intercept + float(grams) + seasons[when]
+        places = np.zeros(len(rows))
+        for number, mine in members.items():
+            places[mine] = on_axis(self._slices[number], logs[mine])
+        return places
+
+
+def make_row(
+    place: tuple[int, int], number: int, code: CodeText, query: Query, encodings: dict[Entry, Encoding], date: float
+) -> Row:
+    """The head's inputs for a query about a unit whose texts are encoded."""
+    encoding = encodings[code.text, code.language, code.basis]
+    told = None
+    if feature_names(code.basis):
+        told = features(encoding.described, code.basis, query.workload, query.device)
+    return Row(place, number, code, query, encoding, _callees(code, encodings), date, told)
+
+
+def unsized(row: Row) -> str | None:
+    """Why a kernel or module cannot be predicted: nothing says how large its tensors are."""
+    estimate = estimate_name(row.code.basis)
+    if row.told is None or estimate is None or row.query.metric != "latency":
+        return None
+    known = np.isfinite(row.told[feature_names(row.code.basis).index(estimate)])
+    # A module's sizes may stand in its text; a kernel's never do.
+    if known and (row.code.basis != "kernel" or has_sizes(row.query.workload)):
+        return None
+    return "its sizes are unknown; give them in the workload, like M=4096 or arg0=4096x4096"
+
+
+def _callees(code: CodeText, encodings: dict[Entry, Encoding]) -> tuple[list[Encoding], list[Encoding]]:
+    first, second = callee_texts(code)
+    return (
+        [encodings[text, code.language, code.basis] for text in first],
+        [encodings[text, code.language, code.basis] for text in second],
+    )
+
+
+def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
+    """The texts of the callees that the head reads: level 1 and level 2, at most ``MAX_CALLEES`` each."""
+    first, second = ([c.text for c in code.callees if c.level == level][:MAX_CALLEES] for level in (1, 2))
+    return first, second
+
+
+def season(part: SliceCard, hats: npt.NDArray[np.float32]) -> float:
+    """What a date's calendar basis ``(nodes,)`` adds to the wide prediction, in log10."""
+    return float(hats @ np.asarray(part.calendar))
+
+
+def on_axis(part: SliceCard, log10: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Values in log10 SI units on the outcome axis of their slice."""
+    return part.scale.position(10 ** np.clip(log10, -300.0, 300.0))

@@ -1,0 +1,156 @@
+"""The wide part of the student: ridge regression on hashed token n-grams, summed up to a few numbers a text.
+
+A text's 1-2-grams of token ids and 1-3-grams of whole words are hashed to buckets and weighted by TF-IDF (sublinear,
+unit length): pieces of names carry over to new packages, whole words tell library calls apart. Each slice of the data
+(``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2; see
+also ``CHANGING``) and every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to
+its encoding. What a deep encoder of a few million parameters cannot memorise (rare names of libraries and problems),
+this part can.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.errors import ModelError
+
+from .tokenizer import Ids
+
+Array = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint64]
+METRICS = ("latency", "memory")
+# The bases whose last role tells how a text compares with others of its group, see rlm_core.inference.cost_ratio.
+CHANGING = ("program",)
+MAX_TOKENS = 3000
+CALENDAR_START, CALENDAR_STEP, CALENDAR_NODES = 2020.5, 0.5, 14
+_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD_SALT = 1 << 40  # keeps words apart from token ids
+_GOLDEN, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """Hashed n-grams of a text: ascending ``buckets`` and their ``1 + log(count)``."""
+
+    buckets: npt.NDArray[np.int64]
+    weights: Array
+
+
+@dataclass(frozen=True, slots=True)
+class WideSlice:
+    """Weights of one slice: ``idf (buckets,)``, ``codes (roles, metrics, buckets)`` and the largest weight of each.
+
+    A weight in log10 SI units is ``sign(code) * (code / 127) ** 2 * largest``: eight bits are enough, since most
+    weights are small and the square keeps those finely apart.
+    """
+
+    idf: Array
+    codes: npt.NDArray[np.int8]
+    largest: Array
+
+    @property
+    def bits(self) -> int:
+        """The hash width: log2 of the number of buckets."""
+        return len(self.idf).bit_length() - 1
+
+    def contributions(self, ids: Ids, words: Words) -> Array:
+        """What a text adds to a prediction in each role. Shape ``(roles, metrics)``, log10 units."""
+        unit = tfidf(bag(ids, words, self.bits), self.idf)
+        chosen = self.codes[:, :, unit.buckets].astype(np.float32) / 127
+        return ((chosen * np.abs(chosen)) @ unit.weights * self.largest).astype(np.float32)
+
+
+def code_weights(idf: Array, weights: Array) -> WideSlice:
+    """A slice from its fitted weights ``(roles, metrics, buckets)``."""
+    largest = np.maximum(np.abs(weights).max(axis=2), 1e-12).astype(np.float32)
+    share = weights / largest[:, :, None]
+    return WideSlice(idf, np.round(127 * np.sign(share) * np.sqrt(np.abs(share))).astype(np.int8), largest)
+
+
+def words_of(text: str) -> Words:
+    """The words and signs of a canonical text, hashed. Shape ``(words,)``."""
+    return np.array([zlib.crc32(word.encode("utf-8", "replace")) for word in _WORD.findall(text)], dtype=np.uint64)
+
+
+def bag(ids: Ids, words: Words, bits: int) -> Bag:
+    """1-2-grams of token ids and 1-3-grams of words, hashed to ``2**bits`` buckets; long texts count by their start."""
+    hashed = np.concatenate([_grams(ids[:MAX_TOKENS], 2, 1), _grams(words[:MAX_TOKENS], 3, _WORD_SALT)])
+    hashed = ((hashed ^ (hashed >> np.uint64(29))) * _MIX) >> np.uint64(64 - bits)
+    buckets, counts = np.unique(hashed.astype(np.int64), return_counts=True)
+    return Bag(buckets, (1 + np.log(counts)).astype(np.float32))
+
+
+def _grams(tokens: npt.NDArray[np.generic], longest: int, salt: int) -> npt.NDArray[np.uint64]:
+    tokens = tokens.astype(np.uint64) + np.uint64(salt)
+    grams = [tokens * _GOLDEN]
+    for size in range(2, longest + 1):
+        grams.append((grams[-1][:-1] * np.uint64(1_000_003) + tokens[size - 1 :]) * _GOLDEN)
+    return np.concatenate(grams)
+
+
+def tfidf(counts: Bag, idf: Array) -> Bag:
+    """The bag weighted by inverse document frequency and scaled to unit length."""
+    weights = counts.weights * idf[counts.buckets]
+    return Bag(counts.buckets, (weights / max(float(np.linalg.norm(weights)), 1e-9)).astype(np.float32))
+
+
+def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Array:
+    """The wide prediction of a unit from its text's and its callees' contributions. Shape ``(metrics,)``, log10 units.
+
+    Callees count by the square root of their number: between a sum (all are called) and a mean (few are called often).
+    """
+    total: Array = own[0].copy()
+    for role, callees in ((1, level1), (2, level2)):
+        if callees and role < len(own):
+            total += np.sum([callee[role] for callee in callees], axis=0) / np.sqrt(len(callees))
+    return total
+
+
+def load(path: Path) -> dict[str, WideSlice]:
+    """Read the slices of a ``wide.safetensors`` file.
+
+    Raises:
+        ModelError: the file is missing or corrupt.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        tensors = load_file(path)
+        names = sorted({name.rpartition("/")[0] for name in tensors})
+        # idf is kept as float16 on disk; it is used on every token, so it is widened once.
+        slices = {
+            name: WideSlice(
+                tensors[f"{name}/idf"].astype(np.float32), tensors[f"{name}/codes"], tensors[f"{name}/largest"]
+            )
+            for name in names
+        }
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
+    return slices
+
+
+def save(slices: Mapping[str, WideSlice], path: Path) -> None:
+    """Write slices, ``idf`` as float16."""
+    from safetensors.numpy import save_file
+
+    tensors: dict[str, npt.NDArray[np.generic]] = {}
+    for name, part in slices.items():
+        tensors[f"{name}/idf"] = part.idf.astype(np.float16)
+        tensors[f"{name}/codes"] = part.codes
+        tensors[f"{name}/largest"] = part.largest
+    save_file(tensors, path)
+
+
+def calendar(dates: npt.ArrayLike) -> Array:
+    """Piecewise-linear basis over half years. Decimal years ``(rows,)`` -> ``(rows, nodes)``; all zero for date 0."""
+    years = np.asarray(dates, dtype=np.float64)[:, None]
+    nodes = CALENDAR_START + CALENDAR_STEP * np.arange(CALENDAR_NODES)
+    return np.clip(1 - np.abs(years - nodes[None, :]) / CALENDAR_STEP, 0, None).astype(np.float32)

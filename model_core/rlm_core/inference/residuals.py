@@ -1,0 +1,124 @@
+"""Answers of a forest alone: its prediction, with bands from the residuals of held-out groups.
+
+Where there are groups enough, a second forest says how large a residual is to be expected of a text; residuals in
+units of that size have the same distribution for small and large networks of any family, and their quantiles on groups
+that no forest has seen are the bands (locally weighted split conformal, arXiv 1604.04173).
+
+Forests of latencies work in log10 SI units. Accuracies crowd below one end of their range, so their forests work on
+normal scores: the axis on which the training values are normally distributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.types import LEVELS
+
+from .trees import Forest
+
+Array = npt.NDArray[np.float64]
+KNOTS = tuple(np.linspace(-3, 3, 49).tolist())
+_STEP = 1e-9  # between knots of equal values
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """Quantiles at ``LEVELS`` of (value - prediction) / expected size, and the held-out data they rest on.
+
+    The size is 1 where no forest tells it. ``axis`` are the log10 values at the normal scores ``KNOTS`` of a forest
+    that works on them; else it is empty.
+    """
+
+    quantiles: tuple[float, ...]
+    groups: int
+    rows: int
+    axis: tuple[float, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Residuals:
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: the quantiles are not those of ``LEVELS``.
+        """
+        numbers = (tuple(float(value) for value in data[name]) for name in ("quantiles", "axis"))
+        quantiles, axis = numbers
+        if len(quantiles) != len(LEVELS) or not np.all(np.diff(quantiles) >= 0):
+            raise ValueError(f"residuals need {len(LEVELS)} rising quantiles")
+        if axis and (len(axis) != len(KNOTS) or not np.all(np.diff(axis) > 0)):
+            raise ValueError(f"an axis needs {len(KNOTS)} rising values")
+        return cls(quantiles, int(data["groups"]), int(data["rows"]), axis)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+
+def spread_key(key: str) -> str:
+    """The name of the forest that gives log10 of the residuals' expected size beside the forest called ``key``."""
+    return f"{key}#spread"
+
+
+def normal_axis(logs: Array) -> tuple[float, ...]:
+    """The log10 values at the normal scores ``KNOTS`` of training values; strictly rising."""
+    found = np.quantile(logs, [NormalDist().cdf(knot) for knot in KNOTS])
+    return tuple(float(value) for value in found + _STEP * np.arange(len(KNOTS)))
+
+
+def to_axis(logs: Array, axis: tuple[float, ...]) -> Array:
+    """log10 values -> where the forest works."""
+    return np.interp(logs, axis, KNOTS) if axis else logs
+
+
+def from_axis(places: Array, axis: tuple[float, ...]) -> Array:
+    """Where the forest works -> log10 values."""
+    return np.interp(places, KNOTS, axis) if axis else places
+
+
+def fit_residuals(scores: Array, groups: npt.NDArray[np.str_], axis: tuple[float, ...] = ()) -> Residuals:
+    """Conformal quantiles of held-out scores; a group counts by the square root of its size.
+
+    Each tail leaves room for the future row, as in split conformal prediction, so that the share of values beyond a
+    quantile is at most the stated one.
+    """
+    _, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    weights = 1 / np.sqrt(sizes[inverse])
+    upper = {level: _upper(scores, weights, level) for level in LEVELS if level >= 0.5}
+    lower = {level: -_upper(-scores, weights, 1 - level) for level in LEVELS if level < 0.5}
+    found = {**upper, **lower}
+    rising = np.maximum.accumulate([found[level] for level in LEVELS])
+    return Residuals(tuple(round(float(value), 4) for value in rising), len(sizes), len(scores), axis)
+
+
+def _upper(scores: Array, weights: Array, level: float) -> float:
+    order = np.argsort(scores)
+    cumulative = np.cumsum(weights[order])
+    # At the median there is nothing to be careful about.
+    spare = weights.mean() if level > 0.5 else 0.0
+    index = int(np.searchsorted(cumulative, level * (cumulative[-1] + spare)))
+    return float(scores[order[min(index, len(order) - 1)]])
+
+
+def quantiles(
+    forest: Forest, spread: Forest | None, residuals: Residuals, told: npt.NDArray[np.float32], most: float
+) -> tuple[float, ...]:
+    """Calibrated quantiles at ``LEVELS``, in SI units, of a text with the features ``told``.
+
+    Args:
+        forest: predicts the value.
+        spread: predicts log10 of the expected size of the residual; None where the size is 1.
+        residuals: the calibration of both.
+        told: ``(features,)``.
+        most: no value is larger.
+    """
+    place = float(forest.predict(told[None, :])[0])
+    size = float(10 ** spread.predict(told[None, :])[0]) if spread is not None else 1.0
+    places = place + size * np.asarray(residuals.quantiles)
+    logs = np.clip(from_axis(places, residuals.axis), -300, 300)
+    return tuple(float(min(10**log, most)) for log in logs)

@@ -1,0 +1,285 @@
+"""The embedded predictor: the student in onnxruntime, on the CPU.
+
+A text is encoded once and kept by content (``encoder``); a query costs only the wide part's sum or trees
+and the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.errors import DataError, ModelError
+from rlm_core.queries.data_sheets import answered_by_sheet
+from rlm_core.queries.devices import known_device
+from rlm_core.queries.query_vector import decimal_year, slice_name
+from rlm_core.types import MEDIAN, METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
+
+from . import ngram_ridge as wide
+from . import trees
+from .calibration import MIN_GROUPS, Level, bands
+from .calibration_source import of_sheet_level, sheet_level
+from .card import Card, read_card
+from .cost_ratio import Change, answered, change_name, log_median
+from .encoder import Encoding, Encodings, Entry
+from .features import answers_alone, feature_names, forest_key
+from .head import QueryHead, Row, callee_texts, make_row, unsized
+from .novelty import DISTANCE, Familiarity
+from .residuals import quantiles, spread_key
+from .tokenizer import Tokenizer
+
+ENCODER, HEAD, TOKENIZER, WIDE, TREES = (
+    "encoder.onnx",
+    "head.onnx",
+    "tokenizer.model",
+    "wide.safetensors",
+    "trees.safetensors",
+)
+
+
+class OnnxPredictor:
+    """Predicts with an exported student.
+
+    Raises:
+        ModelError: the directory is missing, incomplete or corrupt.
+    """
+
+    def __init__(self, directory: Path, *, threads: int = 0) -> None:
+        self.directory = directory
+        self.card: Card = read_card(directory)
+        parts = wide.load(directory / WIDE)
+        names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
+        self._forests = trees.load(directory / TREES, names)
+        for key in self.card.residuals:
+            if (of_sheet_level(key) or key) not in self._forests:
+                raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
+        self._encodings = Encodings(
+            directory / ENCODER,
+            Tokenizer.load(directory / TOKENIZER),
+            parts,
+            int(self.card.sizes["context"]),
+            threads,
+        )
+        self._head = QueryHead(directory / HEAD, self.card.slices, self._forests)
+        self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
+        self._familiarity = Familiarity.load(directory / DISTANCE)
+
+    @cached_property
+    def model_id(self) -> str:
+        """Name and checksum of the weights."""
+        return self.card.model_id
+
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        """The devices that the model was trained on for a basis."""
+        return tuple(self.card.devices.get(basis, ()))
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        """One query a metric of the basis, with the card's default device and workload filled in."""
+        return tuple(self._filled(basis, Query(metric)) for metric in METRICS_OF_BASIS[basis])
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
+        answers: list[list[Prediction | None]] = [[None] * len(asked) for asked in queries]
+        wanted: list[tuple[int, int, CodeText, Query, int, float]] = []
+        for i, (code, asked) in enumerate(zip(texts, queries, strict=True)):
+            for j, short in enumerate(asked):
+                query = self._filled(code.basis, short)
+                number, date, reason = self._admit(code, query)
+                if reason is None:
+                    wanted.append((i, j, code, query, number, date))
+                else:
+                    answers[i][j] = self._abstain(code, query, reason)
+        encodings = self._encode([code for _, _, code, *_ in wanted])
+        rows = []
+        strange: dict[int, str | None] = {}  # by text
+        for i, j, code, query, number, date in wanted:
+            row = make_row((i, j), number, code, query, encodings, date)
+            if i not in strange:
+                strange[i] = self._familiarity.reason(f"{code.basis}/{code.language}", row.encoding.vector)
+            reason = strange[i] or unsized(row)
+            if reason is None:
+                rows.append(row)
+            else:
+                answers[i][j] = self._abstain(code, query, reason)
+        asking = []
+        for row in rows:
+            if answers_alone(row.code.basis) or self._is_by_sheet(self.card.slices[row.slice].name, row.query):
+                answers[row.place[0]][row.place[1]] = self._forest_prediction(row)
+            else:
+                asking.append(row)
+        for row, prediction in zip(asking, self._head_predictions(asking), strict=True):
+            answers[row.place[0]][row.place[1]] = prediction
+        return [[answer for answer in line if answer is not None] for line in answers]
+
+    def changes(
+        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+    ) -> list[list[Change]]:
+        """How ``queries[i]`` change from the first to the second text of ``pairs[i]``; see ``cost_ratio``."""
+        texts = [code for pair in pairs for code in pair]
+        answers = self.predict(texts, [asked for asked in queries for _ in range(2)])
+        # Encodings are cached: what the change role needs was made for the predictions.
+        encodings = self._encodings.of((code.text, code.language, code.basis) for code in texts)
+        result = []
+        for i, (before, after) in enumerate(pairs):
+            told = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
+            line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
+            result.append([self._change(first, second, told[0], told[1]) for first, second in line])
+        return result
+
+    def _change(
+        self,
+        before: Prediction,
+        after: Prediction,
+        first: npt.NDArray[np.float32] | None,
+        second: npt.NDArray[np.float32] | None,
+    ) -> Change:
+        basis, metric = before.basis, before.metric
+        model = self.card.changes.get(change_name(basis, metric))
+        reason = before.abstained or after.abstained
+        if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
+            reason = f"the model was not calibrated on changes of {metric} of basis {basis}"
+        if reason is not None or model is None or before.median is None or after.median is None:
+            return Change(basis, metric, after.device, self.model_id, None, (), (), reason)
+        role = 0.0
+        if basis in wide.CHANGING and first is not None and second is not None:
+            role = float(second[-1, wide.METRICS.index(metric)] - first[-1, wide.METRICS.index(metric)])
+        moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
+        return answered(basis, metric, after.device, self.model_id, model, moved, role)
+
+    def distributions(
+        self, texts: Sequence[CodeText], queries: Sequence[Query]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """The raw distributions of one query a text, ``(rows, outcomes)``, and their slice numbers.
+
+        An exported model is compared with the trained one by them.
+
+        Raises:
+            DataError: a query that the model would abstain from.
+        """
+        admitted: list[tuple[Query, int, float]] = []
+        for i, (code, short) in enumerate(zip(texts, queries, strict=True)):
+            query = self._filled(code.basis, short)
+            number, date, reason = self._admit(code, query)
+            if reason is not None:
+                raise DataError(f"row {i}: {reason}")
+            admitted.append((query, number, date))
+        encodings = self._encode(texts)
+        rows = [
+            make_row((i, 0), number, code, query, encodings, date)
+            for i, (code, (query, number, date)) in enumerate(zip(texts, admitted, strict=True))
+        ]
+        return self._head.probabilities(rows), np.array([row.slice for row in rows])
+
+    def _filled(self, basis: str, query: Query) -> Query:
+        defaults = self.card.defaults.get(f"{basis}/{query.metric}") or self.card.defaults.get(basis, {})
+        # An accuracy belongs to a data set, not to a device.
+        device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
+        if device is not None:
+            device = known_device(device, self.card.devices.get(basis, ()))
+        return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
+
+    def _admit(self, code: CodeText, query: Query) -> tuple[int, float, str | None]:
+        """The slice and date of a query, or why we abstain from it."""
+        name = slice_name(code.basis, code.language, query.metric)
+        if name not in self._slices:
+            return -1, 0.0, f"the model was not trained on {query.metric} of basis {code.basis} in {code.language}"
+        known = self.card.devices.get(code.basis, ())
+        if query.device not in known and query.metric != "accuracy" and not self._is_by_sheet(name, query):
+            some = ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
+            reason = f"the model was not trained on device {query.device}; for basis {code.basis} it knows {some}"
+            return -1, 0.0, reason
+        if feature_names(code.basis) and forest_key(name, query.workload, query.device) not in self._forests:
+            asked = ", ".join(f"{key} {value}" for key, value in sorted(query.workload.items())) or "no workload"
+            where = f" on device {query.device}" if query.device else ""
+            return -1, 0.0, f"the model was not trained on {query.metric} with {asked}{where}"
+        if not code.text.strip():
+            return -1, 0.0, "the text is empty"
+        try:
+            return self._slices[name], decimal_year(query.workload), None
+        except DataError as error:
+            return -1, 0.0, str(error)
+
+    def _abstain(self, code: CodeText, query: Query, reason: str) -> Prediction:
+        return Prediction(
+            code.basis, query.metric, query.device, query.workload, self.model_id, None, (), 0.0, False, reason
+        )
+
+    def _encode(self, codes: Sequence[CodeText]) -> dict[Entry, Encoding]:
+        """Encodings of the texts and their callees."""
+        levels = ((code, [code.text, *first, *second]) for code in codes for first, second in [callee_texts(code)])
+        return self._encodings.of((text, code.language, code.basis) for code, texts in levels for text in texts)
+
+    def _forest_prediction(self, row: Row) -> Prediction:
+        """The answer of a basis whose forests do without the head."""
+        code, query = row.code, row.query
+        name = self.card.slices[row.slice].name
+        key = forest_key(name, query.workload, query.device)
+        by_sheet = self._is_by_sheet(name, query)
+        level = sheet_level(key) if by_sheet else key
+        residuals = self.card.residuals.get(level)
+        if residuals is None or (residuals.groups < MIN_GROUPS and not by_sheet):
+            return self._abstain(code, query, _too_few(code.basis, residuals.groups if residuals else 0))
+        assert row.told is not None
+        most = 1.0 if query.metric == "accuracy" else math.inf
+        found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.told, most)
+        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, level), 0.0)
+
+    def _is_by_sheet(self, slice_name: str, query: Query) -> bool:
+        """Whether it is about a device of which the data sheet alone is known, and that is enough."""
+        basis, key = slice_name.split("/")[0], forest_key(slice_name, query.workload, query.device)
+        known = self.card.devices.get(basis, ())
+        return sheet_level(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)
+
+    def _head_predictions(self, rows: Sequence[Row]) -> list[Prediction]:
+        """The answers of the head, calibrated."""
+        probabilities = self._head.probabilities(rows)
+        levels = [
+            self.card.calibration.lookup(row.code.basis, row.code.language, row.query.metric, row.query.device or "")
+            for row in rows
+        ]
+        raw = {level.name: level.raw_levels() for level in levels if level is not None}
+        found: dict[int, Sequence[float]] = {}
+        for number in {row.slice for row in rows}:
+            mine = [(i, level) for i, level in enumerate(levels) if rows[i].slice == number and level is not None]
+            if not mine:
+                continue
+            scale, wanted = self.card.slices[number].scale, np.array([raw[level.name] for _, level in mine])
+            ends = scale.quantiles(probabilities[[i for i, _ in mine]], wanted)
+            # A band that reaches above the median reaches at least to the floor.
+            ends[:, MEDIAN + 1 :] = np.maximum(ends[:, MEDIAN + 1 :], scale.floor)
+            found |= {i: line for (i, _), line in zip(mine, ends.tolist(), strict=True)}
+        return [
+            self._prediction(row, level, found.get(i, ()))
+            for i, (row, level) in enumerate(zip(rows, levels, strict=True))
+        ]
+
+    def _prediction(self, row: Row, level: Level | None, found: Sequence[float]) -> Prediction:
+        if level is None or level.groups < MIN_GROUPS:
+            return self._abstain(row.code, row.query, _too_few(row.code.basis, level.groups if level else 0))
+        floor = self.card.slices[row.slice].scale.floor
+        return self._answered(row, tuple(found), bands(found, level.groups, level.rows, level.name), floor)
+
+    def _answered(self, row: Row, found: tuple[float, ...], banded: tuple[Band, ...], floor: float) -> Prediction:
+        truncated = row.encoding.truncated or any(e.truncated for level in row.levels for e in level)
+        code, query = row.code, row.query
+        return Prediction(
+            code.basis,
+            query.metric,
+            query.device,
+            query.workload,
+            self.model_id,
+            found[MEDIAN],
+            banded,
+            floor,
+            truncated,
+            quantiles=found,
+        )
+
+
+def _too_few(basis: str, groups: int) -> str:
+    return f"{groups} held-out groups of basis {basis} are too few to calibrate on ({MIN_GROUPS} are needed)"

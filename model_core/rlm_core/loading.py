@@ -1,0 +1,78 @@
+"""A model's directory, name or address -> a predictor.
+
+The one place that knows all three implementations of ``Predictor``: the embedded student, the full model in PyTorch and
+the client of a model server. Each is imported when a model of its kind is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import ModelError
+
+if TYPE_CHECKING:
+    from .inference.predictor import Predictor
+
+BUILTIN = "builtin"
+
+
+def builtin() -> Path:
+    """The directory of the model that ships."""
+    return Path(__file__).parent / BUILTIN
+
+
+def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
+    """The predictor of a model directory; by default the one that ships with the package.
+
+    Args:
+        model: a directory written by ``rlm-lsp export``, or of a full model; None or ``"builtin"`` for the shipped
+            model; or the address of a model server, like ``https://gpu-box:8765``.
+        threads: of onnxruntime or PyTorch; 0 leaves the choice to it. A server decides for itself.
+
+    Raises:
+        ModelError: the directory is missing, incomplete or corrupt, or the server cannot be used.
+    """
+    if isinstance(model, str) and model.lower().startswith(("http://", "https://")):
+        from .serving import RemotePredictor
+
+        return RemotePredictor(model)
+    directory = builtin() if model in (None, BUILTIN) else Path(str(model))
+    if is_full(directory):
+        return _load_full(directory, threads)
+    from .inference.student import OnnxPredictor
+
+    return OnnxPredictor(directory, threads=threads)
+
+
+def is_full(directory: Path | str) -> bool:
+    """Whether a directory says that it holds a full model; a damaged one is for its loader to explain."""
+    try:
+        card = json.loads((Path(directory) / "card.json").read_text(encoding="utf-8"))
+        return str(card["format"]).startswith("rlm-full-")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _load_full(directory: Path, threads: int) -> Predictor:
+    try:
+        from .training.full.predictor import TorchPredictor
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("torch", "transformers"):
+            raise
+        raise ModelError(
+            f"{directory}: a full model needs {error.name}; run: pip install 'rlm-lsp[rlm]', or name a smaller model"
+        ) from None
+    return TorchPredictor(directory, threads=threads)
+
+
+def load_personal(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
+    """:func:`rlm_core.load` and :func:`personal` in one.
+
+    Raises:
+        ModelError: the directory is missing, incomplete or corrupt.
+    """
+    from .inference.adaptation import personal
+
+    return personal(load(model, threads=threads))

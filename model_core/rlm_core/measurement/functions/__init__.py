@@ -1,0 +1,1 @@
+"""Functions, timed while the tests of their package run."""

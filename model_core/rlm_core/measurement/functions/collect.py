@@ -1,0 +1,214 @@
+"""A folder of recordings -> measurements: quantiles in SI units, source hashes, where each function stands.
+
+The folder's ``run.json`` says of which run it is, so that a later command can take in what an interrupted one left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from statistics import quantiles
+from typing import Any, cast, get_args
+
+from rlm_core.errors import DataError
+from rlm_core.measurement.types import MACHINES, Kind, Measurement
+from rlm_core.types import Metric
+
+from .recordings import Recording, Seen, merged, read_recordings
+from .sources import SourceFile
+
+MANIFEST = "run.json"
+FORMAT = "rlm-run-1"
+_SCALES: dict[str, float] = {"latency": 1e-9, "memory": 1.0}
+# What is subtracted varies: so many nanoseconds or bytes may a median be below zero.
+_NOISE: dict[str, float] = {"latency": 100, "memory": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run: its name, the process that leads it on which host, and since when (seconds since the epoch).
+
+    ``device`` is the processor that it measures; empty for that of the host.
+    """
+
+    name: str
+    pid: int
+    host: str
+    began: float
+    device: str = ""
+
+    def write(self, folder: Path) -> None:
+        """Keep it in its folder."""
+        text = json.dumps({"format": FORMAT, **asdict(self)})
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """The run of a folder.
+
+        Raises:
+            DataError: the folder has none.
+        """
+        path = folder / MANIFEST
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            if fields.pop("format") != FORMAT:
+                raise ValueError("another format")
+            return cls(
+                str(fields["name"]),
+                int(fields["pid"]),
+                str(fields["host"]),
+                float(fields["began"]),
+                str(fields.get("device", "")),
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path}: not a run ({error}); remove its folder") from None
+
+    @property
+    def is_led(self) -> bool:
+        """Whether the process that leads it may still be alive; what is on other hosts cannot be told."""
+        return self.host != platform.node() or is_alive(self.pid)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this host exists, as far as can be told."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # another user's process
+    return True
+
+
+@dataclass(slots=True)
+class Collected:
+    """The measurements of a run, how many tests they are from, and what was left out by reason."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    tests: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    disturbed: list[str] = field(default_factory=list)
+
+
+def collect(folder: Path, device: str) -> Collected:
+    """All measurements of a folder of recordings, made on ``device``.
+
+    Raises:
+        DataError: the folder is not that of a run.
+    """
+    run = Run.read(folder)
+    found = Collected()
+    recordings = read_recordings(folder)
+    files: dict[str, SourceFile] = {}
+    for metric in _SCALES:
+        of_metric = [one for one in recordings if one.header.get("metric") == metric]
+        found.tests[metric] = sum(len(one.tests) for one in of_metric)
+        reasons = [reason for one in of_metric for reason in one.disturbed]
+        found.disturbed += [reason for reason in dict.fromkeys(reasons) if reason not in found.disturbed]
+        maker = _Maker(run, device, cast(Metric, metric), of_metric, files, ok=not reasons)
+        for seen in merged(of_metric):
+            made = maker.make(seen)
+            if isinstance(made, Measurement):
+                found.measurements.append(made)
+            else:
+                found.left_out[made] += 1
+    return found
+
+
+class _Maker:
+    """Makes the measurements of one metric of a run."""
+
+    def __init__(
+        self,
+        run: Run,
+        device: str,
+        metric: Metric,
+        recordings: list[Recording],
+        files: dict[str, SourceFile],
+        *,
+        ok: bool,
+    ) -> None:
+        self._run, self._device, self._metric, self._files, self._ok = run, device, metric, files, ok
+        self._versions: dict[str, list[str]] = {}
+        for one in recordings:
+            self._versions |= (one.end or {}).get("versions", {})
+        header: dict[str, Any] = recordings[0].header if recordings else {}
+        version = ".".join(str(header.get("python", "")).split(".")[:2])
+        self._workload = {"runtime": f"{header.get('implementation', 'cpython')}-{version}"}
+        machine = str(header.get("machine", "")).lower()
+        self._machine = MACHINES.get(machine, machine)
+        self._measured_at = datetime.fromtimestamp(run.began, UTC).isoformat(timespec="seconds")
+
+    def make(self, seen: Seen) -> Measurement | str:
+        """The measurement of a function, or why there is none."""
+        if not seen.samples:
+            return "every call ended in an exception"
+        path = Path(seen.file)
+        try:
+            if path.stat().st_mtime > self._run.began:
+                return "the file changed while the tests ran"
+        except OSError:
+            return "the file is gone"
+        if seen.file not in self._files:
+            self._files[seen.file] = SourceFile(path)
+        source = self._files[seen.file].function(seen.qualname, seen.line)
+        if source is None:
+            return "not found in its file"
+        found = _quantiles(seen.samples.tolist())
+        if found[1] < -_NOISE[self._metric]:
+            return "hidden by the cost of measuring"
+        low, median, high = (max(value, 0.0) * _SCALES[self._metric] for value in found)
+        first = seen.module.partition(".")[0]
+        package, version = self._versions.get(first, [first, ""])
+        return Measurement(
+            source_hash=source.hash,
+            source_sha1=source.sha1,
+            device=self._device,
+            machine=self._machine,
+            workload=self._workload,
+            metric=self._metric,
+            median=median,
+            low=low,
+            high=high,
+            calls=len(seen.samples),
+            tests=seen.tests,
+            exceptions=seen.exceptions,
+            kind=cast(Kind, seen.kind) if seen.kind in get_args(Kind) else "function",
+            recursive=seen.recursive,
+            threads=seen.threads,
+            ok=self._ok,
+            package=package,
+            version=version,
+            module=seen.module,
+            qualname=seen.qualname,
+            file=_relative(path, seen.module),
+            line=seen.line,
+            last_line=source.last_line,
+            measured_at=self._measured_at,
+            run=self._run.name,
+            path=str(path.resolve()),
+        )
+
+
+def _quantiles(samples: list[int]) -> tuple[float, float, float]:
+    """The 10 %, 50 % and 90 % quantiles."""
+    if len(samples) == 1:
+        return (float(samples[0]),) * 3
+    tenths = quantiles(samples, n=10, method="inclusive")
+    return tenths[0], tenths[4], tenths[8]
+
+
+def _relative(path: PurePath, module: str) -> str:
+    """A module's file relative to where it is imported from, as far as its name tells."""
+    parts = module.split(".")
+    wanted = [*parts, "__init__.py"] if path.name == "__init__.py" else [*parts[:-1], f"{parts[-1]}.py"]
+    tail = path.parts[-len(wanted) :]
+    return "/".join(wanted) if list(tail) == wanted else path.name

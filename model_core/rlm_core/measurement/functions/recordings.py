@@ -1,0 +1,122 @@
+"""What the measured processes wrote -> functions with all their samples. Broken last lines are where a process died."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .injected.rlm_probe.recording_writer import FORMAT
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of one function; samples are nanoseconds or bytes."""
+
+    module: str
+    qualname: str
+    file: str
+    line: int
+    kind: str
+    samples: array[int] = field(default_factory=lambda: array("q"))
+    tests: int = 0
+    exceptions: int = 0
+    recursive: bool = False
+    threads: bool = False
+
+
+@dataclass(slots=True)
+class Recording:
+    """One process's file: what it says of itself, its functions, the tests that it began, and how it ended.
+
+    ``end`` is None of a process that died; the last of ``tests`` was then open if ``in_test``.
+    """
+
+    path: Path
+    header: dict[str, Any]
+    functions: dict[int, Seen] = field(default_factory=dict)
+    tests: list[str] = field(default_factory=list)
+    disturbed: list[str] = field(default_factory=list)
+    in_test: bool = False
+    end: dict[str, Any] | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether it is that of a worker of xdist."""
+        return bool(self.header.get("worker"))
+
+
+def read_recordings(folder: Path) -> list[Recording]:
+    """The recordings of a folder, in the order in which they began; what is no recording is passed over."""
+    found = filter(None, (_read(path) for path in folder.glob("*.jsonl")))
+    return sorted(found, key=lambda one: (one.header.get("began", 0.0), one.path.name))
+
+
+def merged(recordings: Iterable[Recording]) -> list[Seen]:
+    """The functions of several processes, each once with all its samples."""
+    whole: dict[tuple[str, int, str], Seen] = {}
+    for recording in recordings:
+        for one in recording.functions.values():
+            key = (one.file, one.line, one.qualname)
+            known = whole.get(key)
+            if known is None:
+                whole[key] = one
+                continue
+            known.samples.extend(one.samples)
+            known.tests += one.tests
+            known.exceptions += one.exceptions
+            known.recursive |= one.recursive
+            known.threads |= one.threads
+    return list(whole.values())
+
+
+def _read(path: Path) -> Recording | None:
+    recording: Recording | None = None
+    try:
+        for what, *rest in _lines(path):
+            if recording is not None:
+                _take(recording, what, rest)
+            elif what == "start" and rest[0]["format"] == FORMAT:
+                recording = Recording(path, rest[0])
+            else:
+                return None
+    except (ValueError, TypeError, KeyError, IndexError):
+        pass  # a line that is not ours: what came before it counts
+    return recording
+
+
+def _lines(path: Path) -> Iterator[list[Any]]:
+    """The lines up to the first that is not whole."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return
+    for line in data.splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            return
+        yield json.loads(line)
+
+
+def _take(recording: Recording, what: str, rest: list[Any]) -> None:
+    if what == "function":
+        number, module, qualname, file, first, kind = rest
+        recording.functions[number] = Seen(module, qualname, file, first, kind)
+    elif what == "test":
+        recording.tests.append(rest[0])
+        recording.in_test = True
+    elif what == "seen":
+        recording.in_test = False
+        for number, exceptions, recursive, threads, samples in rest[0]:
+            seen = recording.functions[number]
+            seen.samples.extend(samples)
+            seen.tests += 1
+            seen.exceptions += exceptions
+            seen.recursive |= bool(recursive)
+            seen.threads |= bool(threads)
+    elif what == "disturbed":
+        recording.disturbed.append(rest[0])
+    elif what == "end":
+        recording.end = rest[0]

@@ -1,0 +1,239 @@
+"""A sheet says how to call what has no benchmark of its own: TOML with sizes, dtypes and arguments -> cases.
+
+``softmax.bench.toml`` beside ``softmax.py``, or a sheet that names its ``file``. Sizes are crossed with one another and
+with the dtypes; shapes and grids are sums and products of sizes, worked out without running anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlm_core.errors import DataError
+
+SUFFIX = ".bench.toml"
+DTYPES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "uint8": "uint8",
+    "bool": "bool",
+    "fp8e4": "float8_e4m3fn",
+    "fp8e5": "float8_e5m2",
+}
+FILLS = ("random", "zeros", "ones", "arange")
+_MOST_CASES = 10_000
+_MOST_NUMBER = 2**62
+_OPERATORS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_FUNCTIONS: dict[str, Callable[..., int]] = {
+    "cdiv": lambda a, b: -(-a // b),
+    "next_power_of_2": lambda n: 1 << max(n - 1, 0).bit_length(),
+    "min": min,
+    "max": max,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call: a tensor of a shape (``dtype`` None: the case's), or a value."""
+
+    shape: tuple[str, ...] | None = None
+    dtype: str | None = None
+    fill: str = "random"
+    output: bool = False
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call's sizes and dtype."""
+
+    sizes: Mapping[str, int]
+    dtype: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One ``[[bench]]`` of a sheet: a function to call, or a kernel to launch on a grid."""
+
+    target: str
+    launch: bool
+    sizes: Mapping[str, tuple[int, ...]]
+    dtypes: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    grid: tuple[str, ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    reference: str | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+    def cases(self) -> Iterator[Case]:
+        """All sizes crossed with all dtypes."""
+        names = list(self.sizes)
+        for numbers in itertools.product(*self.sizes.values()):
+            for dtype in self.dtypes or (None,):
+                yield Case(dict(zip(names, numbers, strict=True)), dtype)
+
+
+def read_sheet(path: Path) -> tuple[Path, list[Bench]]:
+    """The Python file that a sheet is about, and its benches.
+
+    Raises:
+        DataError: the sheet cannot be read, or something in it is not understood.
+    """
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: is not TOML ({error})") from None
+    _only(told, {"file", "bench"}, f"{path}")
+    name = told.get("file", path.name.removesuffix(SUFFIX) + ".py")
+    if not isinstance(name, str):
+        raise DataError(f'{path}: file is not a text; write file = "kernels.py"')
+    benches = told.get("bench")
+    if not isinstance(benches, list) or not benches or not all(isinstance(one, dict) for one in benches):
+        raise DataError(f"{path}: has no [[bench]]; see docs/benchmarking.md")
+    return path.parent / name, [_bench(one, f"{path}: bench {number}") for number, one in enumerate(benches, 1)]
+
+
+def evaluate(expression: str | int, sizes: Mapping[str, Any]) -> int:
+    """The number that an expression of sizes stands for: + - * // %, cdiv, next_power_of_2, min, max.
+
+    Raises:
+        DataError: it holds something else, or a name that is no size.
+    """
+    if isinstance(expression, int):
+        return expression
+    try:
+        return _value(ast.parse(expression.strip(), mode="eval").body, sizes)
+    except (SyntaxError, ValueError, TypeError, ZeroDivisionError, RecursionError, MemoryError) as error:
+        reason = error if type(error) is ValueError else type(error).__name__
+        raise DataError(f"{expression!r} cannot be worked out ({reason}); write it like cdiv(M, 128)") from None
+
+
+def _value(node: ast.expr, sizes: Mapping[str, Any]) -> int:
+    match node:
+        case ast.Constant(value=bool()):
+            raise ValueError("True and False are no sizes")
+        case ast.Constant(value=int(number)):
+            result = number
+        case ast.Name(id=name):
+            if not isinstance(sizes.get(name), int):
+                raise ValueError(f"{name} is no size")
+            result = int(sizes[name])
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            result = -_value(operand, sizes)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            result = _OPERATORS[type(op)](_value(left, sizes), _value(right, sizes))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            result = _FUNCTIONS[name](*(_value(one, sizes) for one in args))
+        case _:
+            raise ValueError("not a sum or product of sizes")
+    if abs(result) > _MOST_NUMBER:
+        raise ValueError("too large")
+    return result
+
+
+def _bench(told: Mapping[str, Any], where: str) -> Bench:
+    known = {"call", "kernel", "grid", "constants", "sizes", "dtypes", "arguments", "reference", "rtol", "atol"}
+    _only(told, known, where)
+    if ("call" in told) == ("kernel" in told):
+        raise DataError(f"{where}: names neither or both of call (a function) and kernel (with a grid); name one")
+    launch = "kernel" in told
+    target = told["kernel" if launch else "call"]
+    grid = told.get("grid", [])
+    grid = grid if isinstance(grid, list) else [grid]
+    if launch != bool(grid) or len(grid) > 3 or not all(_is_expression(one) for one in grid):
+        raise DataError(f'{where}: a kernel needs a grid of one to three numbers, like grid = ["cdiv(N, BLOCK)"]')
+    sizes = told.get("sizes", {})
+    if not isinstance(target, str) or not isinstance(sizes, dict):
+        raise DataError(f"{where}: call and kernel are names, sizes a table like {{ M = [1024, 4096] }}")
+    listed = {name: _numbers(numbers, f"{where}: size {name}") for name, numbers in sizes.items()}
+    dtypes = tuple(_dtype(name, where) for name in _list(told.get("dtypes", []), f"{where}: dtypes"))
+    count = len(dtypes) or 1
+    for numbers in listed.values():
+        count *= len(numbers)
+    if count > _MOST_CASES:
+        raise DataError(f"{where}: has {count:,} cases; at most {_MOST_CASES:,}")
+    constants, reference = told.get("constants", {}), told.get("reference")
+    if not isinstance(constants, dict) or not isinstance(reference, str | None):
+        raise DataError(f"{where}: constants are a table, reference is the name of a function")
+    arguments = tuple(_argument(one, where) for one in _list(told.get("arguments", []), f"{where}: arguments"))
+    tolerances = {name: _tolerance(told.get(name), f"{where}: {name}") for name in ("rtol", "atol")}
+    return Bench(target, launch, listed, dtypes, arguments, tuple(map(str, grid)), constants, reference, **tolerances)
+
+
+def _argument(told: object, where: str) -> Argument:
+    if isinstance(told, str):
+        return Argument(_shape(told))
+    if isinstance(told, bool | int | float):
+        return Argument(value=told)
+    if not isinstance(told, dict) or ("tensor" in told) == ("value" in told):
+        raise DataError(f'{where}: an argument is "M x N", a number, {{ tensor = "M x N" }} or {{ value = "M" }}')
+    _only(told, {"tensor", "value", "dtype", "fill", "output"}, f"{where}: argument")
+    if "value" in told:
+        return Argument(value=told["value"])
+    fill = told.get("fill", "random")
+    if fill not in FILLS:
+        raise DataError(f"{where}: fill {fill!r} is not known; take one of {', '.join(FILLS)}")
+    dtype = _dtype(told["dtype"], where) if "dtype" in told else None
+    return Argument(_shape(str(told["tensor"])), dtype, fill, told.get("output") is True)
+
+
+def _shape(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(" x "))
+
+
+def _dtype(name: object, where: str) -> str:
+    found = {long: short for short, long in DTYPES.items()}.get(str(name), str(name))
+    if found not in DTYPES:
+        raise DataError(f"{where}: dtype {name!r} is not known; take one of {', '.join(DTYPES)}")
+    return found
+
+
+def _numbers(told: object, where: str) -> tuple[int, ...]:
+    numbers = told if isinstance(told, list) else [told]
+    if not numbers or not all(type(number) is int and 0 < number < 2**40 for number in numbers):
+        raise DataError(f"{where}: is not a list of whole numbers above 0")
+    return tuple(numbers)
+
+
+def _tolerance(told: object, where: str) -> float | None:
+    if told is None:
+        return None
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told < float("inf"):
+        raise DataError(f"{where}: is not a number from 0")
+    return float(told)
+
+
+def _list(told: object, where: str) -> list[Any]:
+    if not isinstance(told, list):
+        raise DataError(f"{where}: is not a list")
+    return told
+
+
+def _is_expression(told: object) -> bool:
+    return (isinstance(told, int) and not isinstance(told, bool)) or isinstance(told, str)
+
+
+def _only(told: Mapping[str, Any], known: set[str], where: str) -> None:
+    if strange := sorted(told.keys() - known):
+        raise DataError(f"{where}: {strange[0]} is not known; known are {', '.join(sorted(known))}")

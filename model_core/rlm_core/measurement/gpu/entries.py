@@ -1,0 +1,110 @@
+"""What a file offers to measure, read by eye: Triton kernels and ways to call them, or a PyTorch module with inputs.
+
+Nothing is imported or run; the answer is what ``rlm-lsp bench`` says that it will run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tree_sitter import Node
+
+from rlm_core.errors import DataError
+from rlm_core.source import languages
+from rlm_core.source.units.kernels import find_kernels
+from rlm_core.source.units.modules import find_modules
+from rlm_core.source.units.spans import name_text
+
+from .bench_spec import SUFFIX, Bench, read_sheet
+from .rows import digest
+
+Way = Literal["bench", "report", "sheet", "inductor"]
+_MOST_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A way to call kernels: ``name`` is a function of the file, or a number and a function of its sheet."""
+
+    way: Way
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TritonFile:
+    """A Python file with kernels. ``digest`` is of its text, and of its sheet's."""
+
+    path: Path
+    digest: str
+    kernels: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    sheet: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFile:
+    """A Python file with a module and ``get_inputs``."""
+
+    path: Path
+    digest: str
+    module: str
+
+
+def triton_file(path: Path) -> TritonFile | None:
+    """What a Python file or a sheet (``.bench.toml``) offers; None where it holds no kernel.
+
+    Raises:
+        DataError: the file or its sheet cannot be read.
+    """
+    sheet = path if path.name.endswith(".toml") else path.with_name(path.stem + SUFFIX)
+    benches: list[Bench] = []
+    if sheet == path or sheet.is_file():
+        path, benches = read_sheet(sheet)
+    source = _read(path)
+    root = languages.parse("python", source).root_node
+    kernels = tuple(dict.fromkeys(unit.qualname for unit in find_kernels(source, root)))
+    if not kernels and not benches:
+        return None
+    entries = [Entry("sheet", f"{number}:{bench.target}") for number, bench in enumerate(benches)]
+    functions = {name: node for node in root.named_children if (name := _function(node)) is not None}
+    for name, node in functions.items():
+        if any("perf_report" in name_text(child) for child in node.children if child.type == "decorator"):
+            entries.append(Entry("report", name))
+        elif name == "bench" or name.startswith("bench_"):
+            entries.append(Entry("bench", name))
+    if {"get_args", "call"} <= functions.keys() and b"triton_heuristics" in source:
+        entries.append(Entry("inductor", "call"))
+    text = source + (_read(sheet) if benches else b"")
+    return TritonFile(path, digest(text), kernels, tuple(entries), sheet if benches else None)
+
+
+def module_file(path: Path) -> ModuleFile | None:
+    """The module of a file that has ``get_inputs``: ``Model``, or else the last; None where there is none.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    source = _read(path)
+    root = languages.parse("python", source).root_node
+    names = [unit.qualname for unit in find_modules(source, root)]
+    if not names or "get_inputs" not in {_function(node) for node in root.named_children}:
+        return None
+    return ModuleFile(path, digest(source), "Model" if "Model" in names else names[-1])
+
+
+def _function(node: Node) -> str | None:
+    if node.type == "decorated_definition":
+        inner = node.child_by_field_name("definition")
+        return _function(inner) if inner is not None else None
+    return name_text(node.child_by_field_name("name")) if node.type == "function_definition" else None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise DataError(f"{path}: is larger than {_MOST_BYTES // 2**20} MiB; name the file of the kernel itself")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name a file that is there") from None

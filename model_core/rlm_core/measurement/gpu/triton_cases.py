@@ -1,0 +1,215 @@
+"""The ways to call a file's kernels -> cases, each with a call and what its result is compared with.
+
+A ``bench`` function returns or yields calls; ``perf_report`` runs its function at each of its points; a sheet builds
+the arguments. Runs in the child process, where the user's file is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from rlm_core.errors import DataError
+
+from . import bench_spec as sheet
+from .entries import Entry
+
+Call = Callable[[], Any]
+Timer = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call at one size.
+
+    ``run`` takes what times a call and hands it the calls to time; ``reference`` gives what they should give, None
+    when nothing is known. ``sizes`` are written as in a query's workload. ``told`` is asked for more once it has run.
+    """
+
+    name: str
+    sizes: Mapping[str, str]
+    run: Callable[[Timer], None]
+    reference: Call | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    told: Callable[[], Mapping[str, Any]] | None = None
+
+
+def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.Bench]) -> Iterator[Case]:
+    """The cases of one entry, made one after another so that only one holds its tensors.
+
+    Raises:
+        DataError: the entry gives something that is no call; and whatever the user's code raises.
+    """
+    match entry.way:
+        case "bench":
+            yield from _bench_cases(getattr(module, entry.name), entry.name)
+        case "report":
+            yield from _report_cases(getattr(module, entry.name), entry.name)
+        case "inductor":
+            arguments = module.get_args()
+            yield Case(
+                entry.name, {}, lambda timer: timer(lambda: module.call(arguments)), told=lambda: _launched(module)
+            )
+        case "sheet":
+            bench = benches[int(entry.name.partition(":")[0])]
+            for case in bench.cases():
+                yield _sheet_case(module, bench, case)
+
+
+def _bench_cases(function: Callable[[], Any], name: str) -> Iterator[Case]:
+    made = function()
+    if callable(made) or isinstance(made, Mapping):
+        made = [made]
+    if not isinstance(made, Iterable):
+        raise DataError(f"{name}() gives {type(made).__name__}; return or yield functions without arguments, or dicts")
+    for number, one in enumerate(made):
+        told = one if isinstance(one, Mapping) else {"call": one}
+        if strange := sorted(map(str, told.keys() - {"call", "reference", "sizes", "dtype", "rtol", "atol", "name"})):
+            raise DataError(f"{name}(): {strange[0]} is not known; known are call, reference, sizes, dtype, rtol, atol")
+        call, reference = told.get("call"), told.get("reference")
+        if not callable(call) or not (reference is None or callable(reference)):
+            raise DataError(f"{name}(): call and reference are functions without arguments")
+        sizes = workload({**told.get("sizes", {}), **({"dtype": told["dtype"]} if "dtype" in told else {})})
+        yield Case(
+            str(told.get("name", number)),
+            sizes,
+            _timed(call),
+            reference,
+            told.get("rtol"),
+            told.get("atol"),
+        )
+
+
+def _launched(module: ModuleType) -> dict[str, Any]:
+    """The kernel that a file of inductor launched, and the configuration that inductor's own autotuner chose."""
+    for tuner in vars(module).values():
+        launchers = getattr(tuner, "launchers", None)
+        if not launchers:
+            continue
+        chosen, name = launchers[0], str(getattr(tuner.fn, "__name__", ""))
+        figures = {"registers": "n_regs", "spilled": "n_spills", "shared": "shared"}
+        resources = {ours: getattr(chosen, theirs, None) for ours, theirs in figures.items()}
+        known = {ours: int(number) for ours, number in resources.items() if number is not None}
+        config = workload(chosen.config.all_kwargs())
+        return {"kernel": name, "config": config, "launches": [{"kernel": name, "resources": known}]}
+    return {}
+
+
+def _timed(call: Call) -> Callable[[Timer], None]:
+    return lambda timer: timer(call)
+
+
+def _report_cases(mark: Any, name: str) -> Iterator[Case]:
+    benchmarks = getattr(mark, "benchmarks", None)
+    if benchmarks is None or not callable(getattr(mark, "fn", None)):
+        raise DataError(f"{name} is not made by triton.testing.perf_report")
+    for benchmark in benchmarks if isinstance(benchmarks, list | tuple) else [benchmarks]:
+        for point in benchmark.x_vals:
+            values = point if isinstance(point, list | tuple) else [point] * len(benchmark.x_names)
+            at = dict(zip(benchmark.x_names, values, strict=True))
+            for line in benchmark.line_vals:
+                told = {**benchmark.args, **at, benchmark.line_arg: line}
+                yield Case(benchmark.plot_name or name, workload(told), _driven(mark.fn, told))
+
+
+def _driven(function: Callable[..., Any], told: Mapping[str, Any]) -> Callable[[Timer], None]:
+    def run(timer: Timer) -> None:
+        # It times by do_bench, in whose place the timer stands.
+        function(**told)
+
+    return run
+
+
+def _sheet_case(module: ModuleType, bench: sheet.Bench, case: sheet.Case) -> Case:
+    target = _named(module, bench.target)
+    built = [_build(one, case) for one in bench.arguments]
+    outputs = [value for value, one in zip(built, bench.arguments, strict=True) if one.output]
+
+    def call() -> Any:
+        if not bench.launch:
+            result = target(*built, **bench.constants)
+            return outputs if outputs else result
+        target[lambda meta: tuple(sheet.evaluate(one, {**case.sizes, **meta}) for one in bench.grid)](
+            *built, **bench.constants
+        )
+        return outputs
+
+    reference = None
+    if bench.reference is not None:
+        expected = _named(module, bench.reference)
+        # A kernel's scalars are about its memory; its reference knows tensors.
+        inputs = [
+            value
+            for value, one in zip(built, bench.arguments, strict=True)
+            if not one.output and not (bench.launch and one.shape is None)
+        ]
+        reference = lambda: expected(*inputs)  # noqa: E731 (called once or never)
+    told = {**case.sizes, **({"dtype": case.dtype} if case.dtype else {})}
+    return Case(bench.target, workload(told), _timed(call), reference, bench.rtol, bench.atol)
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    """A thing of the module, or of torch where the name begins with it."""
+    first, *rest = name.split(".")
+    thing = torch if first == "torch" else getattr(module, first, None)
+    for part in rest:
+        thing = getattr(thing, part, None)
+    if thing is None:
+        raise DataError(f"{name} is not in {module.__name__}; correct the sheet")
+    return thing
+
+
+def _build(argument: sheet.Argument, case: sheet.Case) -> Any:
+    if argument.shape is None:
+        value = argument.value
+        return sheet.evaluate(value, case.sizes) if isinstance(value, str) else value
+    shape = [sheet.evaluate(part, case.sizes) for part in argument.shape]
+    dtype = getattr(torch, sheet.DTYPES[argument.dtype or case.dtype or "fp32"])
+    if argument.fill in ("zeros", "ones"):
+        return getattr(torch, argument.fill)(shape, dtype=dtype, device="cuda")
+    if argument.fill == "arange":
+        return torch.arange(torch.Size(shape).numel(), device="cuda").reshape(shape).to(dtype)
+    if not dtype.is_floating_point:
+        high = 2 if dtype is torch.bool else 100
+        return torch.randint(0, high, shape, device="cuda").to(dtype)
+    return torch.randn(shape, device="cuda", dtype=torch.float32).to(dtype)
+
+
+_SHORT = {long: short for short, long in sheet.DTYPES.items()}
+
+
+def workload(told: Mapping[str, Any]) -> dict[str, str]:
+    """Sizes, dtypes and settings as a query names them: texts, dtypes in short."""
+    return {str(name): _text(value) for name, value in told.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, torch.dtype):
+        value = str(value).removeprefix("torch.")
+    if isinstance(value, list | tuple) and value and all(type(one) is int for one in value):
+        return "x".join(map(str, value))
+    text = str(value)
+    return _SHORT.get(text, text)
+
+
+@dataclass(slots=True)
+class Launch:
+    """One launch of a kernel that was seen: what it was given, and what was compiled for it (None: interpreted)."""
+
+    kernel: str
+    arguments: dict[str, str]
+    grid: tuple[int, ...] | None = None
+    compiled: Any = None
+
+
+@dataclass(slots=True)
+class Launches:
+    """What a call launched, and the autotuners that chose for it, in order."""
+
+    launches: list[Launch] = field(default_factory=list)
+    tuners: list[Any] = field(default_factory=list)

@@ -1,0 +1,164 @@
+"""Does a plan: compiles each program, runs it on each input, and hands over measurements program by program."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import quantiles
+from typing import cast
+
+from rlm_core.measurement.functions.signals import stops
+from rlm_core.measurement.types import MACHINES, Measurement
+from rlm_core.types import Metric
+
+from .execute import COMPILING, Outcome, Task, execute
+from .inputs import Input
+from .plan import Job, Plan
+
+Keep = Callable[[Sequence[Measurement]], object]
+Note = Callable[[str], None]
+_MOST_FAILURES = 2
+
+
+@dataclass(slots=True)
+class Result:
+    """How many programs and pairs of program and input were measured, and how many programs or inputs failed."""
+
+    programs: int = 0
+    pairs: int = 0
+    failed: int = 0
+
+    def add(self, other: Result) -> None:
+        """Count another's too."""
+        self.programs += other.programs
+        self.pairs += other.pairs
+        self.failed += other.failed
+
+
+@dataclass(slots=True)
+class _Runs:
+    """The runs of a program on one input that count, and how many failed."""
+
+    on: Input
+    outcomes: list[Outcome] = field(default_factory=list)
+    failures: int = 0
+
+
+def run_name() -> str:
+    """A name for what is measured together."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
+
+
+def run_plan(plan: Plan, device: str, keep: Keep, note: Note) -> Result:
+    """Do a plan on the processor ``device``; ``keep`` gets measurements as they are made, ``note`` lines for people.
+
+    Raises:
+        KeyboardInterrupt: the user has stopped the run; what was measured until then has been kept.
+    """
+    name, result = run_name(), Result()
+    with stops() as came:
+        for job in plan.jobs:
+            runs: list[_Runs] = []
+            try:
+                runs.extend(_measured(plan, job, came, note))
+            finally:
+                counted = [one for one in runs if one.outcomes]
+                result.programs += bool(counted)
+                result.pairs += len(counted)
+                result.failed += max(len(job.inputs) - len(counted), 0)
+                keep([one for mine in counted for one in _measurements(job, mine, device, name)])
+    return result
+
+
+def _measured(plan: Plan, job: Job, came: Sequence[int], note: Note) -> Iterator[_Runs]:
+    """The runs of a program, each input's given before they are made, so that a stop costs none."""
+    path, toolchain = job.program.path, job.found.toolchain
+    with tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True) as build:
+        values = job.values(build)
+        for file, text in job.found.files(values).items():
+            Path(build, file).write_text(text, encoding="utf-8")
+        if toolchain.compile:
+            task = _task(plan, job, job.found.command(toolchain.compile, values), build, None)
+            if failed := execute(plan.sandbox, task, came).failed:
+                note(f"{path}: does not compile with {job.found.runtime}: {failed}")
+                return
+        command = job.found.command(toolchain.run, values)
+        for one in job.inputs:
+            runs = _Runs(one)
+            yield runs
+            task = _task(plan, job, command, build, one.path)
+            if failed := execute(plan.sandbox, task, came).failed:
+                note(f"{path} < {one.name}: {failed}; it does not count")
+                continue
+            while len(runs.outcomes) < plan.repeat and runs.failures < _MOST_FAILURES:
+                outcome = execute(plan.sandbox, task, came)
+                if outcome.failed:
+                    note(f"{path} < {one.name}: {outcome.failed}; this run does not count")
+                    runs.failures += 1
+                else:
+                    runs.outcomes.append(outcome)
+
+
+def _task(plan: Plan, job: Job, command: list[str], build: str, stdin: Path | None) -> Task:
+    """Compiling may write to the build folder and has limits of its own."""
+    found, compiles = job.found, stdin is None
+    folder = job.program.folder.resolve()
+    # A folder as wide as the user's home is not shown: the program alone is.
+    seen = job.program.path.resolve() if Path.home().is_relative_to(folder) else folder
+    readable = [*found.roots, *(path.parent for path in found.programs.values()), seen]
+    environment = {**found.environment, "GOCACHE": f"{build}/.cache"} if compiles else found.environment
+    return Task(
+        command, environment, readable, Path(build), COMPILING if compiles else plan.limits, stdin, writable=compiles
+    )
+
+
+def _measurements(job: Job, runs: _Runs, device: str, name: str) -> Iterator[Measurement]:
+    program, machine = job.program, platform.machine().lower()
+    metrics = {
+        "latency": [one.seconds for one in runs.outcomes],
+        "memory": [float(one.peak_bytes) for one in runs.outcomes],
+    }
+    for metric, samples in metrics.items():
+        low, median, high = _quantiles(samples)
+        yield Measurement(
+            source_hash=program.hash,
+            source_sha1=program.sha1,
+            device=device,
+            machine=MACHINES.get(machine, machine),
+            workload={"runtime": job.found.runtime, "input": runs.on.name, "input_sha1": runs.on.digest},
+            metric=cast(Metric, metric),
+            median=median,
+            low=low,
+            high=high,
+            calls=len(samples),
+            tests=1,
+            exceptions=runs.failures,
+            kind="program",
+            recursive=False,
+            threads=False,
+            ok=True,
+            package=program.folder.resolve().name,
+            version="",
+            module=program.name.rpartition(".")[0],
+            qualname=program.qualname,
+            file=program.name,
+            line=program.line,
+            last_line=program.last_line,
+            measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            run=name,
+            path=str(program.path.resolve()),
+            language=program.language,
+        )
+
+
+def _quantiles(samples: Sequence[float]) -> tuple[float, float, float]:
+    """The 10 %, 50 % and 90 % quantiles."""
+    if len(samples) == 1:
+        return (samples[0],) * 3
+    tenths = quantiles(samples, n=10, method="inclusive")
+    return tenths[0], tenths[4], tenths[8]

@@ -1,0 +1,265 @@
+"""The user's measurements: one SQLite file in write-ahead mode, which several processes may use at once.
+
+Each change is one short transaction. A file that is no database any more is set aside under another name and a new one
+begun. Pruned with each addition: of the text of a unit, device, workload and metric the newest
+:data:`KEPT_RUNS` runs stay, nothing older than :data:`KEPT_DAYS` days, and at most :data:`MOST_ROWS` rows.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from platformdirs import user_data_path
+
+from rlm_core.errors import DataError
+
+from .types import Measurement
+
+KEPT_RUNS, KEPT_DAYS, MOST_ROWS = 3, 365, 500_000
+FILE = "measurements.sqlite3"
+_VERSION = 2
+_APPLICATION = 0x726C6D31  # "rlm1"
+# Before programs came all measurements were of Python functions.
+_TO_VERSION_2 = (
+    "ALTER TABLE measurement ADD COLUMN language TEXT NOT NULL DEFAULT 'python'",
+    "PRAGMA user_version = 2",
+)
+_WAIT_SECONDS = 30.0
+_TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
+_COLUMNS = tuple(field.name for field in fields(Measurement))
+_KEY = ("source_hash", "device", "workload", "metric", "module", "qualname", "line", "run")
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The measurements of a package's version on a device under a workload, by metric."""
+
+    package: str
+    version: str
+    device: str
+    workload: str
+    metric: str
+    units: int
+    runs: int
+    last: str
+
+
+def default_path() -> Path:
+    """Where this user's measurements are kept."""
+    return user_data_path("rlm-lsp") / FILE
+
+
+class Store:
+    """The measurements in a file, which is made when there is something to write.
+
+    ``note`` is told one line when a broken file was set aside. Every method raises :class:`DataError` where the file
+    cannot be used: no permission, disk full, locked for too long, or made by a newer version.
+    """
+
+    def __init__(self, path: Path | None = None, note: Callable[[str], None] = lambda text: None) -> None:
+        self.path = path or default_path()
+        self._note = note
+
+    def add(self, measurements: Iterable[Measurement]) -> int:
+        """Take in measurements, those of the same run and unit in place of what is there; how many rows changed."""
+        rows = [_row(one) for one in measurements]
+        marks = ", ".join("?" * len(_COLUMNS))
+
+        def write(connection: sqlite3.Connection) -> int:
+            with _transaction(connection):
+                connection.executemany(
+                    f"INSERT OR REPLACE INTO measurement ({', '.join(_COLUMNS)}) VALUES ({marks})",  # noqa: S608
+                    rows,
+                )
+                _prune(connection)
+            return len(rows)
+
+        return self._use(write) if rows else 0
+
+    def find(self, source_hash: str, qualname: str, path: Path | None) -> list[Measurement]:
+        """What is known of a unit: of its text wherever that stands, and of other texts in its place.
+
+        Newest first. A file elsewhere counts as its place if the path from the package on is the same.
+        """
+        found = self._read("qualname = ?", (qualname,))
+        return [one for one in found if one.source_hash == source_hash or _is_place(one, path)]
+
+    def all(self, packages: Sequence[str] = ()) -> list[Measurement]:
+        """All measurements, or those of packages by the name of their distribution or their first module."""
+        wanted = set(packages)
+        return [
+            one
+            for one in self._read("1 = 1", ())
+            if not wanted or wanted & {one.package, one.module, one.module.partition(".")[0]}
+        ]
+
+    def summaries(self) -> list[Summary]:
+        """What there is, by package, version, device, workload and metric."""
+        query = (
+            "SELECT package, version, device, workload, metric, count(DISTINCT module || ':' || qualname),"
+            " count(DISTINCT run), max(measured_at) FROM measurement GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"
+        )
+        if not self.path.exists():
+            return []
+        return self._use(lambda connection: [Summary(*row) for row in connection.execute(query)])
+
+    def _read(self, condition: str, values: Sequence[object]) -> list[Measurement]:
+        if not self.path.exists():
+            return []
+        query = f"SELECT {', '.join(_COLUMNS)} FROM measurement WHERE {condition} ORDER BY measured_at DESC, id DESC"  # noqa: S608
+        return self._use(lambda connection: [_measurement(row) for row in connection.execute(query, values)])
+
+    def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        for is_last in (False, True):
+            try:
+                with closing(self._open()) as connection:
+                    return work(connection)
+            except sqlite3.DatabaseError as error:
+                if _code(error) not in _BROKEN or is_last:
+                    raise DataError(f"{self.path}: {_reason(error)}") from None
+            self._set_aside()
+        raise AssertionError("the second attempt returns or raises")
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be made ({error.strerror}); name another file with --store") from None
+        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the table, or see that it is ours."""
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            with _transaction(connection):
+                # Another process may have been first.
+                tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+                if not tables:
+                    for statement in _schema():
+                        connection.execute(statement)
+                elif "measurement" not in tables:
+                    raise DataError(f"{self.path}: is a database of something else; name another file with --store")
+        elif version == 1:
+            with _transaction(connection):
+                # Another process may have been first.
+                if connection.execute("PRAGMA user_version").fetchone() == (1,):
+                    for statement in _TO_VERSION_2:
+                        connection.execute(statement)
+        elif version > _VERSION:
+            raise DataError(f"{self.path}: was written by a newer rlm-lsp; update rlm-lsp or name another --store")
+
+    def _set_aside(self) -> None:
+        """Rename a file that is still broken when no other process is doing the same."""
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        with closing(sqlite3.connect(lock, timeout=_WAIT_SECONDS, isolation_level=None)) as guard:
+            guard.execute("BEGIN EXCLUSIVE")
+            if not _is_broken(self.path):
+                return
+            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+            aside = self.path.with_name(f"{self.path.name}.broken-{stamp}")
+            try:
+                self.path.replace(aside)
+                for end in ("-wal", "-shm"):
+                    self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+            except OSError as error:
+                raise DataError(f"{self.path}: is broken and cannot be renamed ({error.strerror})") from None
+        self._note(f"{self.path}: is broken; it was set aside as {aside.name} and a new one begun")
+
+
+def _schema() -> Iterator[str]:
+    columns = [f"{field.name} {_TYPES.get(str(field.type), 'TEXT')} NOT NULL" for field in fields(Measurement)]
+    yield f"CREATE TABLE measurement (id INTEGER PRIMARY KEY, {', '.join(columns)}, UNIQUE ({', '.join(_KEY)}))"
+    yield "CREATE INDEX measurement_qualname ON measurement (qualname)"
+    yield f"PRAGMA application_id = {_APPLICATION}"
+    yield f"PRAGMA user_version = {_VERSION}"
+
+
+def _prune(connection: sqlite3.Connection) -> None:
+    oldest = datetime.now(UTC) - timedelta(days=KEPT_DAYS)
+    connection.execute("DELETE FROM measurement WHERE measured_at < ?", (oldest.isoformat(timespec="seconds"),))
+    same = ", ".join(column for column in _KEY if column not in ("run", "line"))
+    connection.execute(
+        "DELETE FROM measurement WHERE id IN (SELECT id FROM (SELECT id, dense_rank() OVER ("  # noqa: S608
+        f"PARTITION BY {same} ORDER BY measured_at DESC, run DESC) AS age FROM measurement) WHERE age > ?)",
+        (KEPT_RUNS,),
+    )
+    connection.execute(
+        "DELETE FROM measurement WHERE id IN (SELECT id FROM measurement ORDER BY measured_at DESC, id DESC"
+        " LIMIT -1 OFFSET ?)",
+        (MOST_ROWS,),
+    )
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _row(one: Measurement) -> tuple[object, ...]:
+    return tuple(
+        json.dumps(dict(sorted(one.workload.items()))) if name == "workload" else getattr(one, name)
+        for name in _COLUMNS
+    )
+
+
+def _measurement(row: Sequence[Any]) -> Measurement:
+    values = dict(zip(_COLUMNS, row, strict=True))
+    values["workload"] = json.loads(values["workload"])
+    values |= {name: bool(values[name]) for name in ("recursive", "threads", "ok")}
+    return Measurement(**values)
+
+
+def _is_place(one: Measurement, path: Path | None) -> bool:
+    if path is None:
+        return False
+    return one.path == str(path) or (not one.path and path.as_posix().endswith(f"/{one.file}"))
+
+
+def _is_broken(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as connection:
+            [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
+            return bool(found != "ok")
+    except sqlite3.DatabaseError as error:
+        return _code(error) in _BROKEN
+
+
+def _code(error: sqlite3.DatabaseError) -> int:
+    """SQLite's primary result code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _reason(error: sqlite3.DatabaseError) -> str:
+    code = _code(error)
+    advice = {
+        sqlite3.SQLITE_FULL: "free some space",
+        sqlite3.SQLITE_IOERR: "free some space or check the disk",
+        sqlite3.SQLITE_BUSY: "another program holds it; try again",
+        sqlite3.SQLITE_READONLY: "check its permissions",
+        sqlite3.SQLITE_CANTOPEN: "check the path and its permissions",
+    }.get(code, "name another file with --store")
+    return f"the measurements cannot be kept or read ({error}); {advice}"

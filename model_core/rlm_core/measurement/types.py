@@ -1,0 +1,86 @@
+"""A measurement of a unit as it is stored, exported and shown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rlm_core.source.canonical import canonical
+from rlm_core.types import BASIS_OF_KIND, Basis, Metric
+
+Kind = Literal["function", "generator", "coroutine", "async generator", "program", "kernel", "module", "network"]
+RESUMED: frozenset[Kind] = frozenset({"generator", "coroutine", "async generator"})
+# What has a measurement for each device and workload, as it has a prediction for each.
+BENCHED: frozenset[str] = frozenset({"kernel", "module", "network"})
+RUNTIME = "runtime"
+MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One metric of one function under the tests of one run, in SI units: median, 10 % and 90 % quantile of its calls.
+
+    ``calls`` were taken in ``tests`` tests, ``exceptions`` of them ended in one and are in no quantile. A generator or
+    coroutine is measured a resume at a time. ``threads``: other threads were alive, whose memory may be in it.
+    ``ok`` is false where the run's calibration was disturbed. ``source_hash`` is :func:`source_hash` of the text,
+    ``source_sha1`` that of the lines ``line`` to ``last_line`` (1-based, decorators too) as the file has them. ``file``
+    is relative to where the package is imported from; ``path`` is absolute, empty for what came from another machine.
+    ``device`` names the processor and ``machine`` its kind, like x86-64. ``measured_at`` is UTC in ISO 8601.
+
+    Of a program ``calls`` are its runs on one input, which ``workload`` names, ``exceptions`` those that failed, and
+    ``package`` is the folder that was measured. Its memory is the peak resident set of its largest process.
+
+    A kernel, module or network is measured by ``rlm-lsp bench``, in ``calls`` runs. Its ``workload`` is written as a
+    query's, ``device`` is one of ``devices`` or what else the bench ran on, ``machine`` is empty, and
+    ``source_sha1`` is of the text that the model reads, where others have the lines of the file.
+    """
+
+    source_hash: str
+    source_sha1: str
+    device: str
+    machine: str
+    workload: Mapping[str, str]
+    metric: Metric
+    median: float
+    low: float
+    high: float
+    calls: int
+    tests: int
+    exceptions: int
+    kind: Kind
+    recursive: bool
+    threads: bool
+    ok: bool
+    package: str
+    version: str
+    module: str
+    qualname: str
+    file: str
+    line: int
+    last_line: int
+    measured_at: str
+    run: str
+    path: str = ""
+    language: str = "python"
+
+    @property
+    def basis(self) -> Basis:
+        """The basis whose predictions stand beside it."""
+        return BASIS_OF_KIND.get(self.kind, "call")
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The workload as a query has it: without what it ran on."""
+        return {name: value for name, value in self.workload.items() if name != RUNTIME}
+
+
+def source_hash(text: str, language: str = "python") -> str:
+    """The identity of a unit's source text: the same for all texts that the model reads as the same."""
+    return hashlib.blake2b(f"{language}\n{canonical(text, language)}".encode(), digest_size=16).hexdigest()
+
+
+def sha1_of(text: str) -> str:
+    """The hash by which label files confirm a text."""
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,168 @@
+"""Sizes that a file's own benchmarks run at: ``triton.testing.Benchmark`` and ``perf_report``, read, never run.
+
+A benchmark belongs to the kernels that its function reaches by name, through other functions, classes and constants of
+the file; where none is reached by any, each belongs to all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tree_sitter import Node
+
+from rlm_core.source.units.spans import name_text
+from rlm_core.training.datasets.triton_sizes import dtype_name
+
+from .literals import arguments_of, constants, value_of
+
+MOST = 5
+_WORD = re.compile(r"[^\W\d]\w*")
+_DTYPE = re.compile(r"\bdtype\s*=\s*((?:torch|tl)\.\w+)")
+_MODES = {"fwd": "forward", "forward": "forward", "bwd": "backward", "backward": "backward", "full": "full"}
+Workload = dict[str, str]
+
+
+def benchmarked(root: Node, kernels: Sequence[str]) -> dict[str, tuple[Workload, ...]]:
+    """The workloads of each kernel's benchmarks, at most ``MOST`` a kernel; kernels without any are left out."""
+    functions, words = _definitions(root)
+    names = constants(root)
+    reports = {name: node for name, node in functions.items() if _report(node) is not None}
+    plain = [name for name, node in reports.items() if not any(True for _ in _benchmark_calls(_report(node)))]
+    found: dict[str, list[Workload]] = {}
+    for call in _benchmark_calls(root):
+        own = next((name for name, node in reports.items() if _holds(_report(node), call)), None)
+        users = [own] if own is not None else plain
+        dtypes = {dtype_name(text) for name in users for text in _DTYPE.findall(name_text(functions[name]))}
+        told = {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
+        workloads = [told | workload for workload in _workloads(call, names)]
+        reached = _closure([word for name in users for word in words[name]], words)
+        for kernel in (kernel for kernel in kernels if kernel in reached) if users else ():
+            found.setdefault(kernel, []).extend(workloads)
+        if not users or not any(kernel in reached for kernel in kernels):
+            found.setdefault("", []).extend(workloads)
+    everyones = found.pop("", [])
+    if not found and everyones:
+        found = dict.fromkeys(kernels, everyones)
+    return {kernel: _some(workloads) for kernel, workloads in found.items() if workloads}
+
+
+def _workloads(call: Node, names: Mapping[str, Any]) -> Iterator[Workload]:
+    """What one ``Benchmark(x_names=..., x_vals=..., args=...)`` runs at."""
+    plain, named = arguments_of(call)
+    told = dict(zip(("x_names", "x_vals"), plain, strict=False)) | named
+    known = {**names, **_loop_values(call, names)}
+    try:
+        columns, points = (value_of(told.get(name), known) for name in ("x_names", "x_vals"))
+        arguments = value_of(told["args"], known) if "args" in told else {}
+    except ValueError:
+        return
+    if not isinstance(columns, (list, tuple)) or not isinstance(points, (list, tuple)):
+        return
+    fixed = dict(_sizes(arguments)) if isinstance(arguments, dict) else {}
+    for point in points:
+        # One number stands for all names, as in Triton.
+        values = point if isinstance(point, (list, tuple)) else [point] * len(columns)
+        workload = fixed | dict(_sizes(dict(zip(columns, values, strict=False))))
+        if any(value[0].isdigit() for value in workload.values()):
+            yield workload
+
+
+def _sizes(values: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """The entries that a workload can tell: positive whole numbers, a type, a mode."""
+    for name, value in values.items():
+        if not isinstance(name, str):
+            continue
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**18:
+            yield name, str(value)
+        elif isinstance(value, str) and "dtype" in name.lower() and value:
+            yield "dtype", dtype_name(value)
+        elif isinstance(value, str) and name == "mode" and value in _MODES:
+            yield name, _MODES[value]
+
+
+def _loop_values(call: Node, names: Mapping[str, Any]) -> dict[str, Any]:
+    """The first value of each variable of the loops around a call."""
+    found: dict[str, Any] = {}
+    parent = call.parent
+    while parent is not None:
+        if parent.type in ("for_statement", "list_comprehension", "generator_expression"):
+            clauses = [parent] if parent.type == "for_statement" else parent.named_children
+            for clause in clauses:
+                left = clause.child_by_field_name("left")
+                if left is None or left.type != "identifier":
+                    continue
+                try:
+                    values = value_of(clause.child_by_field_name("right"), names)
+                    found.setdefault(name_text(left), values[0])
+                except (ValueError, TypeError, LookupError):
+                    continue
+        parent = parent.parent
+    return found
+
+
+def _some(workloads: Sequence[Workload]) -> tuple[Workload, ...]:
+    """At most ``MOST`` different workloads, evenly from the first to the last."""
+    different = [workload for at, workload in enumerate(workloads) if workload not in workloads[:at]]
+    if len(different) <= MOST:
+        return tuple(different)
+    return tuple(different[round(at * (len(different) - 1) / (MOST - 1))] for at in range(MOST))
+
+
+def _definitions(root: Node) -> tuple[dict[str, Node], dict[str, frozenset[str]]]:
+    """The functions of a file with their decorators, and the words of everything that it defines, by name."""
+    functions: dict[str, Node] = {}
+    words: dict[str, frozenset[str]] = {}
+    for statement in root.named_children:
+        node = statement
+        if statement.type == "decorated_definition":
+            node = statement.child_by_field_name("definition") or statement
+        if statement.type == "expression_statement" and statement.named_children[0].type == "assignment":
+            name = name_text(statement.named_children[0].child_by_field_name("left"))
+        elif node.type in ("function_definition", "class_definition"):
+            name = name_text(node.child_by_field_name("name"))
+            functions |= {name: statement} if node.type == "function_definition" else {}
+        else:
+            continue
+        words[name] = words.get(name, frozenset()) | frozenset(_WORD.findall(name_text(statement)))
+    return functions, words
+
+
+def _closure(start: Sequence[str], words: Mapping[str, frozenset[str]]) -> set[str]:
+    reached: set[str] = set()
+    queue = list(start)
+    while queue:
+        name = queue.pop()
+        if name not in reached:
+            reached.add(name)
+            queue += words.get(name, ())
+    return reached
+
+
+def _report(function: Node) -> Node | None:
+    """The ``perf_report`` decorator of a function."""
+    for child in function.children if function.type == "decorated_definition" else ():
+        call = child.named_children[0] if child.type == "decorator" and child.named_children else None
+        if call is not None and call.type == "call" and _called(call) == "perf_report":
+            return call
+    return None
+
+
+def _benchmark_calls(root: Node | None) -> Iterator[Node]:
+    stack = [root] if root is not None else []
+    while stack:
+        node = stack.pop()
+        if node.type == "call" and _called(node) == "Benchmark":
+            yield node
+        else:
+            stack += reversed(node.named_children)
+
+
+def _called(call: Node) -> str:
+    """The last part of the name of what is called."""
+    return name_text(call.child_by_field_name("function")).rpartition(".")[2]
+
+
+def _holds(outer: Node | None, inner: Node) -> bool:
+    return outer is not None and outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

@@ -1,0 +1,213 @@
+"""At which sizes a file's Triton kernels are asked: by its comments, else by its benchmarks, else by a table.
+
+    # rlm: sizes M=4096 N=4096 K=4096 dtype=fp16
+
+above a kernel or inside it is one workload; more lines are more workloads. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from tree_sitter import Node
+
+from rlm_core.source import languages
+from rlm_core.source.units.spans import name_text
+from rlm_core.training.datasets.triton_sizes import dtype_name
+from rlm_core.types import Span, Unit
+
+from .kernel_benchmarks import benchmarked
+from .kernel_defaults import asked_as, default_workload, meaning_of, read_kernel
+from .query_vector import has_sizes
+from .sizes import read_sizes
+
+Origin = Literal["comment", "benchmark", "autotune", "default"]
+MOST_LINES = 16
+_NONE: Mapping[str, str] = MappingProxyType({})
+_MENTION = re.compile(rb"#+[ \t]*rlm:[ \t]*sizes\b")
+_COMMENT = re.compile(r"#+[ \t]*rlm:[ \t]*sizes\b(?P<said>.*)", re.DOTALL)
+_WORD = re.compile(r"[\s,]*(?:(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+))")
+_COUNT = re.compile(r"\d[\d_]*(?:x\d[\d_]*)*", re.ASCII)
+_PLAIN = re.compile(r"[^\W\d][\w.+-]*", re.ASCII)
+_POSITION = re.compile(r"arg\d{1,3}")
+_LIKE = "write it like M=4096, arg0=64x128 or dtype=fp16"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSizes:
+    """The workloads to ask a kernel at, and where they are from."""
+
+    workloads: tuple[Mapping[str, str], ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class SizesProblem:
+    """What cannot be read in a comment about sizes: one line, and the characters that it is about."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """The sizes of a file's kernels, those that nothing is known about left out, and what cannot be read."""
+
+    units: Mapping[Unit, UnitSizes]
+    problems: tuple[SizesProblem, ...]
+
+
+def sizes_of(source: bytes, units: Sequence[Unit], defaults: Mapping[str, str] = _NONE) -> FileSizes:
+    """The sizes of the Triton kernels among the ``units`` of a UTF-8 Python file.
+
+    ``defaults`` go before the sizes of :mod:`rlm_core.queries.kernel_defaults`, by the name of a kernel's argument.
+    """
+    kernels = [unit for unit in units if unit.kind == "kernel" and unit.language == "triton"]
+    mentioned, measures = _MENTION.search(source) is not None, b"Benchmark" in source and bool(kernels)
+    root = languages.parse("python", source).root_node if mentioned or measures else None
+    said, problems = _comments(source, root, kernels) if root is not None else ({}, [])
+    measured = benchmarked(root, [_name(unit) for unit in kernels]) if root is not None and measures else {}
+    found: dict[Unit, UnitSizes] = {}
+    for unit in kernels:
+        kernel = read_kernel(unit.text, _name(unit))
+        if unit in said:
+            found[unit] = UnitSizes(tuple(asked_workload(workload) for workload in said[unit]), "comment")
+            continue
+        known = [
+            renamed for workload in measured.get(_name(unit), ()) if _is_known(renamed := asked_workload(workload))
+        ]
+        if known:
+            found[unit] = UnitSizes(tuple(known), "benchmark")
+            continue
+        workload = default_workload(kernel, defaults)
+        if workload:
+            found[unit] = UnitSizes((workload,), "autotune" if kernel.keys else "default")
+    return FileSizes(found, tuple(problems))
+
+
+def _comments(
+    source: bytes, root: Node, kernels: Sequence[Unit]
+) -> tuple[dict[Unit, list[dict[str, str]]], list[SizesProblem]]:
+    """What the comments say about each kernel, and what of it cannot be read."""
+    found: dict[Unit, list[dict[str, str]]] = {}
+    problems: list[SizesProblem] = []
+    lines = source.split(b"\n")
+    for mention in _MENTION.finditer(source):
+        node = root.descendant_for_byte_range(mention.start(), mention.start())
+        match = _COMMENT.fullmatch(name_text(node)) if node is not None and node.type == "comment" else None
+        if node is None or match is None:
+            continue
+        unit = _owner(node, kernels, lines)
+        if unit is None:
+            text = "these sizes belong to no Triton kernel; write them inside one or directly above it"
+            problems.append(SizesProblem(text, _span(node, 0, len(match[0]))))
+            continue
+        workload, wrong = _workload(node, match)
+        problems += wrong
+        if not wrong and len(found.get(unit, ())) == MOST_LINES:
+            text = f"a kernel is asked at {MOST_LINES} sizes at most; remove this line"
+            problems.append(SizesProblem(text, _span(node, 0, len(match[0]))))
+        elif not wrong and workload not in found.get(unit, ()):
+            found.setdefault(unit, []).append(workload)
+    return found, problems
+
+
+def _owner(node: Node, kernels: Sequence[Unit], lines: Sequence[bytes]) -> Unit | None:
+    """The innermost kernel around a comment, else the one below it and below other lines of comments."""
+    around = [unit for unit in kernels if unit.span.start_byte <= node.start_byte < unit.span.end_byte]
+    if around:
+        return min(around, key=lambda unit: unit.span.end_byte - unit.span.start_byte)
+    row = node.start_point.row
+    while row < len(lines) and lines[row].lstrip().startswith(b"#"):
+        row += 1
+    return next((unit for unit in kernels if unit.span.start_line == row), None)
+
+
+def _workload(node: Node, match: re.Match[str]) -> tuple[dict[str, str], list[SizesProblem]]:
+    """What one comment says, and what in it cannot be read."""
+    workload: dict[str, str] = {}
+    problems: list[SizesProblem] = []
+
+    def tell(text: str, start: int, end: int) -> None:
+        at = match.start("said")
+        problems.append(SizesProblem(text, _span(node, at + start, at + end)))
+
+    for word in _WORD.finditer(match["said"]):
+        name, written = word["name"], word["value"]
+        if name is None:
+            tell(f"`{word['stray']}` is no NAME=VALUE; {_LIKE}", *word.span("stray"))
+            continue
+        try:
+            value = _value(name, written)
+        except ValueError as error:
+            tell(str(error), *word.span("value"))
+            continue
+        if name in workload:
+            tell(f"`{name}` is given twice; keep one", *word.span("name"))
+        workload[name] = value
+    if not problems and not has_sizes(workload):
+        tell(f"no size is given; {_LIKE}", 0, len(match["said"]))
+    elif not problems and not _is_known(asked_workload(workload)):
+        names = ", ".join(f"`{name}`" for name in workload if name != "dtype")
+        text = f"the model knows no size called {names}; name sizes like M, N, K, n_elements, seq_len or arg0"
+        tell(text, 0, len(match["said"]))
+    return workload, problems
+
+
+def _value(name: str, text: str) -> str:
+    if name == "dtype":
+        types = [dtype_name(part) for part in text.split("+")]
+        if unknown := next((part for part in types if not read_sizes({"dtype": part}).widths), None):
+            raise ValueError(f"unknown type `{unknown}`; write one like fp16, bf16, fp32, fp8 or int8")
+        return "+".join(types)
+    if _COUNT.fullmatch(text):
+        numbers = text.replace("_", "").split("x")
+        if any(int(number) < 1 or len(number) > 18 for number in numbers) or len(numbers) > 16:
+            raise ValueError(f"`{text}` is no size; sizes are from 1 to 18 digits, joined by x")
+        return "x".join(str(int(number)) for number in numbers)
+    if _PLAIN.fullmatch(text) or _is_number(text):
+        return text
+    raise ValueError(f"`{text}` is neither a size nor a word; {_LIKE}")
+
+
+def asked_workload(workload: Mapping[str, str]) -> dict[str, str]:
+    """A kernel's workload with the names that the model knows in place of others of the same meaning."""
+    names = tuple(workload)
+    return {
+        name if _POSITION.fullmatch(name) else asked_as(name, meaning_of(name, names)): value
+        for name, value in workload.items()
+    }
+
+
+def _is_known(workload: Mapping[str, str]) -> bool:
+    """Whether the model can tell from a workload how large a launch is."""
+    sizes = read_sizes(workload)
+    return bool(sizes.shapes) or any(sizes.named.values())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _name(unit: Unit) -> str:
+    return unit.qualname.rpartition(".")[2]
+
+
+def _span(node: Node, start: int, end: int) -> Span:
+    """The characters ``[start, end)`` of a node that is a single line, without spaces around them."""
+    text = name_text(node)
+    said = text[start:end]
+    start, end = start + len(said) - len(said.lstrip()), start + len(said.rstrip())
+    if start >= end:
+        start, end = 0, len(text.rstrip())
+    first, last = len(text[:start].encode()), len(text[:end].encode())
+    row, column = node.start_point
+    return Span(row, column + first, row, column + last, node.start_byte + first, node.start_byte + last)

@@ -1,0 +1,73 @@
+"""Who may ask a model server: the shared token, where it is kept, and which hosts are this machine itself.
+
+A token is a secret of at least 16 visible ASCII characters. It goes into the Authorization header and nowhere else:
+no error, log or ``repr`` shows it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import re
+from pathlib import Path
+
+from platformdirs import user_config_path
+
+from rlm_core.errors import ModelError
+
+TOKEN, TOKEN_FILE = "RLM_LSP_TOKEN", "RLM_LSP_TOKEN_FILE"
+_SECRET = re.compile(r"[!-~]{16,4096}")
+_MAKE_ONE = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+
+
+def default_token_file() -> Path:
+    """Where the token is looked for when the environment names none: editors do not pass on a shell's variables."""
+    return user_config_path("rlm-lsp") / "token"
+
+
+def find_token(file: Path | None = None) -> str | None:
+    """The token of ``file``, else of ``$RLM_LSP_TOKEN``, ``$RLM_LSP_TOKEN_FILE`` or the user's token file.
+
+    Raises:
+        ModelError: the file that was named cannot be read, or what was found is no token.
+    """
+    if file is not None:
+        return _read(file)
+    if os.environ.get(TOKEN):
+        return _checked(os.environ[TOKEN], f"the variable {TOKEN}")
+    if os.environ.get(TOKEN_FILE):
+        return _read(Path(os.environ[TOKEN_FILE]))
+    return _read(default_token_file()) if default_token_file().is_file() else None
+
+
+def same_token(header: str | None, token: str) -> bool:
+    """Whether an Authorization header carries the token; takes as long for a near miss as for any other."""
+    scheme, _, given = (header or "").partition(" ")
+    matches = hmac.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
+    return matches and scheme.lower() == "bearer"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, as it stands in an address, is surely this machine: ``localhost`` or a loopback IP."""
+    bare = host.strip("[]").lower()
+    try:
+        return bare == "localhost" or ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def _read(file: Path) -> str:
+    try:
+        return _checked(file.read_text(encoding="utf-8"), str(file))
+    except OSError as error:
+        raise ModelError(f"{file}: the token cannot be read ({error.strerror}); check the path") from None
+    except UnicodeDecodeError:
+        raise ModelError(f"{file}: holds no token; {_MAKE_ONE}") from None
+
+
+def _checked(text: str, where: str) -> str:
+    token = text.strip()
+    if not _SECRET.fullmatch(token):
+        raise ModelError(f"{where}: holds no token (one line of 16 or more visible characters); {_MAKE_ONE}")
+    return token

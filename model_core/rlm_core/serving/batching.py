@@ -1,0 +1,226 @@
+"""Micro-batching across clients: texts that wait at the same time go to the model together, each client in its turn.
+
+Texts come in with :meth:`Batcher.answer` and wait in one lane a client. Whenever a worker is free, a batch is filled by
+taking one text from each lane in rotation, so a client that asks about a whole repository delays another's single
+function by one batch, not by the repository. While the model is busy, whatever arrives is joined into the next batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from rlm_core.errors import ModelError, RlmError
+from rlm_core.inference.predictor import Predictor
+from rlm_core.types import CodeText, Prediction, Query
+
+from .wire import Question, abstention
+
+_log = logging.getLogger(__name__)
+
+
+class QueueFullError(RlmError):
+    """So many texts wait already that a request is turned away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How requests are joined.
+
+    Attributes:
+        texts: most texts in one batch.
+        queries: most queries in one batch; a text with more of them is asked about in several batches.
+        wait: seconds that a free model waits for more texts once the first has come; 0 is the fastest for all where a
+            batch takes longer than requests are apart, as what comes meanwhile is joined anyway.
+        queue: most texts that wait; a request that would exceed it is turned away, unless none waits.
+        workers: batches that the model works on at once.
+    """
+
+    texts: int = 64
+    queries: int = 512
+    wait: float = 0.0
+    queue: int = 4096
+    workers: int = 1
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has been done since the start; ``seconds`` were spent in the model."""
+
+    batches: int = 0
+    texts: int = 0
+    queries: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Job:
+    """A request: its answers so far and how many queries are still open."""
+
+    answers: list[list[Prediction | None]]
+    open: int
+    done: asyncio.Future[None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some queries of one text: those of question ``place`` from ``start`` on."""
+
+    job: _Job
+    place: int
+    start: int
+    code: CodeText
+    queries: tuple[Query, ...]
+    arrived: float
+
+
+class Batcher:
+    """Puts a predictor behind a queue. Everything but the predictor runs on one event loop; ``clock`` gives seconds."""
+
+    def __init__(self, predictor: Predictor, settings: Batching, clock: Callable[[], float] = time.monotonic) -> None:
+        self.counts = Counts()
+        self.waiting = 0
+        self._predictor, self._settings, self._clock = predictor, settings, clock
+        self._lanes: OrderedDict[str, deque[_Piece]] = OrderedDict()
+        self._arrived, self._full = asyncio.Event(), asyncio.Event()
+        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="rlm-batch")
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to work; called on the event loop."""
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(self._settings.workers)]
+
+    async def close(self) -> None:
+        """Stop; requests that still wait are not answered."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def answer(self, client: str, questions: Sequence[Question]) -> list[list[Prediction]]:
+        """The predictor's answers, in the shape of the questions. When cancelled, what still waits is dropped.
+
+        Raises:
+            QueueFullError: too many texts wait.
+        """
+        job = _Job(
+            [[None] * len(question.queries) for question in questions],
+            sum(len(question.queries) for question in questions),
+            asyncio.get_running_loop().create_future(),
+        )
+        most, now = self._settings.queries, self._clock()
+        pieces = [
+            _Piece(job, place, start, question.code, question.queries[start : start + most], now)
+            for place, question in enumerate(questions)
+            for start in range(0, len(question.queries), most)
+        ]
+        if self.waiting and self.waiting + len(pieces) > self._settings.queue:
+            raise QueueFullError(f"{self.waiting} texts wait for the model; ask again in a moment")
+        if pieces:
+            self._put(client, pieces)
+            try:
+                await job.done
+            finally:
+                self._drop(client, job)
+        return [[one for one in line if one is not None] for line in job.answers]
+
+    def _put(self, client: str, pieces: list[_Piece]) -> None:
+        self._lanes.setdefault(client, deque()).extend(pieces)
+        self.waiting += len(pieces)
+        self._arrived.set()
+        if self.waiting >= self._settings.texts:
+            self._full.set()
+
+    def _drop(self, client: str, job: _Job) -> None:
+        lane = self._lanes.get(client)
+        if not job.open or lane is None:
+            return
+        kept = deque(piece for piece in lane if piece.job is not job)
+        self.waiting -= len(lane) - len(kept)
+        if kept:
+            self._lanes[client] = kept
+        else:
+            del self._lanes[client]
+
+    async def _work(self) -> None:
+        while True:
+            while not self._lanes:
+                self._arrived.clear()
+                await self._arrived.wait()
+            await self._wait_for_more()
+            # Another worker may have taken what was there.
+            if batch := self._next_batch():
+                await self._answer_batch(batch)
+
+    async def _wait_for_more(self) -> None:
+        """Let a batch fill, but keep nobody longer than the setting; what came while the model was busy has waited."""
+        oldest = min(lane[0].arrived for lane in self._lanes.values())
+        left = oldest + self._settings.wait - self._clock()
+        if left <= 0 or self.waiting >= self._settings.texts:
+            return
+        self._full.clear()
+        try:
+            async with asyncio.timeout(left):
+                await self._full.wait()
+        except TimeoutError:
+            pass  # nobody else came
+
+    def _next_batch(self) -> list[_Piece]:
+        batch: list[_Piece] = []
+        queries = 0
+        while self._lanes and len(batch) < self._settings.texts:
+            client, lane = next(iter(self._lanes.items()))
+            queries += len(lane[0].queries)
+            if batch and queries > self._settings.queries:
+                break
+            batch.append(lane.popleft())
+            if lane:
+                self._lanes.move_to_end(client)
+            else:
+                del self._lanes[client]
+        self.waiting -= len(batch)
+        return batch
+
+    async def _answer_batch(self, batch: list[_Piece]) -> None:
+        started = time.perf_counter()
+        codes, queries = [piece.code for piece in batch], [piece.queries for piece in batch]
+        loop = asyncio.get_running_loop()
+        answers, failures = await loop.run_in_executor(self._pool, _ask, self._predictor, codes, queries)
+        self.counts.seconds += time.perf_counter() - started
+        self.counts.batches += 1
+        self.counts.texts += len(batch)
+        self.counts.queries += sum(map(len, queries))
+        self.counts.failures += failures
+        for piece, line in zip(batch, answers, strict=True):
+            piece.job.answers[piece.place][piece.start : piece.start + len(line)] = line
+            piece.job.open -= len(line)
+            if not piece.job.open and not piece.job.done.done():
+                piece.job.done.set_result(None)
+
+
+def _ask(
+    predictor: Predictor, codes: Sequence[CodeText], queries: Sequence[Sequence[Query]]
+) -> tuple[list[list[Prediction]], int]:
+    """The predictor's answers and on how many texts it failed.
+
+    A batch that fails is halved until the texts that are the reason stand alone: nobody else's answers suffer.
+    """
+    try:
+        found = predictor.predict(codes, queries)
+        if [len(line) for line in found] != [len(line) for line in queries]:
+            raise ModelError("the model's answers have another shape than the questions")
+        return found, 0
+    except Exception as error:
+        if len(codes) == 1:
+            _log.exception("the model failed on a text of basis %s in %s", codes[0].basis, codes[0].language)
+            reason = f"the model failed on this text ({type(error).__name__}); the server's log says more"
+            return [[abstention(codes[0], query, predictor.model_id, reason) for query in queries[0]]], 1
+    middle = len(codes) // 2
+    first, second = (_ask(predictor, codes[part], queries[part]) for part in (slice(middle), slice(middle, None)))
+    return first[0] + second[0], first[1] + second[1]

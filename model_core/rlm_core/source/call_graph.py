@@ -1,0 +1,252 @@
+"""Which functions a Python function calls, in the same file or package.
+
+``index_module`` reads one file; ``CallGraph`` resolves calls by name over the modules that a loader gives it, two
+levels deep at most. Names are resolved as Python would (module globals, imports, ``self`` and base classes); a method
+called on an unknown object counts only when its name is defined once in the file. A model reads the callees next to
+the caller, since what a function costs includes what it calls.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from io import TextIOWrapper
+
+from tree_sitter import Node, Query, QueryCursor
+
+from rlm_core.types import Callee, Unit
+
+from . import languages
+from .units.python import find_python
+from .units.spans import name_text
+
+MAX_LEVEL = 2
+MAX_CALLEES = 12  # a level; the first in the order of the calls
+
+_QUERY = """
+(call function: (identifier) @name) @call
+(call function: (attribute object: (_) @object attribute: (identifier) @name)) @call
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call expression: the called name and, for an attribute, the text of the object it is looked up on."""
+
+    name: str
+    target: str | None
+
+
+@dataclass(slots=True)
+class ModuleIndex:
+    """The functions, classes, imports and calls of one Python file.
+
+    ``units`` are the file's functions by qualified name (the last definition of a name wins), ``bases`` the base-class
+    names of each top-level class, ``imports`` maps a local name to ``(module, name or None)``, ``calls`` are those in a
+    unit, by its text.
+    """
+
+    dotted: str
+    units: dict[str, Unit] = field(default_factory=dict)
+    bases: dict[str, list[str]] = field(default_factory=dict)
+    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    calls: dict[str, tuple[Call, ...]] = field(default_factory=dict)
+    by_name: dict[str, list[str]] = field(default_factory=dict)
+
+
+Loader = Callable[[str], "ModuleIndex | None"]
+
+
+@cache
+def _query() -> Query:
+    return Query(languages.grammar("python"), _QUERY)
+
+
+def index_module(source: bytes, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
+    """Index one Python file; ``dotted`` is its module name, needed to follow relative imports."""
+    root = languages.parse("python", source).root_node
+    return index_units(find_python(source, root), root, dotted, is_package=is_package)
+
+
+def index_units(units: Sequence[Unit], root: Node, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
+    """Index a parsed Python file, or one of its top-level statements, whose functions are ``units``."""
+    index = ModuleIndex(dotted)
+    for unit in units:
+        index.units[unit.qualname] = unit
+        index.by_name.setdefault(unit.qualname.rsplit(".", 1)[-1], []).append(unit.qualname)
+    _read_top_level(root, index, dotted if is_package else dotted.rpartition(".")[0])
+    calls: list[tuple[int, Call]] = []
+    for _, captures in QueryCursor(_query()).matches(root):
+        target = captures.get("object")
+        call = Call(name_text(captures["name"][0]), name_text(target[0]) if target else None)
+        calls.append((captures["call"][0].start_byte, call))
+    calls.sort(key=lambda entry: entry[0])
+    starts = [at for at, _ in calls]
+    for unit in units:
+        first, end = bisect_left(starts, unit.span.start_byte), bisect_left(starts, unit.span.end_byte)
+        index.calls[unit.text] = tuple(call for _, call in calls[first:end])
+    return index
+
+
+def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
+    """The index of a file that consists of parts with these indices, in order; later definitions win."""
+    result = ModuleIndex(dotted)
+    for part in parts:
+        result.units.update(part.units)
+        result.bases.update(part.bases)
+        result.imports.update(part.imports)
+        result.calls.update(part.calls)
+        for name, found in part.by_name.items():
+            result.by_name.setdefault(name, []).extend(found)
+    return result
+
+
+def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
+    stack = list(reversed(root.named_children)) if root.type == "module" else [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "class_definition":
+            bases = node.child_by_field_name("superclasses")
+            names = [name_text(base) for base in bases.named_children] if bases is not None else []
+            index.bases[name_text(node.child_by_field_name("name"))] = names
+        elif node.type == "import_statement":
+            for child in node.named_children:
+                if child.type == "aliased_import":
+                    module = name_text(child.child_by_field_name("name"))
+                    index.imports[name_text(child.child_by_field_name("alias"))] = (module, None)
+                else:
+                    index.imports[name_text(child)] = (name_text(child), None)
+        elif node.type == "import_from_statement":
+            _read_from_import(node, index, package)
+        elif node.type in (
+            "decorated_definition",
+            "if_statement",
+            "try_statement",
+            "block",
+            "else_clause",
+            "except_clause",
+        ):
+            stack.extend(reversed(node.named_children))
+
+
+def _read_from_import(node: Node, index: ModuleIndex, package: str) -> None:
+    source = node.child_by_field_name("module_name")
+    module = name_text(source)
+    if module.startswith("."):
+        dots = len(module) - len(module.lstrip("."))
+        parents = package.split(".") if package else []
+        base = parents[: len(parents) - (dots - 1)] if dots > 1 else parents
+        module = ".".join([*base, *filter(None, [module.lstrip(".")])])
+    for child in node.named_children:
+        if child == source:
+            continue
+        if child.type == "aliased_import":
+            name, alias = name_text(child.child_by_field_name("name")), name_text(child.child_by_field_name("alias"))
+            index.imports[alias] = (module, name)
+        elif child.type == "dotted_name":
+            index.imports[name_text(child)] = (module, name_text(child))
+
+
+# On an unknown object these are more likely a built-in container's than the file's own.
+_CONTAINER_METHODS = frozenset(
+    name
+    for kind in (list, dict, set, str, bytes, deque, Counter, re.Pattern, re.Match, TextIOWrapper)
+    for name in dir(kind)
+    if not name.startswith("_")
+)
+
+
+class CallGraph:
+    """Callees of functions over the modules that ``load`` can give (dotted name -> index or None)."""
+
+    def __init__(self, load: Loader | None = None) -> None:
+        self._load: Loader = load or (lambda dotted: None)
+
+    def callees(self, module: ModuleIndex, unit: Unit) -> tuple[Callee, ...]:
+        """The functions of the same file or package that ``unit`` calls, nearest first, each once."""
+        seen = {(module.dotted, unit.qualname)}
+        frontier = [(module, unit)]
+        found: list[Callee] = []
+        for level in range(1, MAX_LEVEL + 1):
+            reached: list[tuple[ModuleIndex, Unit]] = []
+            for owner, caller in frontier:
+                for home, callee in self._direct(owner, caller):
+                    key = (home.dotted, callee.qualname)
+                    if key not in seen and len(reached) < MAX_CALLEES:
+                        seen.add(key)
+                        reached.append((home, callee))
+            found += [Callee(callee.text, level) for _, callee in reached]
+            frontier = reached
+        return tuple(found)
+
+    def _direct(self, module: ModuleIndex, unit: Unit) -> list[tuple[ModuleIndex, Unit]]:
+        found = []
+        for call in module.calls.get(unit.text, ()):
+            hit = self._resolve(module, unit, call)
+            # What is defined inside the unit is part of its text already.
+            if hit is not None and not (hit[0] is module and hit[1].qualname.startswith(unit.qualname + ".<locals>.")):
+                found.append(hit)
+        return found
+
+    def _resolve(self, module: ModuleIndex, unit: Unit, call: Call) -> tuple[ModuleIndex, Unit] | None:
+        if call.target is None:
+            return self._global(module, call.name)
+        owner = unit.qualname.split(".<locals>")[0].rpartition(".")[0]
+        if call.target in ("self", "cls"):
+            return self._method(module, owner, call.name)
+        if call.target.startswith("super("):
+            return self._inherited(module, owner, call.name)
+        if call.target in module.bases:
+            return self._method(module, call.target, call.name)
+        if call.target in module.imports:
+            source, name = module.imports[call.target]
+            home = self._load(source if name is None else f"{source}.{name}")
+            if home is not None:
+                return self._global(home, call.name)
+            if name is not None and (home := self._load(source)) is not None:
+                return self._method(home, name, call.name)
+            return None
+        if call.name in _CONTAINER_METHODS:
+            return None
+        candidates = [name for name in module.by_name.get(call.name, []) if "." in name]
+        return (module, module.units[candidates[0]]) if len(candidates) == 1 else None
+
+    def _global(self, module: ModuleIndex, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
+        if name in module.units:
+            return module, module.units[name]
+        if name in module.bases:
+            return self._method(module, name, "__init__")
+        if name in module.imports and depth < 4:
+            source, original = module.imports[name]
+            home = self._load(source) if original is not None else None
+            if home is not None and original is not None and home is not module:
+                return self._global(home, original, depth + 1)
+        return None
+
+    def _method(self, module: ModuleIndex, owner: str, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
+        own = f"{owner}.{name}"
+        if own in module.units:
+            return module, module.units[own]
+        return self._inherited(module, owner, name, depth)
+
+    def _inherited(self, module: ModuleIndex, owner: str, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
+        if depth > 6:
+            return None
+        for base in module.bases.get(owner, []):
+            if base in module.bases and base != owner:
+                hit = self._method(module, base, name, depth + 1)
+            elif base in module.imports:
+                source, original = module.imports[base]
+                home = self._load(source) if original is not None else None
+                hit = (
+                    self._method(home, original, name, depth + 1) if home is not None and original is not None else None
+                )
+            else:
+                hit = None
+            if hit is not None:
+                return hit
+        return None

@@ -1,0 +1,163 @@
+"""The languages we read: file suffixes, tree-sitter grammars and the syntax nodes that carry no cost (comments).
+
+One table; everything that depends on a language looks here. Grammars are imported when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import PurePath
+
+from tree_sitter import Language as Grammar
+from tree_sitter import Parser, Query, Tree
+
+from rlm_core.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language: ``grammar`` is ``module:function`` (None: read as it is), ``comments`` a query for costless text.
+
+    A dialect has no suffixes: its units are found in files of the language that it is written in.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    grammar: str | None
+    comments: str = "(comment) @skip"
+    class_node: str | None = None
+    indented: bool = False
+    bare: str | None = None  # the grammar of a text without the opening tag that files of the language have
+
+
+_TAG = b"<?"
+_LINE_BLOCK = "[(line_comment) (block_comment)] @skip"
+_PYTHON = Language(
+    "python",
+    "Python",
+    (".py", ".pyw"),
+    "tree_sitter_python:language",
+    # A string that stands alone as a statement is a docstring or a comment in disguise.
+    "[(comment) (expression_statement . [(string) (concatenated_string)] .)] @skip",
+    "class_definition",
+    indented=True,
+)
+_TABLE = (
+    _PYTHON,
+    replace(_PYTHON, name="triton", title="Triton", suffixes=()),
+    replace(_PYTHON, name="pytorch", title="PyTorch", suffixes=()),
+    Language("ttir", "Triton IR", (".ttir",), None),
+    Language("onnx", "ONNX", (".onnx",), None),
+    Language("c", "C", (".c", ".h"), "tree_sitter_c:language"),
+    Language(
+        "cpp",
+        "C++",
+        (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"),
+        "tree_sitter_cpp:language",
+        class_node="class_specifier",
+    ),
+    Language("csharp", "C#", (".cs",), "tree_sitter_c_sharp:language", class_node="class_declaration"),
+    Language("go", "Go", (".go",), "tree_sitter_go:language"),
+    Language("java", "Java", (".java",), "tree_sitter_java:language", _LINE_BLOCK, "class_declaration"),
+    Language(
+        "javascript",
+        "JavaScript",
+        (".js", ".mjs", ".cjs", ".jsx"),
+        "tree_sitter_javascript:language",
+        class_node="class_declaration",
+    ),
+    Language("kotlin", "Kotlin", (".kt", ".kts"), "tree_sitter_kotlin:language", _LINE_BLOCK, "class_declaration"),
+    Language(
+        "php",
+        "PHP",
+        (".php",),
+        "tree_sitter_php:language_php",
+        class_node="class_declaration",
+        bare="tree_sitter_php:language_php_only",
+    ),
+    Language("ruby", "Ruby", (".rb",), "tree_sitter_ruby:language", class_node="class"),
+    Language("rust", "Rust", (".rs",), "tree_sitter_rust:language", _LINE_BLOCK, "impl_item"),
+    Language(
+        "scala",
+        "Scala",
+        (".scala", ".sc"),
+        "tree_sitter_scala:language",
+        "[(comment) (block_comment)] @skip",
+        "object_definition",
+    ),
+    Language(
+        "swift",
+        "Swift",
+        (".swift",),
+        "tree_sitter_swift:language",
+        "[(comment) (multiline_comment)] @skip",
+        "class_declaration",
+    ),
+    Language(
+        "typescript",
+        "TypeScript",
+        (".ts", ".mts", ".cts", ".tsx"),
+        "tree_sitter_typescript:language_typescript",
+        class_node="class_declaration",
+    ),
+)
+
+LANGUAGES: dict[str, Language] = {language.name: language for language in _TABLE}
+_BY_SUFFIX = {suffix: language for language in _TABLE for suffix in language.suffixes}
+
+
+def by_name(name: str) -> Language:
+    """The language called ``name``.
+
+    Raises:
+        SourceError: the language is not one of ours.
+    """
+    try:
+        return LANGUAGES[name]
+    except KeyError:
+        raise SourceError(f"unknown language {name!r}; known: {', '.join(sorted(LANGUAGES))}") from None
+
+
+def by_path(path: PurePath | str) -> Language | None:
+    """The language of a file, by its suffix; None when it is not one of ours."""
+    return _BY_SUFFIX.get(PurePath(path).suffix.lower())
+
+
+def grammar(name: str, source: bytes | None = None) -> Grammar:
+    """The tree-sitter grammar of the language called ``name``, or of this source in it; imported on first use.
+
+    Raises:
+        SourceError: the language is unknown or is read without a grammar.
+    """
+    return _loaded(_grammar_of(name, source))
+
+
+def parse(name: str, source: bytes) -> Tree:
+    """The syntax tree of a source, by a new parser: parsers are not thread-safe, grammars are."""
+    return Parser(grammar(name, source)).parse(source)
+
+
+def comment_query(name: str, source: bytes) -> Query:
+    """The compiled query whose ``skip`` captures are comments and docstrings, for a source of the language."""
+    return _query(_grammar_of(name, source), by_name(name).comments)
+
+
+def _grammar_of(name: str, source: bytes | None) -> str:
+    entry = by_name(name)
+    if entry.grammar is None:
+        raise SourceError(f"{entry.title} is read without a grammar")
+    return entry.bare if entry.bare and source is not None and _TAG not in source else entry.grammar
+
+
+@cache
+def _loaded(place: str) -> Grammar:
+    module, function = place.split(":")
+    return Grammar(getattr(importlib.import_module(module), function)())
+
+
+@cache
+def _query(place: str, query: str) -> Query:
+    return Query(_loaded(place), query)

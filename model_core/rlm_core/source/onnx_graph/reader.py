@@ -1,0 +1,339 @@
+"""An ONNX model -> a graph of operators, attributes, edges and shapes.
+
+Weights count by shape, and no value of external data is loaded. Nothing is run. The ``onnx`` package is an extra and
+imported when first used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlm_core.errors import ModelError
+
+from .graph import MAX_VALUES, Attribute, Constant, Graph, Node, Operand, Ref, Shape, Value, ordered
+from .shapes import infer
+
+if TYPE_CHECKING:
+    import onnx
+
+_NEEDS_ONNX = "reading a .onnx file needs the onnx package; pip install rlm-lsp[onnx]"
+_MAX_TEXT, _MAX_LIST = 40, 32  # longer attributes are data of a custom operator, not its meaning
+_OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
+# Of no weight for cost or meaning.
+_IGNORED = {"epsilon", "momentum", "spatial", "training_mode", "consumed_inputs", "storage_order", "saturate"}
+
+
+def read_onnx(path: Path) -> Graph:
+    """The graph of a ``.onnx`` file.
+
+    Raises:
+        ModelError: the onnx package is missing, or the file cannot be read as an ONNX model.
+    """
+    onnx = _onnx()
+    try:
+        model = onnx.load_model_from_string(path.read_bytes())
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a .onnx file") from None
+    except Exception:  # protobuf's errors have no common public class
+        raise ModelError(f"{path}: not an ONNX model; export the network to ONNX again") from None
+    try:
+        return from_model(model)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def from_model(model: onnx.ModelProto) -> Graph:
+    """The graph of a model in memory, in canonical order. The model is left as it is.
+
+    Raises:
+        ModelError: the onnx package is missing, or an edge of the model leads nowhere.
+    """
+    onnx = _onnx()
+    if not model.graph.node and not model.graph.output:
+        raise ModelError("the ONNX model has no nodes; export the network to ONNX again")
+    shell = _with_shapes(_shell(model))
+    versions = {entry.domain: entry.version for entry in shell.opset_import}
+    return ordered(_Scope(onnx, versions).graph(shell.graph, {}))
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise ModelError(_NEEDS_ONNX) from None
+    return onnx
+
+
+def _shell(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy without the values of large weights, so that shape inference is quick at any size."""
+    onnx = _onnx()
+    shell = onnx.ModelProto()
+    for field, value in model.ListFields():
+        if field.name == "graph":
+            for part, content in value.ListFields():
+                if part.name != "initializer":
+                    _copy(shell.graph, part.name, content)
+        else:
+            _copy(shell, field.name, value)
+    for tensor in model.graph.initializer:
+        if math.prod(tensor.dims) > MAX_VALUES:
+            shell.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        else:
+            shell.graph.initializer.append(tensor)
+    return shell  # type: ignore[no-any-return]
+
+
+def _copy(target: Any, name: str, value: Any) -> None:
+    if isinstance(value, str | bytes | int | float):
+        setattr(target, name, value)
+    elif hasattr(value, "CopyFrom"):
+        getattr(target, name).CopyFrom(value)
+    else:
+        getattr(target, name).extend(value)
+
+
+def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Local functions inlined and shapes inferred, each as far as the onnx package can."""
+    import onnx.inliner
+    import onnx.shape_inference
+
+    if model.functions:
+        with contextlib.suppress(Exception):  # the calls then stay as operators of their own
+            model = onnx.inliner.inline_local_functions(model)
+    try:
+        return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+    except Exception:  # a custom operator, an unknown version: our own rules have to do
+        return model
+
+
+class _Scope:
+    """Reads one graph after the other with the operator versions of their model."""
+
+    def __init__(self, onnx: Any, versions: Mapping[str, int]) -> None:
+        self._onnx = onnx
+        self._versions = versions
+
+    def graph(self, proto: onnx.GraphProto, outer: Mapping[str, tuple[Operand, Value]]) -> Graph:
+        """``outer``: constants that an enclosing graph has; its computed values come in as further inputs."""
+        names: dict[str, Operand] = {}
+        values: dict[str, Value] = {}
+        for name, (operand, value) in outer.items():
+            if isinstance(operand, Constant):
+                names[name], values[name] = operand, value
+        for tensor in proto.initializer:
+            self._constant(tensor.name, tensor, names, values)
+        for sparse in proto.sparse_initializer:
+            constant = Constant(tuple(sparse.dims), self._dtype(sparse.values.data_type))
+            names[sparse.values.name] = constant
+            values[sparse.values.name] = Value(constant.shape, constant.dtype)
+        inputs: list[Value] = []
+        stored = {tensor.name for tensor in proto.initializer}
+        for entry in proto.input:
+            if entry.name not in stored:
+                value = self._value(entry)
+                names[entry.name], values[entry.name] = Ref(-1, len(inputs)), value
+                inputs.append(value)
+        captured = [name for name in _captured(proto) if name in outer and name not in names]
+        for name in captured:
+            names[name], values[name] = Ref(-1, len(inputs)), outer[name][1]
+            inputs.append(outer[name][1])
+        known = {entry.name: self._value(entry) for entry in (*proto.value_info, *proto.output)}
+        nodes: list[Node] = []
+        for node in _sorted(proto.node, names):
+            self._node(node, nodes, names, values, known)
+        missing = [entry.name for entry in proto.output if entry.name not in names]
+        if missing:
+            raise ModelError(f"output {missing[0]!r} of the ONNX graph is not written by any node; export it again")
+        return Graph(tuple(inputs), tuple(nodes), tuple(names[entry.name] for entry in proto.output))
+
+    def _node(
+        self,
+        node: onnx.NodeProto,
+        nodes: list[Node],
+        names: dict[str, Operand],
+        values: dict[str, Value],
+        known: Mapping[str, Value],
+    ) -> None:
+        folded = self._folded(node)
+        if folded is not None:
+            names[node.output[0]], values[node.output[0]] = folded, Value(folded.shape, folded.dtype)
+            return
+        for name in node.input:
+            if name and name not in names:
+                raise ModelError(f"node {node.name or node.op_type!r} reads {name!r}, which nothing writes")
+        operands = [names[name] if name else None for name in node.input]
+        bodies = []
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
+                if attribute.type == 10 and body is attribute.g:
+                    continue
+                outer = {name: (operand, values.get(name, Value(None))) for name, operand in names.items()}
+                read = self.graph(body, outer)
+                operands += [names[name] for name in _captured(body) if isinstance(names.get(name), Ref)]
+                bodies.append(read)
+        attributes = self._attributes(node)
+        shapes_in = [values[name].shape if name else None for name in node.input]
+        shapes_in += [None] * (len(operands) - len(shapes_in))
+        kind = _name(node)
+        found = infer(kind, operands, shapes_in, dict(attributes), max(1, len(node.output)))
+        shapes: list[Shape] = []
+        for place, name in enumerate(node.output or [""]):
+            told = known.get(name)
+            shape = found[place] if told is None or told.shape is None else _surer(told.shape, found[place])
+            shapes.append(shape)
+            if name:
+                names[name] = Ref(len(nodes), place)
+                values[name] = Value(shape, told.dtype if told is not None else "float32")
+        nodes.append(Node(kind, tuple(operands), attributes, tuple(shapes), tuple(bodies)))
+
+    def _folded(self, node: onnx.NodeProto) -> Constant | None:
+        """A Constant node as the constant that it is."""
+        if node.op_type != "Constant" or node.domain not in _OWN_DOMAINS or len(node.attribute) != 1:
+            return None
+        attribute = node.attribute[0]
+        value = self._onnx.helper.get_attribute_value(attribute)
+        if attribute.name == "value":
+            return self._tensor(value)
+        if attribute.name == "sparse_value":
+            return Constant(tuple(value.dims), self._dtype(value.values.data_type))
+        many = list(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else [value]
+        shape = (len(many),) if isinstance(value, Iterable) and not isinstance(value, bytes) else ()
+        if attribute.name in ("value_string", "value_strings"):
+            return Constant(shape, "string")
+        dtype = "int64" if attribute.name in ("value_int", "value_ints") else "float32"
+        return Constant(shape, dtype, tuple(many) if len(many) <= MAX_VALUES else None)
+
+    def _constant(
+        self, name: str, tensor: onnx.TensorProto, names: dict[str, Operand], values: dict[str, Value]
+    ) -> None:
+        constant = self._tensor(tensor)
+        names[name], values[name] = constant, Value(constant.shape, constant.dtype)
+
+    def _tensor(self, tensor: onnx.TensorProto) -> Constant:
+        shape, dtype = tuple(tensor.dims), self._dtype(tensor.data_type)
+        external = tensor.data_location == self._onnx.TensorProto.EXTERNAL
+        if math.prod(shape) > MAX_VALUES or external or not re.match(r"u?int|float(16|32|64)$|double|bool", dtype):
+            return Constant(shape, dtype)
+        try:
+            values = self._onnx.numpy_helper.to_array(tensor).ravel().tolist()
+        except (ValueError, TypeError):
+            return Constant(shape, dtype)
+        kind = float if dtype.startswith("float") else int
+        return Constant(shape, dtype, tuple(kind(value) for value in values))
+
+    def _attributes(self, node: onnx.NodeProto) -> tuple[tuple[str, Attribute], ...]:
+        defaults = self._defaults(node.op_type, node.domain)
+        kept: list[tuple[str, Attribute]] = []
+        for attribute in node.attribute:
+            if attribute.name in _IGNORED or attribute.ref_attr_name:
+                continue
+            value = self._plain(attribute)
+            if value is not None and value != defaults.get(attribute.name):
+                kept.append((re.sub(r"\W", "_", attribute.name), value))
+        return tuple(kept)
+
+    def _plain(self, attribute: onnx.AttributeProto) -> Attribute | None:
+        value = self._onnx.helper.get_attribute_value(attribute)
+        if attribute.type in (1, 2):
+            return float(value) if attribute.type == 1 else int(value)
+        if attribute.type == 3:
+            text = str(value.decode("utf-8", errors="replace"))
+            return text if len(text) <= _MAX_TEXT else None
+        if attribute.type in (6, 7, 8) and len(value) <= _MAX_LIST:
+            if attribute.type == 8:
+                return tuple(item.decode("utf-8", errors="replace")[:_MAX_TEXT] for item in value)
+            return tuple(float(item) if attribute.type == 6 else int(item) for item in value)
+        return None
+
+    def _defaults(self, operator: str, domain: str) -> dict[str, Attribute | None]:
+        try:
+            schema = self._onnx.defs.get_schema(operator, self._versions.get(domain, 1), domain)
+        except Exception:  # the error class moved between versions of onnx
+            return {}
+        return {
+            name: self._plain(entry.default_value)
+            for name, entry in schema.attributes.items()
+            if entry.default_value.name
+        }
+
+    def _value(self, entry: onnx.ValueInfoProto) -> Value:
+        if not entry.type.HasField("tensor_type"):
+            return Value(None, entry.type.WhichOneof("value") or "float32")
+        tensor = entry.type.tensor_type
+        dtype = self._dtype(tensor.elem_type)
+        if not tensor.HasField("shape"):
+            return Value(None, dtype)
+        return Value(tuple(_size(dim) for dim in tensor.shape.dim), dtype)
+
+    def _dtype(self, number: int) -> str:
+        try:
+            name = self._onnx.TensorProto.DataType.Name(number).lower()
+        except ValueError:
+            return "float32"
+        return {"float": "float32", "double": "float64", "undefined": "float32"}.get(name, str(name))
+
+
+def _size(dim: Any) -> int | str:
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    name = dim.dim_param
+    return name if name and not name.startswith("unk__") else "?"
+
+
+def _surer(told: Shape, found: Shape) -> Shape:
+    """Sizes that only one of two shapes knows."""
+    if told is None or found is None or len(told) != len(found):
+        return told
+    return tuple(b if a == "?" else a for a, b in zip(told, found, strict=True))
+
+
+def _name(node: onnx.NodeProto) -> str:
+    name = node.op_type if node.domain in _OWN_DOMAINS else f"{node.domain}.{node.op_type}"
+    name = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    return name if re.match(r"[A-Za-z]", name) else f"Op{name}"
+
+
+def _sorted(nodes: Iterable[onnx.NodeProto], names: Mapping[str, Operand]) -> list[onnx.NodeProto]:
+    """Nodes after those that they read; ONNX demands this order, but not every writer keeps to it."""
+    waiting, written, order = list(nodes), set(names), []
+    own = {name for node in waiting for name in node.output if name}
+    while waiting:
+        later = []
+        for node in waiting:
+            needed = {*node.input, *(name for body in _bodies(node) for name in _captured(body))}
+            if (needed & own) - written:
+                later.append(node)
+            else:
+                order.append(node)
+                written.update(node.output)
+        if len(later) == len(waiting):
+            raise ModelError(
+                f"the ONNX graph has a cycle at node {later[0].name or later[0].op_type!r}; export it again"
+            )
+        waiting = later
+    return order
+
+
+def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    single = [attribute.g for attribute in node.attribute if attribute.type == 5]
+    return single + [body for attribute in node.attribute for body in attribute.graphs]
+
+
+def _captured(proto: onnx.GraphProto) -> list[str]:
+    """Names that a body reads from the graphs around it, in order of first use."""
+    own = {entry.name for entry in (*proto.input, *proto.initializer)}
+    found: dict[str, None] = {}
+    for node in proto.node:
+        for name in (*node.input, *(inner for body in _bodies(node) for inner in _captured(body))):
+            if name and name not in own:
+                found[name] = None
+        own.update(node.output)
+    for entry in proto.output:
+        if entry.name not in own:
+            found[entry.name] = None
+    return list(found)

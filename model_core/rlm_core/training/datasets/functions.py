@@ -1,0 +1,195 @@
+"""Function labels + pinned wheels -> rows of basis ``call``.
+
+The text is the function's source as the measurement's hash confirms it; callees come from the same wheel. Some
+packages are test only; elsewhere the module decides the split. Generators and coroutines are measured a resume at a
+time and stay out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import tokenize
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module
+from rlm_core.types import Unit
+
+from .cache import find_wheel
+from .labels import read_labels
+from .schema import Report
+from .splits import split_of
+
+TEST_PACKAGES = frozenset(
+    {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
+    # Of the packages that we measured ourselves, drawn by a hash of their names.
+    | {"Sphinx", "pony", "boltons", "simpy", "glue-core", "trio", "typer", "ipython", "linearmodels", "pgmpy"}
+)
+MIN_CALLS = 5
+LATENCY_FLOOR_SECONDS = 5e-8  # 0.05 µs: below it the profiler's own correction is larger than the call
+DEVICE = "x86-64"
+RUNTIME = {"runtime": "cpython-3.12"}
+
+Progress = Callable[[int, int], None]
+
+
+_FIELDS = frozenset(
+    {"package", "version", "module", "qualname", "file", "firstlineno", "source_sha1", "generator"}
+    | {"calls", "latency_ok", "latency_us", "mem_calls", "peak_bytes"}
+)
+
+
+class Builder:
+    """Builds the rows of a label file; after iterating :meth:`rows`, :meth:`report` says what could not be had."""
+
+    def __init__(
+        self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
+    ) -> None:
+        self._labels = read_labels(labels, _FIELDS, "function")
+        self._cache, self._split = cache, split
+        self._download, self._workers = download, workers
+        self._missing: Counter[str] = Counter()
+        self._examples: dict[str, list[str]] = defaultdict(list)
+        self._rows = self._units = 0
+
+    def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
+        """All rows, package by package, in the order of the label file."""
+        packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for label in self._labels:
+            packages[label["package"], label["version"]].append(label)
+        wheels = {key: find_wheel(self._cache, *key, download=self._download) for key in packages}
+        done = 0
+        with ProcessPoolExecutor(self._workers) as pool:
+            futures = {key: pool.submit(_package_rows, wheels[key], packages[key], self._split) for key in packages}
+            for key, future in futures.items():
+                rows, missing = future.result()
+                for reason, name in missing:
+                    self._missing[reason] += 1
+                    if len(self._examples[reason]) < 5:
+                        self._examples[reason].append(name)
+                self._rows += len(rows)
+                self._units += len({row["source"] for row in rows})
+                yield from rows
+                done += len(packages[key])
+                progress(done, len(self._labels))
+
+    def report(self) -> Report:
+        """What was kept and what was left out, by reason."""
+        return Report(self._rows, self._units, dict(self._missing), dict(self._examples))
+
+
+def _package_rows(
+    wheel: Path | None, labels: list[dict[str, Any]], split: str
+) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    if wheel is None:
+        return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
+    rows: list[dict[str, Any]] = []
+    missing: list[tuple[str, str]] = []
+    with zipfile.ZipFile(wheel) as archive:
+        sources = _WheelSources(archive)
+        graph = CallGraph(sources.load)
+        for label in labels:
+            name = f"{label['package']}:{label['module']}:{label['qualname']}"
+            if label["generator"]:
+                missing.append(("generator or coroutine", name))
+                continue
+            values = _values(label)
+            if not values:
+                missing.append((f"fewer than {MIN_CALLS} good calls", name))
+                continue
+            text, unit, index = sources.function(label)
+            if text is None:
+                missing.append(("source hash differs or file absent", name))
+                continue
+            callees = graph.callees(index, unit) if unit is not None and index is not None else ()
+            group = f"{label['package']}/{label['module']}"
+            test_only = label["package"] in TEST_PACKAGES or split != "auto"
+            auto = "test" if test_only else split_of(group)
+            for metric, value in values.items():
+                rows.append(
+                    {
+                        "id": f"functions/{name}:{label['firstlineno']}/{metric}",
+                        "text": text,
+                        "callees": [{"text": callee.text, "level": callee.level} for callee in callees],
+                        "language": "python",
+                        "basis": "call",
+                        "metric": metric,
+                        "device": DEVICE,
+                        "workload": RUNTIME,
+                        "value": value,
+                        "group": group,
+                        "family": label["package"],
+                        "held_out": "package" if test_only else "module",
+                        "split": auto if split == "auto" else split,
+                        "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
+                    }
+                )
+    return rows, missing
+
+
+def _values(label: dict[str, Any]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    if label["latency_ok"] and label["latency_us"] and label["calls"] >= MIN_CALLS:
+        values["latency"] = max(label["latency_us"]["p50"] * 1e-6, LATENCY_FLOOR_SECONDS)
+    if label["peak_bytes"] and (label["mem_calls"] or 0) >= MIN_CALLS:
+        values["memory"] = max(float(label["peak_bytes"]["p50"]), 0.0)
+    return values
+
+
+class _WheelSources:
+    """Python files of one wheel, read and indexed when first asked for."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._names = set(archive.namelist())
+        self._indices: dict[str, ModuleIndex | None] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def load(self, dotted: str) -> ModuleIndex | None:
+        stem = dotted.replace(".", "/")
+        for path in (f"{stem}.py", f"{stem}/__init__.py"):
+            if path in self._names:
+                return self._index(path, dotted)
+        return None
+
+    def _index(self, path: str, dotted: str) -> ModuleIndex | None:
+        if path not in self._indices:
+            source = self._archive.read(path)
+            self._indices[path] = index_module(source, dotted, is_package=path.endswith("__init__.py"))
+        return self._indices[path]
+
+    def _source_lines(self, path: str) -> list[str]:
+        if path not in self._lines:
+            with self._archive.open(path) as file:
+                encoding, _ = tokenize.detect_encoding(file.readline)
+            # Universal newlines, as inspect and linecache read a file.
+            text = self._archive.read(path).decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+            self._lines[path] = text.splitlines(keepends=True)
+        return self._lines[path]
+
+    def function(self, label: dict[str, Any]) -> tuple[str | None, Unit | None, ModuleIndex | None]:
+        """The labelled function's text (None unless its hash agrees), its unit and its module's index."""
+        path, line = label["file"], label["firstlineno"]
+        if path not in self._names:
+            return None, None, None
+        index = self._index(path, path.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."))
+        assert index is not None
+        unit = index.units.get(label["qualname"])
+        if unit is not None and unit.span.start_line + 1 != line:
+            unit = None
+        lines = self._source_lines(path)
+        if unit is not None:
+            text = "".join(lines[line - 1 : unit.span.end_line + 1])
+            if hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() == label["source_sha1"]:
+                return text, unit, index
+        try:
+            text = "".join(inspect.getblock(lines[line - 1 :]))
+        except (tokenize.TokenError, SyntaxError, IndexError):
+            return None, unit, index
+        agrees = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() == label["source_sha1"]
+        return (text if agrees else None), unit, index

@@ -1,0 +1,105 @@
+"""Wheels in the source cache -> unlabelled texts for pretraining: every Python function of some packages.
+
+Packages that are test only stay out, and so do the modules of other labelled packages that are not in the train split:
+what a model is judged on is never read.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rlm_core.errors import DataError
+from rlm_core.source.canonical import canonical
+from rlm_core.source.units import find_units
+
+from .functions import TEST_PACKAGES, Progress
+from .splits import split_of
+
+FORMAT = "rlm-texts-1"
+SCHEMA = pa.schema([("text", pa.string()), ("language", pa.string())], metadata={"format": FORMAT})
+_LONGEST, _SHORTEST = 12_000, 60
+_SKIPPED = ("/tests/", "/test/", "/_vendor/", "/vendored/")
+
+
+def build_texts(
+    wheels: Sequence[Path], out: Path, *, workers: int = 2, progress: Progress = lambda done, total: None
+) -> int:
+    """Write the distinct canonical functions of wheels to a Parquet file and count them.
+
+    Raises:
+        DataError: there is no wheel.
+    """
+    if not wheels:
+        raise DataError("no wheel in the source cache; build the functions data set first or name --source-cache")
+    distinct: dict[str, None] = {}
+    with ProcessPoolExecutor(workers) as pool:
+        for done, texts in enumerate(pool.map(_functions, wheels), 1):
+            distinct.update(dict.fromkeys(texts))
+            progress(done, len(wheels))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.table({"text": list(distinct), "language": ["python"] * len(distinct)}, schema=SCHEMA)
+    pq.write_table(table, out, compression="zstd")
+    return len(distinct)
+
+
+def read_texts(path: Path) -> Iterator[tuple[str, str]]:
+    """The (text, language) pairs of a file of texts.
+
+    Raises:
+        DataError: the file is missing or is not one of ours.
+    """
+    try:
+        file = pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
+    if (file.schema_arrow.metadata or {}).get(b"format") != FORMAT.encode():
+        raise DataError(f"{path}: not a file of texts; build it with `rlm-lsp data build texts`")
+    table = file.read()
+    chosen = table.filter(pc.less(pc.utf8_length(table["text"]), _LONGEST))
+    yield from zip(chosen["text"].to_pylist(), chosen["language"].to_pylist(), strict=True)
+
+
+def _functions(wheel: Path) -> list[str]:
+    try:
+        return _functions_of(wheel)
+    except zipfile.BadZipFile:
+        raise DataError(f"{wheel}: not a wheel; delete it and build the functions data set again") from None
+
+
+def _functions_of(wheel: Path) -> list[str]:
+    found: list[str] = []
+    with zipfile.ZipFile(wheel) as archive:
+        package = _name(archive)
+        if package in TEST_PACKAGES:
+            return []
+        for name in archive.namelist():
+            if not name.endswith(".py") or any(part in f"/{name}" for part in _SKIPPED):
+                continue
+            module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            if split_of(f"{package}/{module}") != "train":
+                continue
+            source = archive.read(name)
+            try:
+                source.decode("utf-8")
+            except UnicodeDecodeError:
+                continue
+            found += [
+                canonical(unit.text, "python")
+                for unit in find_units(source, "python")
+                if unit.kind == "function" and _SHORTEST <= len(unit.text) <= _LONGEST
+            ]
+    return found
+
+
+def _name(archive: zipfile.ZipFile) -> str:
+    """The package's name as its metadata and the labels spell it."""
+    metadata = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), None)
+    lines = archive.read(metadata).decode("utf-8", "replace").splitlines() if metadata else []
+    return next((line[5:].strip() for line in lines if line.startswith("Name:")), "")

@@ -1,0 +1,195 @@
+"""Which of two is costlier: pairs of rows, how often predictions have the direction right, what ratio bands cover."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from tools.counterfactual.builder import Pair as Edit
+
+from .metrics import Array, Figure, share, with_interval
+from .rows import Row
+
+MIN_RATIO = 1.25
+MOST_A_GROUP = 50
+MIN_GROUPS = 10  # for a line of a language's own
+SUITES = {
+    "same problem": "two solutions of one problem in one language, judged in the same half year",
+    "revisions": "two versions of one file of one repository",
+    "edits": "a generated function and an edit of it that changes its measured cost",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Places of two rows of one slice, what intervals resample it with, and log10 of second value over first.
+
+    ``changed`` pairs differ by ``MIN_RATIO`` and by more than the measurement's noise: their direction is known.
+    """
+
+    first: int
+    second: int
+    group: str
+    ratio: float
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Predicted log10 ratios of pairs with the ends of their 80 % bands, ``(pairs,)`` each; NaN where there is none."""
+
+    median: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """The share of right directions by predictor, for one suite, language (``all``: of all) and metric.
+
+    ``n`` pairs of ``groups`` groups changed; ``cover80`` and ``width80`` (a factor) are those of the model's ratio
+    bands on all ``pairs``, changed or not.
+    """
+
+    suite: str
+    language: str
+    metric: str
+    n: int
+    groups: int
+    figures: Mapping[str, Figure]
+    pairs: int = 0
+    cover80: Figure | None = None
+    width80: Figure | None = None
+
+
+def report_pairs(
+    rows: Sequence[Row],
+    predicted: Mapping[str, Array],
+    edits: Iterable[Edit] = (),
+    ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]] = MappingProxyType({}),
+) -> list[PairReport]:
+    """All suites that the rows hold pairs for.
+
+    Args:
+        rows: rows of any bases.
+        predicted: by predictor, medians in SI units, ``(rows,)``; pairs with NaN are left out for all.
+        edits: the pairs of the counterfactual data set, whose row ids they name.
+        ratios: by predictor, what tells the ratios of pairs where it knows better than its medians.
+    """
+    suites = {"same problem": same_problem(rows), "revisions": revisions(rows), "edits": edited(rows, edits)}
+    known = np.all([np.isfinite(values) for values in predicted.values()], axis=0)
+    reports = []
+    for suite, found in suites.items():
+        cells: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+        for pair in found:
+            if known[pair.first] and known[pair.second]:
+                _, language, metric = rows[pair.first].slice
+                cells[metric, language].append(pair)
+                cells[metric, "all"].append(pair)
+        for (metric, language), pairs in sorted(cells.items(), key=lambda item: (item[0][0], item[0][1] != "all")):
+            several = len([cell for cell in cells if cell[0] == metric]) > 2
+            if language == "all" or (several and len({pair.group for pair in pairs}) >= MIN_GROUPS):
+                reports.append(_report(suite, language, metric, pairs, predicted, ratios))
+    return [report for report in reports if report.n]
+
+
+def _report(
+    suite: str,
+    language: str,
+    metric: str,
+    pairs: Sequence[Pair],
+    predicted: Mapping[str, Array],
+    ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]],
+) -> PairReport:
+    changed = np.array([pair.changed for pair in pairs])
+    groups = np.array([pair.group for pair in pairs])
+    figures, bands = {}, {}
+    for name, values in predicted.items():
+        first, second = (values[[getattr(pair, place) for pair in pairs]] for place in ("first", "second"))
+        said = second - first
+        if name in ratios:
+            told = ratios[name](pairs)
+            said = told.median
+            bands = _bands(pairs, told, groups)
+        found = share(directions(pairs, said)[changed], groups[changed]) if changed.any() else None
+        if found is not None:
+            figures[name] = found
+    count = int(changed.sum())
+    return PairReport(suite, language, metric, count, len(np.unique(groups[changed])), figures, len(pairs), **bands)
+
+
+def _bands(pairs: Sequence[Pair], told: Ratios, groups: npt.NDArray[np.str_]) -> dict[str, Figure | None]:
+    true = np.array([pair.ratio for pair in pairs])
+    known = np.isfinite(told.low)
+    inside = ((told.low <= true) & (true <= told.high)).astype(np.float64)[known]
+    width = (10 ** (told.high - told.low))[known]
+    middle = with_interval(groups[known], lambda rows: float(np.median(width[rows]))) if known.any() else None
+    return {"cover80": share(inside, groups[known]) if known.any() else None, "width80": middle}
+
+
+def directions(pairs: Sequence[Pair], said: Array) -> Array:
+    """1 where a predicted change has the direction right, 0 where wrong, a half where it sees no difference."""
+    true = np.sign([pair.ratio for pair in pairs])
+    return np.where(np.sign(said) == 0, 0.5, (np.sign(said) == true).astype(np.float64))
+
+
+def same_problem(rows: Sequence[Row]) -> list[Pair]:
+    """Solutions of one problem in one language of the same half year, at most ``MOST_A_GROUP`` pairs of them."""
+    return _pairs_of_programs(rows, lambda row: (row.group, row.slice, _half_year(row)))
+
+
+def revisions(rows: Sequence[Row]) -> list[Pair]:
+    """Versions of one file: the same repository and path, another blob."""
+
+    def key(row: Row) -> tuple[object, ...]:
+        repository, at, rest = row.source.partition("@")
+        _, colon, path = rest.partition(":")
+        # A row without a file is like no other.
+        return (repository, path, row.group, row.slice) if at and colon else (row.id,)
+
+    return _pairs_of_programs(rows, key)
+
+
+def edited(rows: Sequence[Row], edits: Iterable[Edit]) -> list[Pair]:
+    """Functions and their edits."""
+    places = {row.id: place for place, row in enumerate(rows) if row.held_out == "edit"}
+    found = []
+    for edit in edits if places else ():
+        for metric, ratio in (("latency", edit.latency), ("memory", edit.memory)):
+            first, second = (places.get(f"{name}/{metric}") for name in (edit.before_id, edit.after_id))
+            noise = edit.noise if metric == "latency" else 0.0
+            changed = not edit.neutral and abs(ratio) >= max(math.log10(MIN_RATIO), noise)
+            if first is not None and second is not None:
+                found.append(Pair(first, second, edit.family, ratio, changed))
+    return found
+
+
+def _pairs_of_programs(rows: Sequence[Row], key: Callable[[Row], tuple[object, ...]]) -> list[Pair]:
+    cells: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        if row.code.basis == "program":
+            cells[key(row)].append(place)
+    rng = np.random.default_rng(0)
+    found = []
+    for members in cells.values():
+        pairs = []
+        for first, second in combinations(members, 2):
+            if rows[first].code.text != rows[second].code.text:
+                ratio = math.log10(rows[second].value / rows[first].value)
+                pairs.append(Pair(first, second, rows[first].group, ratio, abs(ratio) >= math.log10(MIN_RATIO)))
+        if len(pairs) > MOST_A_GROUP:
+            pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), MOST_A_GROUP, replace=False))]
+        found += pairs
+    return found
+
+
+def _half_year(row: Row) -> str:
+    day = row.query.workload.get("date", "")
+    return f"{day[:4]}H{1 if day[5:7] <= '06' else 2}" if day else ""

@@ -1,0 +1,156 @@
+"""Reading rows to evaluate from data sets of any size: at most some thousand a cell, by a seeded sample.
+
+A first pass reads the names alone and chooses; a second reads the chosen rows. Architectures are sampled, not rows of
+them, so that a network is encoded once for all its devices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rlm_core.training.datasets.schema import read_tables
+from rlm_core.types import Callee, CodeText, Query
+
+SLICE = ("basis", "language", "metric")
+CELL = (*SLICE, "held_out", "device")
+_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a data set (:mod:`rlm_core.training.datasets.schema`)."""
+
+    id: str
+    code: CodeText
+    query: Query
+    value: float
+    group: str
+    family: str
+    held_out: str
+    split: str
+    source: str
+
+    @property
+    def slice(self) -> tuple[str, str, str]:
+        """Basis, language and metric."""
+        return self.code.basis, self.code.language, self.query.metric
+
+    @property
+    def whole(self) -> str:
+        """What intervals resample: the package or family where whole ones were held out, else the group."""
+        return self.family if self.held_out in ("package", "edit") else self.group
+
+    @property
+    def quarter(self) -> str:
+        """The quarter of the workload's date, like ``2024Q1``; empty without a date."""
+        return quarter_of(self.query.workload)
+
+    @property
+    def unit(self) -> str:
+        """The kernel or problem that the row is about, whatever its sizes and device."""
+        return self.id.split("/", 1)[-1].rsplit("/", 1)[0]
+
+    @property
+    def setting(self) -> str:
+        """What else the number depends on besides the unit: the device; for networks space and batch or training."""
+        device, workload = self.query.device, self.query.workload
+        if self.code.basis != "network":
+            return device or ""
+        space = self.id.split("/")[1] if "/" in self.id else ""
+        if self.query.metric == "accuracy":
+            told = [workload.get(name) for name in ("dataset", "subset")]
+            epochs = [f"{workload['epochs']} epochs"] if "epochs" in workload else []
+            return ", ".join(filter(None, (space, *told, *epochs)))
+        batch = f", batch {workload['batch']}" if "batch" in workload else ""
+        return f"{space}, {device or 'any'}{batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Chosen rows in the order of the files, and how many there were by cell (the columns that were chosen by)."""
+
+    rows: list[Row]
+    available: Mapping[tuple[str, ...], int]
+
+
+def quarter_of(workload: Mapping[str, str]) -> str:
+    """The quarter of a workload's date, like ``2024Q1``; empty without a date."""
+    day = workload.get("date")
+    return f"{day[:4]}Q{(int(day[5:7]) - 1) // 3 + 1}" if day else ""
+
+
+def select(
+    paths: Sequence[Path], splits: Sequence[str] | None, most: int, *, by: Sequence[str] = CELL, seed: int = 0
+) -> Selection:
+    """At most ``most`` rows of each cell (0: all) of some splits (None: of all).
+
+    Raises:
+        DataError: a file is missing or is not one of our data sets.
+    """
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    ranks: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    count = 0
+    for table in _names(paths, splits, {"id", "basis", "group", *by}):
+        columns = [[value or "" for value in table[name].to_pylist()] for name in by]
+        keys = (
+            group if basis == "network" else name
+            for name, basis, group in zip(*(table[c].to_pylist() for c in ("id", "basis", "group")), strict=True)
+        )
+        for *cell, key in zip(*columns, keys, strict=True):
+            places[tuple(cell)].append(count)
+            if most:
+                ranks[tuple(cell)].append(_rank(key, seed))
+            count += 1
+    chosen: list[int] = []
+    for names, mine in places.items():
+        if most and len(mine) > most:
+            order = np.argsort(np.array(ranks[names], np.uint64), kind="stable")
+            chosen += [mine[i] for i in order[:most]]
+        else:
+            chosen += mine
+    available = {names: len(mine) for names, mine in places.items()}
+    return Selection(list(_chosen(paths, splits, np.sort(np.array(chosen, np.int64)))), available)
+
+
+def _rank(key: str, seed: int) -> int:
+    """A place in a random order that is the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}:{key}".encode(), digest_size=8).digest(), "big")
+
+
+def _names(paths: Sequence[Path], splits: Sequence[str] | None, columns: set[str]) -> Iterator[pa.Table]:
+    """Some columns of all rows, a batch at a time."""
+    for path in paths:
+        # Opening it as a data set first gives the error that tells what to do.
+        next(read_tables([path]), None)
+        for batch in pq.ParquetFile(path).iter_batches(_BATCH, columns=sorted(columns | {"split"})):
+            table = pa.Table.from_batches([batch])
+            yield table if splits is None else table.filter(pc.is_in(table["split"], pa.array(list(splits))))
+
+
+def _chosen(paths: Sequence[Path], splits: Sequence[str] | None, places: np.ndarray[Any, Any]) -> Iterator[Row]:
+    """The rows at sorted places, equal texts as one object."""
+    seen: dict[str, str] = {}
+    start = 0
+    for table in read_tables(paths, splits):
+        first, last = np.searchsorted(places, [start, start + len(table)])
+        for row in table.take(pa.array(places[first:last] - start)).to_pylist(maps_as_pydicts="strict"):
+            yield _row(row, seen)
+        start += len(table)
+
+
+def _row(row: dict[str, Any], seen: dict[str, str]) -> Row:
+    callees = tuple(Callee(seen.setdefault(c["text"], c["text"]), c["level"]) for c in row["callees"])
+    code = CodeText(seen.setdefault(row["text"], row["text"]), row["language"], row["basis"], callees)
+    query = Query(row["metric"], row["device"], row["workload"])
+    names = (row[name] for name in ("group", "family", "held_out", "split", "source"))
+    return Row(row["id"], code, query, row["value"], *names)

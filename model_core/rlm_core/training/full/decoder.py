@@ -1,0 +1,184 @@
+"""The decoder: a causal transformer over queries and number tokens that reads the encoded text by cross-attention.
+
+Everything is laid out as ``(inputs, branches, ...)``: the branches are the sequences about one input (its queries, the
+beginnings of numbers under search, samples). Keys and values of a text are computed once an input and shared by all of
+its branches; those of the sequence itself are cached, so that a step costs one token.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rlm_core.training.student.network import Norm, rotary, rotate
+
+from .config import FullConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the decoder reads of a batch of texts: a layer's keys and values ``(inputs, heads, tokens, size)``.
+
+    ``mask (inputs, 1, 1, tokens)`` is True at real tokens; None when nothing is padded.
+    """
+
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+    mask: Tensor | None
+
+    @property
+    def inputs(self) -> int:
+        """Number of texts."""
+        return len(self.keys[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A layer's keys and values of the sequences so far, ``(rows, heads, length, size)``; a row is a branch."""
+
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+
+    @property
+    def length(self) -> int:
+        """Tokens so far."""
+        return self.keys[0].shape[2]
+
+    def select(self, rows: Tensor) -> Cache:
+        """The cache of other branches: that of row ``rows[i]`` for row i."""
+        keys = tuple(tensor.index_select(0, rows) for tensor in self.keys)
+        return Cache(keys, tuple(tensor.index_select(0, rows) for tensor in self.values))
+
+    @staticmethod
+    def join(parts: list[Cache]) -> Cache:
+        """Several caches of one length, one after another."""
+        keys = tuple(torch.cat(tensors) for tensors in zip(*(part.keys for part in parts), strict=True))
+        return Cache(keys, tuple(torch.cat(tensors) for tensors in zip(*(part.values for part in parts), strict=True)))
+
+
+class DecoderLayer(nn.Module):
+    """Pre-norm self-attention, cross-attention and feed-forward."""
+
+    def __init__(self, config: FullConfig) -> None:
+        super().__init__()
+        width, bias = config.width, config.bias
+        self.heads, self.gated = config.heads, config.gated
+        self.norm1, self.norm2, self.norm3 = (_norm(config) for _ in range(3))
+        self.self_qkv = nn.Linear(width, 3 * width, bias)
+        self.self_out = nn.Linear(width, width, bias)
+        self.cross_q = nn.Linear(width, width, bias)
+        self.cross_kv = nn.Linear(config.encoder_width, 2 * width, bias)
+        self.cross_out = nn.Linear(width, width, bias)
+        self.up = nn.Linear(width, config.hidden * (2 if config.gated else 1), bias)
+        self.down = nn.Linear(config.hidden, width, bias)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def remember(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values ``(inputs, heads, tokens, size)`` of token vectors ``(inputs, tokens, encoder width)``."""
+        inputs, tokens, _ = vectors.shape
+        both = self.cross_kv(vectors).view(inputs, tokens, 2, self.heads, -1).permute(2, 0, 3, 1, 4)
+        return both[0].contiguous(), both[1].contiguous()
+
+    def forward(
+        self,
+        x: Tensor,
+        text: tuple[Tensor, Tensor, Tensor | None],
+        past: tuple[Tensor, Tensor] | None,
+        turn: tuple[Tensor, Tensor] | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors ``(inputs, branches, tokens, width)`` through the layer, and all keys and values of the sequences."""
+        inputs, branches, tokens, width = x.shape
+        rows = inputs * branches
+        qkv = self.self_qkv(self.norm1(x)).view(rows, tokens, 3, self.heads, width // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # each (rows, heads, tokens, size)
+        if turn is not None:
+            q, k = rotate(q, *turn).to(v.dtype), rotate(k, *turn).to(v.dtype)
+        if past is not None:
+            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
+        mixed = _attend(q, k, v)
+        x = x + self.self_out(mixed.transpose(1, 2).reshape(x.shape))
+        # All branches of an input are rows of one product with its keys.
+        q = self.cross_q(self.norm2(x)).view(inputs, branches * tokens, self.heads, width // self.heads).transpose(1, 2)
+        mixed = F.scaled_dot_product_attention(q, text[0], text[1], attn_mask=text[2])
+        x = x + self.cross_out(mixed.transpose(1, 2).reshape(x.shape))
+        inner = self.up(self.norm3(x))
+        if self.gated:
+            gate, value = inner.chunk(2, dim=-1)
+            inner = F.silu(gate) * value
+        else:
+            inner = F.relu(inner)
+        return x + self.down(self.dropout(inner)), k, v
+
+
+class Decoder(nn.Module):
+    """Number tokens and queries -> logits of the next number token."""
+
+    def __init__(self, config: FullConfig) -> None:
+        super().__init__()
+        self.config = config
+        vocabulary = len(config.numbers.names)
+        self.embed = nn.Embedding(vocabulary, config.width)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+        self.norm = _norm(config) if config.final_norm else nn.Identity()
+        self.logits = nn.Linear(config.width, vocabulary)
+
+    def remember(self, vectors: Tensor, mask: Tensor | None) -> Memory:
+        """What the decoder reads of texts, once for all branches.
+
+        Args:
+            vectors: ``(inputs, tokens, encoder width)``.
+            mask: ``(inputs, tokens)``, True at real tokens; None when nothing is padded.
+        """
+        pairs = [layer.remember(vectors) for layer in self.layers]  # type: ignore[operator]
+        keys, values = zip(*pairs, strict=True)
+        return Memory(keys, values, None if mask is None else mask[:, None, None, :])
+
+    def forward(self, x: Tensor, memory: Memory, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+        """Read more of the sequences.
+
+        Args:
+            x: ``(inputs, branches, tokens, width)``, embedded tokens and query vectors.
+            memory: of the inputs.
+            cache: of the sequences so far, with ``inputs * branches`` rows.
+
+        Returns:
+            Vectors before the logits, shaped like ``x``, and the cache with the new tokens.
+        """
+        start, tokens, width = 0 if cache is None else cache.length, x.shape[2], x.shape[3]
+        turn = None
+        if self.config.positions == "rotary":
+            cosine, sine = rotary(start + tokens, width // self.config.heads, x.device)
+            turn = cosine[start:], sine[start:]
+        else:
+            x = x + sinusoids(start, tokens, width, x.device).to(x.dtype)
+        keys, values = [], []
+        for index, layer in enumerate(self.layers):
+            past = None if cache is None else (cache.keys[index], cache.values[index])
+            x, k, v = layer(x, (memory.keys[index], memory.values[index], memory.mask), past, turn)
+            keys.append(k)
+            values.append(v)
+        return self.norm(x), Cache(tuple(keys), tuple(values))
+
+
+def sinusoids(start: int, tokens: int, width: int, device: torch.device) -> Tensor:
+    """Sines and cosines, interleaved (arXiv 1706.03762), of ``tokens`` positions from ``start`` on: (tokens, width)."""
+    place = torch.arange(start, start + tokens, device=device)[:, None]
+    angle = place * torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10_000.0) / width))
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+
+
+def _norm(config: FullConfig) -> nn.Module:
+    return Norm(config.width) if config.norm == "rms" else nn.LayerNorm(config.width)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Causal attention of the last tokens of sequences over all of them."""
+    tokens, length = q.shape[2], k.shape[2]
+    mask = None
+    if tokens > 1:
+        mask = torch.ones(tokens, length, dtype=torch.bool, device=q.device).tril(length - tokens)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)

@@ -1,0 +1,162 @@
+"""The encoders of T5Gemma (arXiv 2504.06225) and T5Gemma 2, loaded through transformers.
+
+Frozen, with low-rank adapters (LoRA, arXiv 2106.09685) or trained in full. A frozen or adapted encoder is saved as the
+name of its base, the commit, a fingerprint of its weights and the adapters; a full one with all its weights.
+
+How a base gets into its module is in :mod:`.pretrained`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from rlm_core.errors import ModelError
+
+from . import hub, pretrained
+from .base import TextEncoder, Tokens, crop
+
+MODES = ("frozen", "lora", "full")
+_PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_FOLDER = "base"  # of a fully trained encoder: configuration and tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class T5GemmaSettings:
+    """Which pretrained encoder, and what of it is trained.
+
+    Attributes:
+        base: hub name or folder.
+        revision: commit on the hub; None: the newest, which is then kept.
+        mode: one of :data:`MODES`.
+        max_tokens: longest text.
+        precision: ``float32``, ``bfloat16`` or ``auto``: bfloat16 on a GPU that has it, unless all is trained.
+        attention: ``auto`` or a name that transformers knows. T5Gemma caps its attention scores, which the fused
+            kernel of PyTorch cannot: there ``auto`` is FlashAttention 2 where installed, else plain matrix products.
+        rank, alpha, dropout: of the adapters.
+        fingerprint: of the base's weights, once loaded.
+
+    Raises:
+        ModelError: a setting has no such value.
+    """
+
+    base: str
+    revision: str | None = None
+    mode: str = "lora"
+    max_tokens: int = 2048
+    precision: str = "auto"
+    attention: str = "auto"
+    rank: int = 16
+    alpha: float = 32.0
+    dropout: float = 0.05
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ModelError(f"encoder: mode is {self.mode!r}; it must be one of {', '.join(MODES)}")
+        if self.precision not in ("auto", *_PRECISIONS):
+            raise ModelError(f"encoder: precision is {self.precision!r}; it must be auto, float32 or bfloat16")
+        if self.max_tokens < 1 or self.rank < 1:
+            raise ModelError("encoder: max_tokens and rank must be at least 1")
+
+
+class T5GemmaEncoder(TextEncoder):
+    """A pretrained text encoder.
+
+    Args:
+        settings: what to load and train.
+        folder: a saved fully trained encoder, whose weights come by :meth:`load_weights`; None: load the base.
+
+    Raises:
+        ModelError: the base cannot be had, does not fit this transformers, or says nothing about its text.
+    """
+
+    kind = "t5gemma"
+
+    def __init__(self, settings: T5GemmaSettings, folder: Path | None = None) -> None:
+        super().__init__()
+        checkpoint = hub.Checkpoint(str(folder), folder, None) if folder else hub.find(settings.base, settings.revision)
+        data = hub.settings(checkpoint)
+        transformers = hub.need("transformers")
+        config, module = pretrained.empty(transformers, checkpoint, data, settings)
+        limit = getattr(module.config, "encoder", module.config).max_position_embeddings
+        if settings.max_tokens > limit:
+            raise ModelError(f"{checkpoint.name}: reads {limit} tokens; set max_tokens to {limit} or less")
+        if folder:
+            module.load_state_dict({n: torch.zeros(w.shape) for n, w in module.named_parameters()}, assign=True)
+        else:
+            weights, mark = pretrained.weights(checkpoint, module, _dtype(settings), transformers.__version__)
+            if settings.fingerprint not in ("", mark):
+                raise ModelError(
+                    f"{checkpoint.name}: not the weights that the model was trained on (fingerprint {mark}, not "
+                    f"{settings.fingerprint}); put the former checkpoint there, or change `base` in encoder.json"
+                )
+            module.load_state_dict(weights, assign=True)
+            settings = replace(settings, base=checkpoint.name, revision=checkpoint.revision, fingerprint=mark)
+        self.settings, self._config = settings, config
+        self._tokenizer = pretrained.tokenizer(transformers, checkpoint)
+        self.width = int(getattr(module.config, "encoder", module.config).hidden_size)
+        self.max_tokens = settings.max_tokens
+        self.pad_id = int(self._tokenizer.pad_token_id or 0)
+        self.module: nn.Module = module
+        self.trained = frozenset()
+        self.eval()
+        if not folder:
+            pretrained.check_signal(self, f"{checkpoint.name} with transformers {transformers.__version__}")
+        module.requires_grad_(settings.mode == "full")
+        if settings.mode == "lora":
+            pretrained.adapt(module, settings)
+        self.trained = frozenset(name for name, weight in self.named_parameters() if weight.requires_grad)
+
+    def tokenize(self, texts: Sequence[str]) -> Tokens:
+        """See :meth:`TextEncoder.tokenize`; the checkpoint's own tokenizer, with its start and end tokens."""
+        rows = self._tokenizer([text or "\n" for text in texts], verbose=False)["input_ids"] if texts else []
+        pairs = [crop(row or [self.pad_id], self.max_tokens) for row in rows]
+        return Tokens([ids for ids, _ in pairs], [lost for _, lost in pairs])
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """See :meth:`TextEncoder.forward`."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and bool(self.trained)):
+            states: Tensor = self.module(input_ids=ids, attention_mask=mask).last_hidden_state
+        return states.float()
+
+    def train(self, mode: bool = True) -> Self:
+        """A frozen encoder stays in evaluation mode."""
+        return super().train(mode and bool(self.trained))
+
+    def recompute(self, on: bool) -> None:
+        """See :meth:`TextEncoder.recompute`."""
+        # Releases from 5 on call it activation checkpointing.
+        name = "activation" if hasattr(self.module, "activation_checkpointing_enable") else "gradient"
+        if on:
+            getattr(self.module, f"{name}_checkpointing_enable")({"use_reentrant": False})
+        else:
+            getattr(self.module, f"{name}_checkpointing_disable")()
+
+    def to_json(self) -> dict[str, Any]:
+        """See :meth:`TextEncoder.to_json`."""
+        return {"kind": self.kind, **asdict(self.settings)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], folder: Path) -> Self:
+        """See :meth:`TextEncoder.from_json`."""
+        settings = T5GemmaSettings(**{name: value for name, value in data.items() if name != "kind"})
+        return cls(settings, folder / _FOLDER if settings.mode == "full" else None)
+
+    def save_files(self, folder: Path) -> None:
+        """See :meth:`TextEncoder.save_files`."""
+        if self.settings.mode == "full":
+            self._config.save_pretrained(folder / _FOLDER)
+            self._tokenizer.save_pretrained(folder / _FOLDER)
+
+
+def _dtype(settings: T5GemmaSettings) -> torch.dtype:
+    if settings.precision != "auto":
+        return _PRECISIONS[settings.precision]
+    gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if gpu and settings.mode != "full" else torch.float32

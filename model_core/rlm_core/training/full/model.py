@@ -1,0 +1,153 @@
+"""The full Regression Language Model: a text encoder and a decoder that writes numbers about the text.
+
+Texts are encoded once (:meth:`FullModel.encode`), kept as :class:`TextMemory`, and asked as often as wanted
+(:mod:`rlm_core.training.full.decoding`). Training calls the model itself: token ids, queries and number tokens in, the
+log-probability of each number token out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rlm_core.errors import ModelError
+
+from .config import FullConfig
+from .decoder import Decoder, Memory
+from .encoders import TextEncoder, encode
+from .grammar import Grammar
+from .numbers import PAD
+from .query_tokens import AskBatch, AskEmbedding
+
+_GPU_TOKENS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class TextMemory:
+    """An encoded text: ``vectors (tokens, encoder width)`` and how many of its tokens did not fit."""
+
+    vectors: Tensor
+    cropped: int = 0
+
+
+class FullModel(nn.Module):
+    """Encoder, decoder, query vectors and the grammar of numbers.
+
+    Raises:
+        ModelError: encoder and configuration disagree about the size of a token vector.
+    """
+
+    def __init__(self, config: FullConfig, encoder: TextEncoder) -> None:
+        super().__init__()
+        if encoder.width != config.encoder_width:
+            raise ModelError(
+                f"full model: its encoder is {encoder.width} wide and its settings say {config.encoder_width}; "
+                "set encoder_width to the encoder's"
+            )
+        self.config = config
+        self.encoder = encoder
+        self.decoder = Decoder(config)
+        self.asks = AskEmbedding(config) if config.asks else None
+        self.grammar = Grammar(config.numbers)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the decoder computes."""
+        return self.decoder.embed.weight.device
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str]) -> list[TextMemory]:
+        """Encode texts, each once.
+
+        On a CPU they run one at a time: nothing is padded, and a text's vectors do not depend on its batch. Elsewhere
+        they share batches of similar length.
+        """
+        tokens = self.encoder.tokenize(texts)
+        vectors = encode(self.encoder, tokens.ids, 1 if self.device.type == "cpu" else _GPU_TOKENS)
+        return [TextMemory(own, cropped) for own, cropped in zip(vectors, tokens.cropped, strict=True)]
+
+    def remember(self, memories: Sequence[TextMemory]) -> Memory:
+        """Keys and values of encoded texts for the decoder, padded to the longest of them."""
+        vectors = [memory.vectors.to(self.device, self.decoder.embed.weight.dtype) for memory in memories]
+        lengths = torch.tensor([len(own) for own in vectors], device=self.device)
+        padded = nn.utils.rnn.pad_sequence(vectors, batch_first=True)
+        mask = torch.arange(padded.shape[1], device=self.device) < lengths[:, None]
+        even = all(len(own) == len(vectors[0]) for own in vectors)
+        return self.decoder.remember(padded, None if even else mask)
+
+    def opening(self, asks: AskBatch | None, number: int, shape: tuple[int, int]) -> Tensor:
+        """What stands before a number: ``(inputs, branches, 0 or 1, width)``; ``asks (inputs, branches, numbers)``."""
+        if self.asks is not None:
+            if asks is None:
+                raise ModelError(
+                    "full model: this model needs to be told what is asked for; give an Ask with each number"
+                )
+            return self.asks(asks[:, :, number])[:, :, None]  # type: ignore[no-any-return]
+        start = torch.full((*shape, 1 if number == 0 else 0), PAD, device=self.device)
+        return self.decoder.embed(start)  # type: ignore[no-any-return]
+
+    def sequence(self, asks: AskBatch | None, tokens: Tensor) -> Tensor:
+        """The decoder's input (inputs, branches, length, width); ``tokens (inputs, branches, numbers, positions)``."""
+        parts = []
+        for number in range(tokens.shape[2]):
+            parts += [
+                self.opening(asks, number, (tokens.shape[0], tokens.shape[1])),
+                self.decoder.embed(tokens[:, :, number]),
+            ]
+        return torch.cat(parts, 2)
+
+    def logits(self, memory: Memory, asks: AskBatch | None, tokens: Tensor) -> Tensor:
+        """Logits of each number token given the text and all tokens before it.
+
+        Args:
+            memory: of ``inputs`` texts.
+            asks: ``(inputs, branches, numbers)``; None for a model without queries.
+            tokens: ``(inputs, branches, numbers, positions)``.
+
+        Returns:
+            ``(inputs, branches, numbers, positions, vocabulary)``, not yet under the grammar.
+        """
+        inputs, branches, numbers, positions = tokens.shape
+        if numbers > self.config.max_numbers:
+            raise ModelError(
+                f"full model: {numbers} numbers in a row; this model writes {self.config.max_numbers} at most"
+            )
+        hidden, _ = self.decoder(self.sequence(asks, tokens)[:, :, :-1], memory)
+        starts = torch.tensor([self.config.start_of(number) for number in range(numbers)], device=tokens.device)
+        places = (starts[:, None] + torch.arange(positions, device=tokens.device)).flatten()
+        logits: Tensor = self.decoder.logits(hidden[:, :, places])
+        return logits.view(inputs, branches, numbers, positions, -1)
+
+    def log_probs(self, memory: Memory, asks: AskBatch | None, tokens: Tensor, constrained: bool = True) -> Tensor:
+        """Log-probabilities of number tokens ``(inputs, branches, numbers, positions)``, same shape; 0 at padding.
+
+        ``constrained`` shares the probability among what the grammar allows; otherwise among the whole vocabulary, as
+        regress-lm trains and scores.
+        """
+        logits = self.logits(memory, asks, tokens)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        if constrained:
+            logits = logits.masked_fill(~self.grammar.masks(tokens), torch.finfo(logits.dtype).min)
+        scores = logits.log_softmax(-1).gather(-1, tokens[..., None])[..., 0]
+        return scores.masked_fill(tokens == PAD, 0.0)
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, asks: AskBatch | None, tokens: Tensor, constrained: bool = True
+    ) -> Tensor:
+        """Training: texts in, log-probabilities of number tokens out.
+
+        Args:
+            ids: ``(inputs, tokens)``, int64.
+            mask: ``(inputs, tokens)``, True at real tokens.
+            asks: ``(inputs, branches, numbers)``, what each number stands for.
+            tokens: ``(inputs, branches, numbers, positions)``; a number that is missing is all padding.
+            constrained: as for :meth:`log_probs`.
+
+        Returns:
+            ``(inputs, branches, numbers, positions)``, 0 at padding.
+        """
+        memory = self.decoder.remember(self.encoder(ids, mask), mask)
+        return self.log_probs(memory, asks, tokens, constrained)

@@ -1,0 +1,98 @@
+"""The query of the full model: what is asked for, about what kind of unit, on which device, with which sizes.
+
+An ask becomes one vector that stands before the number it asks for, so that each number of a sequence can be another
+metric on another device: "accuracy; then latency on a phone; then latency on a GPU". It is the sum of learned vectors
+for metric, basis and language and a linear map of the device and workload as numbers (``query_vector``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rlm_core.errors import ModelError
+from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector
+from rlm_core.types import Query
+
+from .config import FullConfig
+
+FEATURES = QUERY + 2
+_YEAR = 2023.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one number stands for. ``device=None`` and an empty workload say that they are not known."""
+
+    metric: str
+    basis: str = ""
+    language: str = ""
+    device: str | None = None
+    workload: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: Query, basis: str, language: str) -> Ask:
+        """The ask of a query about a unit of a basis and language."""
+        return cls(query.metric, basis, language, query.device, query.workload)
+
+
+@dataclass(frozen=True, slots=True)
+class AskBatch:
+    """Asks as tensors: ``names (..., 3)``, ids of metric, basis, language; ``features (..., FEATURES)``."""
+
+    names: Tensor
+    features: Tensor
+
+    def to(self, device: torch.device) -> AskBatch:
+        """The same on a device."""
+        return AskBatch(self.names.to(device), self.features.to(device))
+
+    def view(self, *shape: int) -> AskBatch:
+        """The same in another shape."""
+        return AskBatch(self.names.view(*shape, 3), self.features.view(*shape, FEATURES))
+
+    def __getitem__(self, index: Tensor | tuple[Tensor | slice | int, ...] | slice | int) -> AskBatch:
+        return AskBatch(self.names[index], self.features[index])
+
+
+class AskEmbedding(nn.Module):
+    """Asks -> vectors ``(..., width)``."""
+
+    def __init__(self, config: FullConfig) -> None:
+        super().__init__()
+        self._ids = [
+            {name: index for index, name in enumerate(names, 1)}
+            for names in (config.metrics, config.bases, config.languages)
+        ]
+        self.metric, self.basis, self.language = (nn.Embedding(1 + len(ids), config.width) for ids in self._ids)
+        self.features = nn.Linear(FEATURES, config.width)
+
+    def batch(self, asks: Sequence[Ask]) -> AskBatch:
+        """Asks as tensors on the CPU, ``(asks,)``.
+
+        Raises:
+            ModelError: a metric that the model does not know.
+            DataError: a workload's date is malformed.
+        """
+        names, features = np.zeros((len(asks), 3), np.int64), np.zeros((len(asks), FEATURES), np.float32)
+        for row, ask in enumerate(asks):
+            if ask.metric not in self._ids[0]:
+                known = ", ".join(self._ids[0])
+                raise ModelError(f"metric {ask.metric!r}: this model was not trained for it; it knows {known}")
+            names[row] = [
+                ids.get(name, 0) for ids, name in zip(self._ids, (ask.metric, ask.basis, ask.language), strict=True)
+            ]
+            year = decimal_year(ask.workload)
+            features[row, :QUERY] = query_vector(ask.device, ask.workload)
+            features[row, QUERY:] = (1.0, (year - _YEAR) / 5) if year else (0.0, 0.0)
+        return AskBatch(torch.from_numpy(names), torch.from_numpy(features))
+
+    def forward(self, asks: AskBatch) -> Tensor:
+        """Vectors ``(..., width)``."""
+        metric, basis, language = asks.names.unbind(-1)
+        total: Tensor = self.metric(metric) + self.basis(basis) + self.language(language)
+        return total + self.features(asks.features.to(total.dtype))  # type: ignore[no-any-return]

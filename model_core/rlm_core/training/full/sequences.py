@@ -1,0 +1,127 @@
+"""Questions to the full model, and how they become batches.
+
+A question is a sequence of slots: numbers that are known and numbers that are wanted, in the order in which the model
+is to write them. Questions of one pattern about texts of similar length form a group, which is decoded as one grid of
+``(inputs, branches)``. A metric that is neither known nor wanted is left out of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlm_core.errors import ModelError
+
+from .encoders import length_batches
+from .model import FullModel, TextMemory
+from .numbers import PAD
+from .query_tokens import Ask, AskBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One number: what it stands for (None for a model without queries) and its value, None where it is wanted."""
+
+    ask: Ask | None = None
+    value: float | str | None = None
+
+
+Question = Sequence[Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Questions of one pattern about texts of similar length.
+
+    Attributes:
+        texts: ``(inputs,)``, indices of the texts.
+        places: by question its input, branch, and index among the questions about that text.
+        asks: ``(inputs, branches, numbers)``; None for a model without queries.
+        tokens: ``(inputs, branches, numbers, positions)``, padding where a number is wanted.
+        wanted: by number whether it is wanted.
+    """
+
+    texts: list[int]
+    places: list[tuple[int, int, int]]
+    asks: AskBatch | None
+    tokens: Tensor
+    wanted: tuple[bool, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Inputs and branches."""
+        return self.tokens.shape[0], self.tokens.shape[1]
+
+
+def groups(
+    model: FullModel,
+    memories: Sequence[TextMemory],
+    questions: Sequence[Sequence[Question]],
+    budget: int,
+    most: int = 4096,
+) -> Iterator[Group]:
+    """Groups that together hold every question once.
+
+    Args:
+        model: answers them.
+        memories: the encoded texts.
+        questions: ``questions[i]`` are those about text i.
+        budget: padded text tokens of a group.
+        most: questions of a group.
+
+    Raises:
+        ModelError: the model does not know a metric, or cannot write so many numbers.
+        DataError: a known value cannot be written.
+    """
+    patterns: dict[tuple[bool, ...], dict[int, list[int]]] = {}
+    for text, own in enumerate(questions):
+        for index, question in enumerate(own):
+            pattern = tuple(slot.value is None for slot in question)
+            if not 0 < len(pattern) <= model.config.max_numbers:
+                raise ModelError(
+                    f"question of {len(pattern)} numbers: this model writes 1 to {model.config.max_numbers}"
+                )
+            patterns.setdefault(pattern, {}).setdefault(text, []).append(index)
+    for pattern, by_text in patterns.items():
+        texts = np.array(sorted(by_text))
+        lengths = np.array([len(memories[text].vectors) for text in texts], np.int64)
+        for batch in length_batches(lengths, budget):
+            part: dict[int, list[int]] = {}
+            for text in texts[batch].tolist():
+                for start in range(0, len(by_text[text]), most):
+                    share = by_text[text][start : start + most]
+                    if sum(map(len, part.values())) + len(share) > most:
+                        yield _group(model, pattern, part, questions)
+                        part = {}
+                    part[text] = share
+            yield _group(model, pattern, part, questions)
+
+
+def _group(
+    model: FullModel, pattern: tuple[bool, ...], by_text: dict[int, list[int]], questions: Sequence[Sequence[Question]]
+) -> Group:
+    branches = max(len(indices) for indices in by_text.values())
+    numbers = model.config.numbers
+    places, asks, tokens = [], [], []
+    for row, (text, indices) in enumerate(by_text.items()):
+        places += [(row, branch, index) for branch, index in enumerate(indices)]
+        for branch in range(branches):
+            # Texts with fewer questions repeat their first; nobody reads the answer.
+            question = questions[text][indices[branch if branch < len(indices) else 0]]
+            asks += [slot.ask for slot in question]
+            tokens += [
+                (PAD,) * numbers.positions if slot.value is None else numbers.encode(slot.value) for slot in question
+            ]
+    shape = len(by_text), branches, len(pattern)
+    batch = None
+    if model.asks is not None:
+        known = [ask for ask in asks if ask is not None]
+        if len(known) < len(asks):
+            raise ModelError("question without an Ask: this model needs to be told what each number stands for")
+        batch = model.asks.batch(known).to(model.device).view(*shape)
+    table = torch.tensor(tokens, device=model.device).view(*shape, numbers.positions)
+    return Group(list(by_text), places, batch, table, pattern)

@@ -1,0 +1,136 @@
+"""Texts -> padded batches of similar length, and rows -> the head's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from rlm_core.inference.tokenizer import PAD, Ids
+from rlm_core.queries.query_vector import query_vector
+from rlm_core.source.syntax_counts import facts
+
+from .dataset import Corpus
+
+_MULTIPLE = 16  # lengths are padded to it, so that matrix products keep few distinct shapes
+
+
+def token_batches(
+    lengths: npt.NDArray[np.int64], budget: int, rng: np.random.Generator | None = None
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Indices of texts in batches of at most ``budget`` padded tokens; shuffled when a generator is given."""
+    noise = rng.normal(0, 0.05, len(lengths)) if rng is not None else np.zeros(len(lengths))
+    order = np.argsort(np.log(lengths) + noise, kind="stable")
+    batches: list[npt.NDArray[np.int64]] = []
+    start = 0
+    while start < len(order):
+        end, longest = start, 0
+        while end < len(order):
+            longest = max(longest, _padded(int(lengths[order[end]])))
+            if longest * (end - start + 1) > budget and end > start:
+                break
+            end += 1
+        batches.append(order[start:end])
+        start = end
+    if rng is not None:
+        rng.shuffle(batches)
+    yield from batches
+
+
+def _padded(length: int) -> int:
+    return -(-length // _MULTIPLE) * _MULTIPLE
+
+
+def pad(texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+    """Ids and mask, each ``(batch, tokens)``."""
+    length = _padded(max(len(text) for text in texts))
+    ids = np.full((len(texts), length), PAD, np.int64)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = text
+    lengths = np.array([len(text) for text in texts])
+    return torch.from_numpy(ids), torch.from_numpy(np.arange(length)[None, :] < lengths[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class HeadInputs:
+    """The fixed inputs of the head, one row a query; text vectors come from a bank when a batch is made."""
+
+    text: Tensor
+    callees: Tensor
+    wide: Tensor
+    facts: Tensor
+    slice: Tensor
+    date: Tensor
+    query: Tensor
+    target: Tensor
+
+    def rows(self, chosen: Tensor) -> HeadInputs:
+        """The inputs of some rows."""
+        return HeadInputs(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+
+def head_inputs(
+    corpus: Corpus,
+    counts: npt.NDArray[np.float32],
+    lengths: npt.NDArray[np.int64],
+    wide: npt.NDArray[np.float64],
+    position: npt.NDArray[np.float64],
+) -> HeadInputs:
+    """The head's inputs.
+
+    Args:
+        corpus: texts, queries and rows.
+        counts: the structure of every text, ``(texts, len(structure.NAMES))``.
+        lengths: the uncropped number of tokens of every text.
+        wide: wide predictions on the outcome axis, ``(rows,)``.
+        position: measured values on the outcome axis, ``(rows,)``.
+    """
+    rows = corpus.rows
+    told = [
+        facts(counts[text], int(lengths[text]), *([int(lengths[i]) for i in level if i >= 0] for level in levels))
+        for text, levels in zip(rows.text, rows.callees, strict=True)
+    ]
+    queries = np.stack([query_vector(device, workload) for device, workload in corpus.queries])
+    return HeadInputs(
+        torch.from_numpy(rows.text),
+        torch.from_numpy(rows.callees.astype(np.int64)),
+        torch.from_numpy(wide.astype(np.float32)),
+        torch.from_numpy(np.stack(told)),
+        torch.from_numpy(rows.slice),
+        torch.from_numpy(rows.date.astype(np.float32)),
+        torch.from_numpy(queries)[torch.from_numpy(rows.query)],
+        torch.from_numpy(position.astype(np.float32)),
+    )
+
+
+def pool_callees(bank: Tensor, known: Tensor, callees: Tensor) -> tuple[Tensor, Tensor]:
+    """Pooled vectors ``(rows, 4 * width)`` and counts ``(rows, 2)`` of callees ``(rows, 2, n)`` (text indices or -1).
+
+    Texts whose vector is not ``known`` yet count as absent.
+    """
+    present = (callees >= 0) & known[callees.clamp(min=0)]
+    vectors = bank[callees.clamp(min=0)]  # (rows, 2, n, width)
+    weights = present.float()
+    counts = weights.sum(-1)
+    mean = (vectors * weights[..., None]).sum(2) / counts.clamp(min=1)[..., None]
+    top = vectors.masked_fill(~present[..., None], -torch.inf).amax(2)
+    top = torch.where(counts[..., None] > 0, top, 0.0)
+    return torch.cat([mean, top], dim=-1).flatten(1), counts
+
+
+def soft_targets(position: Tensor, outcomes: int, sigma: float) -> Tensor:
+    """Gaussian targets on the outcome axis (HL-Gauss, arXiv 2403.03950). ``(rows,)`` -> ``(rows, outcomes)``.
+
+    A value at or below the floor is outcome 0 alone; others spread over the bins 1.. only.
+    """
+    edges = torch.arange(outcomes, dtype=torch.float32)
+    place = position.clamp(min=0)[:, None]
+    cumulative = torch.special.ndtr((edges[None, :] - place) / sigma)  # (rows, outcomes): at the bins' edges
+    mass = cumulative.diff(dim=1)
+    mass = mass / mass.sum(1, keepdim=True).clamp(min=1e-6)
+    above = (position >= 0).float()[:, None]
+    return torch.cat([1 - above, mass * above], dim=1)

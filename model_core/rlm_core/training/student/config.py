@@ -1,0 +1,137 @@
+"""The training configuration: one TOML file, every key with a default.
+
+[model]      sizes of the student (see StudentConfig)
+[pretrain]   the encoder without labels: tokens to read, learning rates ..., or the student to go on with
+[train]      the encoder with labels: epochs, learning rates, tokens a batch ...
+[wide]       ridge regression on n-grams
+[trees.B]    boosted trees on features, of the bases B: kernel, module, network
+[distill]    read by ``rlm-lsp distill`` alone, see :mod:`rlm_core.training.full.trainer.distill`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlm_core.errors import DataError
+from rlm_core.types import METRICS_OF_BASIS
+
+from .network import StudentConfig
+from .tables import checked, read_toml, typed
+
+TEXTS_A_BASIS = 30_000
+TREE_BASES = ("kernel", "module", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainConfig:
+    """How the encoder is pretrained without labels; ``tokens = 0`` leaves it out.
+
+    ``start``, a student (its name, its folder or ``builtin``), leaves it out too: training goes on with that student's
+    encoder and tokenizer, whose sizes hold instead of those of the model.
+    """
+
+    start: str = ""
+    tokens: int = 30_000_000
+    tokens_a_batch: int = 8192
+    learning_rate: float = 2e-3
+    matrix_learning_rate: float = 4e-3
+    warmup_steps: int = 100
+    hidden_share: float = 0.2
+    count_weight: float = 1.0
+    checkpoint_minutes: float = 4.0
+    seed: int = 0
+    compile: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TreesConfig:
+    """The boosted trees of a basis; ``estimate_share`` of the prediction is the basis' own estimate of a latency."""
+
+    trees: int = 400
+    seeds: int = 2
+    learning_rate: float = 0.05
+    leaves: int = 31
+    leaf_rows: int = 8
+    l2: float = 1.0
+    features_a_split: float = 0.4
+    estimate_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    """How the encoder is trained, and how its head is fitted to the finished encodings.
+
+    ``texts_a_basis`` is the most texts of a basis in an epoch, ``TEXTS_A_BASIS`` for a basis that is not named.
+    """
+
+    epochs: int = 3
+    tokens_a_batch: int = 8192
+    learning_rate: float = 1e-3
+    matrix_learning_rate: float = 2e-3
+    weight_decay: float = 0.05
+    warmup_steps: int = 100
+    token_dropout: float = 0.2
+    label_sigma: float = 0.75
+    rows_a_text: int = 8
+    rows_a_slice: int = 60_000
+    texts_a_basis: dict[str, int] = field(default_factory=dict)
+    checkpoint_minutes: float = 4.0
+    head_epochs: int = 8
+    head_learning_rate: float = 2e-3
+    seed: int = 0
+    threads: int = 0
+    compile: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """Everything that decides what is trained, besides the data."""
+
+    name: str = "student"
+    model: StudentConfig = field(default_factory=StudentConfig)
+    pretrain: PretrainConfig = field(default_factory=PretrainConfig)
+    train: LoopConfig = field(default_factory=LoopConfig)
+    trees: dict[str, TreesConfig] = field(default_factory=lambda: dict.fromkeys(TREE_BASES, TreesConfig()))
+    wide_bits: int = 18
+    wide_penalty: float = 3.0
+
+
+def load_config(path: Path) -> TrainConfig:
+    """Read a configuration file.
+
+    Raises:
+        DataError: the file is missing, is not TOML, or has a key that we do not know.
+    """
+    raw = read_toml(path)
+    for table in ("model", "pretrain", "train", "trees", "wide"):
+        if not isinstance(raw.get(table, {}), dict):
+            raise DataError(f"{path}: [{table}] must be a table")
+    wide = raw.pop("wide", {})
+    raw.pop("distill", None)
+    parts: dict[str, Any] = {
+        "model": typed(StudentConfig, raw.pop("model", {}), f"{path}: [model]"),
+        "pretrain": typed(PretrainConfig, raw.pop("pretrain", {}), f"{path}: [pretrain]"),
+        "train": typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
+        "trees": _trees(raw.pop("trees", {}), f"{path}: [trees"),
+    }
+    if unknown_bases := parts["train"].texts_a_basis.keys() - set(METRICS_OF_BASIS):
+        known = ", ".join(METRICS_OF_BASIS)
+        raise DataError(f"{path}: [train]: texts_a_basis: unknown basis {min(unknown_bases)!r}; known: {known}")
+    for key, target in (("bits", "wide_bits"), ("penalty", "wide_penalty")):
+        if key in wide:
+            parts[target] = checked(wide.pop(key), type(getattr(TrainConfig(), target)), f"{path}: [wide]: {key}")
+    if "name" in raw:
+        parts["name"] = str(raw.pop("name"))
+    if unknown := [*raw, *(f"wide.{key}" for key in wide)]:
+        raise DataError(f"{path}: unknown key {unknown[0]!r}; see docs of rlm_core.training.student.config")
+    return TrainConfig(**parts)
+
+
+def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
+    """One table for each basis."""
+    for name, table in tables.items():
+        if name not in TREE_BASES or not isinstance(table, dict):
+            raise DataError(f"{where}.{name}]: unknown; give tables for {', '.join(TREE_BASES)}")
+    return {name: typed(TreesConfig, tables.get(name, {}), f"{where}.{name}]") for name in TREE_BASES}

@@ -1,0 +1,156 @@
+"""Parquet rows -> arrays: each distinct text once as token ids, each row as indices and numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.errors import DataError
+from rlm_core.inference.tokenizer import Ids, Tokenizer
+from rlm_core.queries.query_vector import decimal_year, slice_name
+from rlm_core.source.call_graph import MAX_CALLEES
+from rlm_core.source.canonical import canonical
+from rlm_core.training.datasets.schema import read_tables
+
+FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One entry a (unit, query): ``text``, ``slice``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
+
+    A missing callee is -1.
+    """
+
+    ids: npt.NDArray[np.str_]
+    text: npt.NDArray[np.int64]
+    slice: npt.NDArray[np.int64]
+    query: npt.NDArray[np.int64]
+    value: npt.NDArray[np.float64]
+    date: npt.NDArray[np.float64]
+    callees: npt.NDArray[np.int32]
+    group: npt.NDArray[np.str_]
+    family: npt.NDArray[np.str_]
+    split: npt.NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def chosen(self, index: npt.NDArray[np.int64]) -> Rows:
+        """Some of the rows."""
+        return Rows(*(getattr(self, name)[index] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Distinct canonical texts with their language, and the rows that refer to them.
+
+    ``queries`` are the distinct (device, workload) pairs.
+    """
+
+    texts: list[tuple[str, str]]
+    queries: list[tuple[str | None, dict[str, str]]]
+    rows: Rows
+    slices: list[str]
+
+    def encode(self, tokenizer: Tokenizer) -> list[Ids]:
+        """The uncropped token ids of every text."""
+        return [tokenizer.encode(text, language) for text, language in self.texts]
+
+    def prefixes(self) -> list[str]:
+        """The distinct ``basis/language`` of the slices."""
+        return sorted({name.rpartition("/")[0] for name in self.slices})
+
+    def rows_of(self, prefix: str) -> npt.NDArray[np.int64]:
+        """The rows of a ``basis/language``."""
+        numbers = [i for i, name in enumerate(self.slices) if name.rpartition("/")[0] == prefix]
+        return np.flatnonzero(np.isin(self.rows.slice, numbers))
+
+
+def floor_of(name: str) -> float:
+    """The smallest value that the measurement of a slice resolves, in SI units; 0 when it has none."""
+    basis, _, metric = name.split("/")
+    return FLOORS.get(basis, {}).get(metric, 0.0)
+
+
+def load_corpus(
+    paths: Sequence[Path], splits: Sequence[str] | None = None, slices: Sequence[str] | None = None
+) -> Corpus:
+    """Read data sets. With ``slices`` (those of a trained model) rows of other slices are left out.
+
+    Raises:
+        DataError: a file is no data set, or nothing is left.
+    """
+    numbers: dict[str, int] = {name: i for i, name in enumerate(slices or ())}
+    sources: dict[tuple[str, str], int] = {}
+    queries: dict[tuple[str | None, str], int] = {}
+    parts: list[Rows] = []
+    for table in read_tables(paths, splits):
+        column = {name: table[name].to_pylist() for name in ("language", "basis", "metric", "device", "text")}
+        names = [
+            slice_name(*entry) for entry in zip(column["basis"], column["language"], column["metric"], strict=True)
+        ]
+        if slices is None:
+            for name in names:
+                numbers.setdefault(name, len(numbers))
+        kept = [i for i, name in enumerate(names) if name in numbers]
+        if not kept:
+            continue
+        language = column["language"]
+        workloads = table["workload"].to_pylist(maps_as_pydicts="strict")
+        callees = np.full((len(kept), 2, MAX_CALLEES), -1, np.int32)
+        for place, (i, called) in enumerate(zip(kept, table["callees"].take(kept).to_pylist(), strict=True)):
+            for level in (1, 2):
+                texts = [callee["text"] for callee in called if callee["level"] == level][:MAX_CALLEES]
+                callees[place, level - 1, : len(texts)] = [
+                    sources.setdefault((text, language[i]), len(sources)) for text in texts
+                ]
+        asked = ((column["device"][i], json.dumps(workloads[i], sort_keys=True)) for i in kept)
+        parts.append(
+            Rows(
+                table["id"].take(kept).to_numpy().astype(np.str_),
+                np.array([sources.setdefault((column["text"][i], language[i]), len(sources)) for i in kept]),
+                np.array([numbers[names[i]] for i in kept]),
+                np.array([queries.setdefault(query, len(queries)) for query in asked]),
+                table["value"].take(kept).to_numpy(),
+                np.array([decimal_year(workloads[i]) for i in kept]),
+                callees,
+                *(table[name].take(kept).to_numpy().astype(np.str_) for name in ("group", "family", "split")),
+            )
+        )
+    if not parts:
+        raise DataError(f"{', '.join(map(str, paths))}: no rows of the wanted splits and slices")
+    rows = Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__slots__))
+    distinct, placed = _canonicals(list(sources))
+    ordered = list(slices) if slices is not None else sorted(numbers)
+    renumbered = np.array([ordered.index(name) for name in numbers])
+    rows = replace(
+        rows,
+        text=placed[rows.text],
+        slice=renumbered[rows.slice],
+        callees=np.where(rows.callees >= 0, placed[rows.callees.clip(0)], -1).astype(np.int32),
+    )
+    return Corpus(distinct, [(device, json.loads(workload)) for device, workload in queries], rows, ordered)
+
+
+def _canonicals(sources: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
+    """The distinct canonical texts of (source, language) pairs, and the place of every pair among them."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        canonicals = list(pool.map(_canonical, sources, chunksize=500))
+    distinct: dict[tuple[str, str], int] = {}
+    place = [
+        distinct.setdefault((text, language), len(distinct))
+        for (_, language), text in zip(sources, canonicals, strict=True)
+    ]
+    return list(distinct), np.array(place)
+
+
+def _canonical(key: tuple[str, str]) -> str:
+    return canonical(*key)

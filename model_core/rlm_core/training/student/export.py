@@ -1,0 +1,161 @@
+"""A trained directory -> an exported one: encoder and head as ONNX, the encoder's matrices in int8.
+
+The encoder runs one text at a time, so its dynamic activation scales depend on that text alone. The number of
+quantised matrix products is asserted: a quantiser that skips some silently would ship a larger and slower file.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from safetensors.torch import load_file
+
+from rlm_core.inference.card import read_card
+from rlm_core.inference.novelty import DISTANCE
+from rlm_core.inference.student import ENCODER, HEAD, TOKENIZER, TREES, WIDE
+from rlm_core.queries.query_vector import QUERY
+from rlm_core.source.syntax_counts import FACTS
+
+from .network import Head, Student, StudentConfig
+
+WEIGHTS = "student.safetensors"
+_OPSET = 18
+
+
+def export(model: Path, out: Path, *, quantise: bool = True) -> None:
+    """Export the student in ``model`` to ``out``.
+
+    Raises:
+        ModelError: ``model`` is not a directory that training wrote.
+    """
+    card = read_card(model)
+    student = Student(StudentConfig(**card.sizes))
+    student.load_state_dict(load_file(model / WEIGHTS))
+    student.eval()
+    out.mkdir(parents=True, exist_ok=True)
+    export_encoder(student, out / ENCODER, quantise=quantise)
+    export_head(student.head, student.config, out / HEAD)
+    copied = (TOKENIZER, WIDE, TREES, DISTANCE)
+    for name in copied:
+        shutil.copyfile(model / name, out / name)
+    replace(card, files={}).write(out, [ENCODER, HEAD, *copied])
+
+
+def export_encoder(student: Student, path: Path, *, quantise: bool = True) -> None:
+    """Write the encoder as ONNX: ids ``(1, tokens)`` int64 -> vector ``(1, width)`` float32."""
+    with tempfile.TemporaryDirectory() as scratch, _quiet():
+        plain = Path(scratch) / ENCODER
+        _write_encoder(student, plain)
+        if quantise:
+            _quantise(plain, path)
+        else:
+            shutil.copyfile(plain, path)
+    _strip(path)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter's remarks about packages that it does not need are no news to the user."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "root", "onnxscript")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _write_encoder(student: Student, path: Path) -> None:
+    tokens = torch.export.Dim("tokens", min=1, max=student.config.context)
+    ids = torch.randint(5, 100, (1, min(37, student.config.context)))
+    torch.onnx.export(
+        student.encoder,
+        (ids,),
+        str(path),
+        input_names=["ids"],
+        output_names=["vector"],
+        dynamic_shapes={"ids": {1: tokens}},
+        opset_version=_OPSET,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+
+
+def export_head(head: Head, sizes: StudentConfig, path: Path) -> None:
+    """Write a head of these sizes, in evaluation mode, as ONNX; its inputs are those of :meth:`Head.forward`."""
+    rows, width = torch.export.Dim("rows", min=1, max=4096), sizes.width
+    inputs = {
+        "unit": torch.zeros(3, width),
+        "callees": torch.zeros(3, 4 * width),
+        "counts": torch.zeros(3, 2),
+        "wide": torch.zeros(3),
+        "facts": torch.zeros(3, FACTS),
+        "slice": torch.zeros(3, dtype=torch.int64),
+        "date": torch.zeros(3),
+        "query": torch.zeros(3, QUERY),
+    }
+    with _quiet():
+        torch.onnx.export(
+            head,
+            tuple(inputs.values()),
+            str(path),
+            input_names=list(inputs),
+            output_names=["logits"],
+            dynamic_shapes={name: {0: rows} for name in inputs},
+            opset_version=_OPSET,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+    _strip(path)
+
+
+def _strip(path: Path) -> None:
+    """Remove what the exporter notes about the source it traced: stack traces with paths of this machine."""
+    model = onnx.load(str(path))
+    graph = model.graph
+    for entry in (model, graph, *graph.node, *graph.initializer, *graph.value_info, *graph.input, *graph.output):
+        entry.doc_string = ""
+        del entry.metadata_props[:]
+    onnx.save(model, str(path))
+
+
+def _quantise(plain: Path, target: Path) -> None:
+    model = onnx.load(str(plain))
+    # The exporter keeps the shapes of weights that its optimiser has transposed since; they are inferred anew.
+    del model.graph.value_info[:]
+    quantize_dynamic(
+        model,
+        str(target),
+        op_types_to_quantize=["MatMul", "Gather"],
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        extra_options={"MatMulConstBOnly": True},
+    )
+    expected = _constant_products(onnx.load(str(plain)))
+    found = sum(
+        node.op_type in ("MatMulInteger", "DynamicQuantizeMatMul") for node in onnx.load(str(target)).graph.node
+    )
+    if found != expected:
+        raise RuntimeError(f"{found} of {expected} matrix products were quantised; the exporter's graph has changed")
+
+
+def _constant_products(model: onnx.ModelProto) -> int:
+    constants = {tensor.name for tensor in model.graph.initializer if np.prod(tensor.dims) > 0}
+    return sum(node.op_type in ("MatMul", "Gemm") and node.input[1] in constants for node in model.graph.node)

@@ -1,0 +1,184 @@
+"""The end of a training run: every text encoded once, head fitted, calibrated, distances measured, card written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors.torch import save_file
+from tqdm import tqdm
+
+from rlm_core.inference.bins import Scale
+from rlm_core.inference.card import Card, SliceCard
+from rlm_core.inference.encoder import encode, open_session
+from rlm_core.inference.features import answers_alone
+from rlm_core.inference.novelty import DISTANCE, fit_familiarity
+from rlm_core.inference.residuals import Residuals
+from rlm_core.inference.student import ENCODER, TOKENIZER, TREES, WIDE
+from rlm_core.inference.tokenizer import Ids
+from rlm_core.training.datasets import functions, leethub
+from tools.counterfactual.builder import pairs
+
+from .changes_fit import fit_changes
+from .config import TrainConfig
+from .dataset import Corpus
+from .export import WEIGHTS, export_encoder
+from .head_fit import Features, calibrate, fit_head, log_medians
+from .loop import Bank, Loop
+from .network import Head
+from .wide_fit import LinearTerms
+
+HEAD_STAGE = "head and calibration"
+# What a query without a device means, by basis.
+_DEVICES = {
+    "call": functions.DEVICE,
+    "program": leethub.DEVICE,
+    "kernel": "nvidia-a100-sxm4-80gb",
+    "module": "nvidia-l40s",
+    "network": "pixel-3",
+}
+_WORKLOADS = {"call": functions.RUNTIME, "module": {"backend": "eager", "dtype": "fp32"}, "network": {"batch": "1"}}
+_TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
+
+
+@dataclass(slots=True)
+class Trained:
+    """What the stages before have made; ``start`` is the id of the student whose encoder they went on with."""
+
+    loop: Loop
+    corpus: Corpus
+    terms: dict[str, LinearTerms]
+    residuals: dict[str, Residuals]
+    change_roles: npt.NDArray[np.float64]
+    scales: list[Scale]
+    settings: TrainConfig
+    seconds: dict[str, float]
+    start: str | None
+
+
+def finish(run: Trained, out: Path) -> None:
+    """Encode, fit the head, calibrate, write the trained directory."""
+    began = time.monotonic()
+    corpus, rows, config = run.corpus, run.corpus.rows, run.settings.train
+    student = run.loop.student.cpu().eval()
+    _say("encoding all texts with the exported encoder")
+    export_encoder(student, out / ENCODER)
+    bank = encode_all(out / ENCODER, run.loop.task.ids)
+    features = Features.build(run.loop.task.inputs, bank)
+    alone = [answers_alone(name.split("/")[0]) for name in corpus.slices]
+    headed = ~np.array(alone)[rows.slice]
+    train_rows, val_rows = (np.flatnonzero(headed & (rows.split == split)) for split in ("train", "val"))
+    _say("fitting the head")
+    joint = fit_head(features, train_rows, val_rows, student.config, config, deep=student.head.deep)
+    anew = fit_head(features, train_rows, val_rows, student.config, config)
+    _say(
+        f"validation loss: deep part alone {run.loop.best:.4f}, whole {joint[1]:.4f}, "
+        f"with the deep head anew {anew[1]:.4f}"
+    )
+    head, reached = min(joint, anew, key=lambda pair: pair[1])
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.slices, head.weight.tolist(), strict=True))
+    _say(f"weights of the deep part: {weights}")
+    _say("calibrating on families left out in turn")
+
+    def head_of(train: npt.NDArray[np.int64], val: npt.NDArray[np.int64]) -> Head:
+        return fit_head(features, train, val, student.config, config)[0]
+
+    calibration = calibrate(features, corpus, head, run.scales, head_of)
+    changes = fit_changes(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, pairs())
+    student.head = head
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
+    save_file(tensors, out / WEIGHTS)
+    parts = texts_by_prefix(corpus, bank.vectors.numpy())
+    fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
+    slices = []
+    for name, scale in zip(corpus.slices, run.scales, strict=True):
+        terms = run.terms.get(name, LinearTerms(0.0, []))
+        slices.append(SliceCard(name, scale, terms.intercept, tuple(terms.calendar)))
+    trained = {
+        "rows": int((rows.split == "train").sum()),
+        "texts": len(run.loop.sampler.texts),
+        "tokens": run.loop.tokens,
+        "epochs": config.epochs,
+        **({"pretraining_tokens": run.settings.pretrain.tokens} if run.start is None else {"start": run.start}),
+        "validation_loss": round(reached, 4),
+        "deep_weights": {
+            name: round(value, 3) for name, value in zip(corpus.slices, head.weight.tolist(), strict=True)
+        },
+        # The stage that writes the card is not in it yet.
+        "seconds": {**run.seconds, HEAD_STAGE: round(time.monotonic() - began, 1)},
+    }
+    card = Card(
+        run.settings.name,
+        student.config.to_json(),
+        slices,
+        calibration,
+        default_queries_of(corpus),
+        known_devices(corpus),
+        run.residuals,
+        changes,
+        trained,
+    )
+    card.write(out, [WEIGHTS, TOKENIZER, WIDE, TREES, DISTANCE])
+    _say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")
+
+
+def encode_all(encoder: Path, ids: list[Ids]) -> Bank:
+    """The vectors of all texts as the shipped encoder gives them, so that the head is fitted to what it will see."""
+    session = open_session(encoder)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        encoded = pool.map(lambda text: encode(session, text), ids)
+        vectors = list(tqdm(encoded, desc="encoding", total=len(ids), unit="text", disable=None))
+    return Bank(torch.from_numpy(np.stack(vectors)), torch.ones(len(ids), dtype=torch.bool))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def texts_by_prefix(corpus: Corpus, vectors: npt.NDArray[np.float32]) -> dict[str, dict[str, npt.NDArray[np.float32]]]:
+    """The vectors of the texts of ``train`` and ``cal`` rows, by ``basis/language``: what distances are fitted to."""
+    parts: dict[str, dict[str, npt.NDArray[np.float32]]] = {"train": {}, "cal": {}}
+    for prefix in corpus.prefixes():
+        mine = corpus.rows_of(prefix)
+        for split, found in parts.items():
+            texts = np.unique(corpus.rows.text[mine[corpus.rows.split[mine] == split]])
+            if len(texts):
+                found[prefix] = vectors[texts]
+    return parts
+
+
+def known_devices(corpus: Corpus) -> dict[str, list[str]]:
+    """The devices with training rows, by basis, those with most rows first."""
+    counts: dict[str, dict[str, int]] = {}
+    train = corpus.rows.split == "train"
+    for slice_, query in zip(corpus.rows.slice[train], corpus.rows.query[train], strict=True):
+        device = corpus.queries[query][0]
+        if device is None:
+            continue
+        basis = counts.setdefault(corpus.slices[slice_].split("/")[0], {})
+        basis[device] = basis.get(device, 0) + 1
+    return {basis: sorted(found, key=lambda name: (-found[name], name)) for basis, found in counts.items()}
+
+
+def default_queries_of(corpus: Corpus) -> dict[str, Any]:
+    """The device and workload that a query without them means; "today" is the last day of the training labels."""
+    defaults: dict[str, Any] = {"network/accuracy": {"device": None, "workload": dict(_TRAINING)}}
+    for basis, devices in known_devices(corpus).items():
+        chosen = _DEVICES.get(basis, devices[0])
+        workload = dict(_WORKLOADS.get(basis, {}))
+        defaults[basis] = {"device": chosen if chosen in devices else devices[0], "workload": workload}
+    years = corpus.rows.date[corpus.rows.split == "train"]
+    if "program" in defaults and years.max() > 0:
+        year = int(years.max())
+        today = date(year, 1, 1) + timedelta(days=int((years.max() - year) * 365.25))
+        defaults["program"]["workload"] = {"judge": "leetcode", "date": today.isoformat()}
+    return defaults

@@ -1,0 +1,183 @@
+"""Pretraining of the encoder without labels: hidden spans of tokens, and numbers computed from the text itself.
+
+In come the cropped ids of many texts and, for each, its syntax counts (``syntax_counts``) and what else can be
+computed without running it; out comes an encoder that knows the languages and can count before it sees a measurement
+(masked spans: arXiv 1810.04805, 1907.10529; synthetic targets for regression: arXiv 2509.26476, section 4).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from rlm_core.errors import DataError
+from rlm_core.inference.tokenizer import Ids
+
+from .batches import pad, token_batches
+from .config import PretrainConfig
+from .loop import UNKNOWN, autocast, optimizers
+from .network import Encoder, Norm, StudentConfig
+
+CHECKPOINT = "pretrain.pt"
+_MEAN_SPAN = 2.5
+
+
+class Pretrainer(nn.Module):
+    """An encoder with the two heads that only pretraining needs."""
+
+    def __init__(self, encoder: Encoder, config: StudentConfig, targets: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.hidden = nn.Linear(config.width, config.width)
+        self.norm = Norm(config.width)
+        self.bias = nn.Parameter(torch.zeros(config.vocabulary))
+        self.count = nn.Linear(config.width, targets)
+
+    def words(self, states: Tensor) -> Tensor:
+        """Token vectors ``(n, width)`` -> logits over the vocabulary, with the encoder's own embedding."""
+        x = self.norm(F.gelu(self.hidden(states)))
+        return F.linear(x * x.shape[-1] ** -0.5, self.encoder.embed.weight.to(x.dtype), self.bias.to(x.dtype))
+
+
+@dataclass(slots=True)
+class Texts:
+    """Cropped ids of the texts and their targets ``(texts, targets)``, standardised, NaN where one has no meaning."""
+
+    ids: list[Ids]
+    targets: npt.NDArray[np.float32]
+
+
+def standardised(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Columns with mean 0 and variance 1 over their known values, clipped to five deviations."""
+    count = np.maximum((~np.isnan(values)).sum(axis=0), 1)  # a column may have no value at all
+    inner = values - np.nansum(values, axis=0, dtype=np.float64) / count
+    spread = np.maximum(np.sqrt(np.nansum(inner**2, axis=0) / count), 1e-3)
+    result: npt.NDArray[np.float32] = np.clip(inner / spread, -5, 5).astype(np.float32)
+    return result
+
+
+def hide_spans(lengths: npt.NDArray[np.int64], width: int, share: float, rng: np.random.Generator) -> Tensor:
+    """Which tokens to hide, ``(batch, width)``: spans of geometric length that fill ``share`` of each text."""
+    starts = rng.random((len(lengths), width)) < share / _MEAN_SPAN
+    spans = rng.geometric(1 / _MEAN_SPAN, starts.shape) * starts
+    left = np.zeros(len(lengths), np.int64)
+    hidden = np.zeros(starts.shape, bool)
+    for place in range(1, width):  # 0 is the language
+        left = np.maximum(left - 1, spans[:, place])
+        hidden[:, place] = left > 0
+    return torch.from_numpy(hidden & (np.arange(width)[None, :] < lengths[:, None]))
+
+
+def pretrain(
+    encoder: Encoder, sizes: StudentConfig, texts: Texts, config: PretrainConfig, out: Path, *, resume: bool
+) -> int:
+    """Train ``encoder`` in place until it has read ``config.tokens``; the number of tokens read.
+
+    Raises:
+        DataError: there is no text.
+    """
+    if not texts.ids:
+        raise DataError("nothing to pretrain on; give data sets with a train split")
+    device = next(encoder.parameters()).device
+    model = Pretrainer(encoder, sizes, texts.targets.shape[1]).to(device)
+    steppers = optimizers(model, encoder, config.matrix_learning_rate, config.learning_rate, 0.01)
+    state: dict[str, Any] = {"at": [0, 0, 0, 0], "seconds": 0.0}
+    path = out / CHECKPOINT
+    if resume and path.exists():
+        state = torch.load(path, map_location=device, weights_only=True)
+        model.load_state_dict(state["model"])
+        for stepper, saved in zip(steppers, state["optimizers"], strict=True):
+            stepper.load_state_dict(saved)
+    epoch, first, step, tokens = state["at"]
+    read = torch.compile(encoder.states, dynamic=True) if config.compile else encoder.states
+    lengths = np.array([len(text) for text in texts.ids])
+    targets = torch.from_numpy(texts.targets)
+    began = saved_at = time.monotonic()
+
+    def save(done: int) -> None:
+        torch.save(
+            {
+                "model": model.state_dict(),
+                "optimizers": [stepper.state_dict() for stepper in steppers],
+                "at": [epoch, done, step, tokens],
+                "seconds": state["seconds"] + time.monotonic() - began,
+            },
+            path.with_suffix(".partial"),
+        )
+        path.with_suffix(".partial").replace(path)
+
+    bar = tqdm(desc="pretraining", total=config.tokens, initial=tokens, unit="token", unit_scale=True, disable=None)
+    with bar:
+        while tokens < config.tokens:
+            rng = np.random.default_rng((config.seed, epoch))
+            for number, batch in enumerate(token_batches(lengths, config.tokens_a_batch, rng)):
+                if number < first:
+                    continue
+                if tokens >= config.tokens:
+                    break
+                rate = min(1.0, (step + 1) / config.warmup_steps) * _cosine(tokens / config.tokens)
+                for stepper, peak in zip(steppers, (config.matrix_learning_rate, config.learning_rate), strict=True):
+                    for group in stepper.param_groups:
+                        group["lr"] = peak * rate
+                losses = _step(model, read, [texts.ids[i] for i in batch], targets[batch], config, (epoch, number))
+                loss = losses[0] + config.count_weight * losses[1]
+                for stepper in steppers:
+                    stepper.zero_grad(set_to_none=True)
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                for stepper in steppers:
+                    stepper.step()
+                step, count = step + 1, int(lengths[batch].sum())
+                tokens += count
+                bar.update(count)
+                if step % 50 == 0:
+                    words, counts = (float(loss.detach()) for loss in losses)
+                    _log(out, step=step, tokens=tokens, words=words, counts=counts)
+                if time.monotonic() - saved_at > 60 * config.checkpoint_minutes:
+                    save(number + 1)
+                    saved_at = time.monotonic()
+            else:
+                epoch, first = epoch + 1, 0
+                continue
+            first = number
+    save(first)
+    return int(tokens)
+
+
+def _cosine(share: float) -> float:
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, share))) + 0.02
+
+
+def _step(
+    model: Pretrainer, read: Any, ids: list[Ids], targets: Tensor, config: PretrainConfig, seed: tuple[int, int]
+) -> tuple[Tensor, Tensor]:
+    """The two losses of a batch: of hidden tokens (nats) and of standardised counts (smooth L1)."""
+    device = model.bias.device
+    tokens, mask = pad(ids)
+    lengths = np.array([len(text) for text in ids])
+    hidden = hide_spans(lengths, tokens.shape[1], config.hidden_share, np.random.default_rng((config.seed, *seed)))
+    tokens, mask, hidden = tokens.to(device), mask.to(device), hidden.to(device)
+    with autocast(device):
+        states = read(torch.where(hidden, UNKNOWN, tokens), mask)
+        words = F.cross_entropy(model.words(states[hidden]).float(), tokens[hidden], reduction="sum")
+        counts = model.count(model.encoder.pooled(states, mask)).float()
+    known = ~targets.isnan()
+    error = F.smooth_l1_loss(counts.cpu()[known], targets[known], beta=0.5, reduction="sum")
+    # A batch of a few short texts may have nothing hidden or nothing to count.
+    return words / hidden.sum().clamp(min=1), (error / known.sum().clamp(min=1)).to(device)
+
+
+def _log(out: Path, **values: float) -> None:
+    with (out / "pretrain.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({name: round(value, 4) for name, value in values.items()}) + "\n")

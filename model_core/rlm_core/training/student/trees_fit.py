@@ -1,0 +1,175 @@
+"""Fitting the boosted trees of kernels, modules and networks, with out-of-fold predictions for the training rows.
+
+The target is log10 of the value. Where a basis has an estimate from first principles among its features, it takes a
+share of the prediction: it carries over to sizes that no training row had.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from rlm_core.inference import trees
+from rlm_core.inference.features import describe, feature_names, features, forest_key
+from rlm_core.inference.residuals import Residuals
+from rlm_core.inference.trees import Forest, slice_of
+
+from .config import TreesConfig
+from .dataset import Corpus, floor_of
+from .forest_fit import Matrix
+from .forest_job import Job, fit_job
+from .wide_fit import fold_of
+
+_FEWEST_ROWS = 100
+Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (workload, device) of each of its rows
+
+
+@dataclass(frozen=True, slots=True)
+class TreesFit:
+    """Forests by ``forest_key``; ``predictions (rows,)`` in log10 SI units, 0 without a forest.
+
+    Those of training rows are out of fold. ``residuals`` are as in ``Card``; the forests of their
+    size are among the forests.
+    """
+
+    forests: dict[str, Forest]
+    residuals: dict[str, Residuals]
+    predictions: npt.NDArray[np.float64]
+
+
+def save_fit(fit: TreesFit, path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> None:
+    """Write the forests to ``path`` and, last, what else was fitted to ``rest`` (.npz); ``names`` as for trees.save."""
+    trees.save(fit.forests, names, path)
+    residuals = json.dumps({key: entry.to_json() for key, entry in fit.residuals.items()})
+    np.savez_compressed(rest, predictions=fit.predictions, residuals=np.array(residuals))
+
+
+def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> TreesFit:
+    """Read what :func:`save_fit` wrote.
+
+    Raises:
+        ModelError: the forests are damaged or were fitted on other features.
+    """
+    with np.load(rest, allow_pickle=False) as file:
+        residuals = {key: Residuals.from_json(entry) for key, entry in json.loads(str(file["residuals"])).items()}
+        return TreesFit(trees.load(path, names), residuals, file["predictions"])
+
+
+def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
+    """Fit every slice whose basis has features on the training rows of the corpus, as the basis' config says.
+
+    The forests are independent: each is fitted in a process of its own with one thread.
+    """
+    forests: dict[str, Forest] = {}
+    residuals: dict[str, Residuals] = {}
+    predictions = np.zeros(len(corpus.rows))
+    # A forked child could wait for a lock that a thread of ours held.
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        for prefix in corpus.prefixes():
+            basis = prefix.split("/")[0]
+            if not feature_names(basis):
+                continue
+            rows = corpus.rows_of(prefix)
+            told = _Features(corpus, rows, basis)
+            keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
+            names = np.unique(keys).tolist()
+            members = {key: np.flatnonzero(keys == key) for key in names}
+            jobs = (_job(corpus, rows[members[key]], told.of(members[key]), key, configs[basis]) for key in names)
+            fitted = tqdm(pool.map(fit_job, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
+            for key, (grown, measured, found) in zip(names, fitted, strict=True):
+                forests |= grown
+                predictions[rows[members[key]]] = found
+                residuals |= measured
+    return TreesFit(forests, residuals, predictions)
+
+
+def _job(corpus: Corpus, rows: npt.NDArray[np.int64], told: Matrix, key: str, config: TreesConfig) -> Job:
+    folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
+    target = log_values(corpus, rows, slice_of(key))
+    device = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
+    return Job(key, config, told, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
+
+
+class _Features:
+    """The features of rows; for networks, whose forests have a setting each, those of the text alone."""
+
+    def __init__(self, corpus: Corpus, rows: npt.NDArray[np.int64], basis: str) -> None:
+        if basis == "network":
+            texts, self._place = np.unique(corpus.rows.text[rows], return_inverse=True)
+            asked: list[Asked] = [(corpus.texts[text][0], [({}, None)]) for text in texts]
+            self._matrix = _told(basis, asked)
+        else:
+            self._place = np.arange(len(rows))
+            self._matrix = feature_matrix(corpus, rows, basis)
+
+    def of(self, chosen: npt.NDArray[np.int64]) -> Matrix:
+        """The features of some of the rows."""
+        return self._matrix[self._place[chosen]]
+
+
+def answerable(corpus: Corpus) -> Corpus:
+    """The rows that the wide part or a forest can learn to answer, and their slices.
+
+    A setting of networks needs ``_FEWEST_ROWS`` to train on.
+    """
+    keys = _keys(corpus)
+    names, inverse = np.unique(keys, return_inverse=True)
+    counts = np.bincount(inverse, weights=corpus.rows.split == "train")
+    enough = (counts >= _FEWEST_ROWS) | np.array(["@" not in name for name in names])
+    rows = corpus.rows.chosen(np.flatnonzero(enough[inverse]))
+    kept, placed = np.unique(rows.slice, return_inverse=True)
+    return replace(corpus, rows=replace(rows, slice=placed), slices=[corpus.slices[number] for number in kept])
+
+
+def _keys(corpus: Corpus) -> npt.NDArray[np.str_]:
+    """The forest key of every row; the slice's name where its basis has no trees."""
+    found: dict[tuple[int, int], str] = {}
+    for entry in zip(corpus.rows.slice.tolist(), corpus.rows.query.tolist(), strict=True):
+        if entry not in found:
+            device, workload = corpus.queries[entry[1]]
+            found[entry] = forest_key(corpus.slices[entry[0]], workload, device)
+    places = zip(corpus.rows.slice.tolist(), corpus.rows.query.tolist(), strict=True)
+    return np.array([found[entry] for entry in places])
+
+
+def log_values(corpus: Corpus, rows: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.float64]:
+    """log10 of the measured values of rows of one slice, not below its floor."""
+    result: npt.NDArray[np.float64] = np.log10(np.maximum(corpus.rows.value[rows], floor_of(name) or 1e-12))
+    return result
+
+
+def feature_matrix(corpus: Corpus, rows: npt.NDArray[np.int64], basis: str) -> Matrix:
+    """The features of rows, ``(rows, features)``; each text is described once."""
+    order = np.argsort(corpus.rows.text[rows], kind="stable")
+    asked: list[Asked] = []
+    last = -1
+    for row in rows[order]:
+        device, workload = corpus.queries[corpus.rows.query[row]]
+        text = int(corpus.rows.text[row])
+        if text != last:
+            asked.append((corpus.texts[text][0], []))
+            last = text
+        asked[-1][1].append((workload, device))
+    result = np.empty((len(rows), len(feature_names(basis))), np.float32)
+    result[order] = _told(basis, asked)
+    return result
+
+
+def _told(basis: str, asked: list[Asked]) -> Matrix:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return np.concatenate(list(pool.map(_features, [basis] * len(asked), asked, chunksize=64)))
+
+
+def _features(basis: str, asked: Asked) -> Matrix:
+    text, queries = asked
+    described = describe(text, basis)
+    return np.stack([features(described, basis, workload, device) for workload, device in queries])

@@ -1,0 +1,180 @@
+"""``rlm-lsp refit``: what reads labels fitted anew on the encoder of a finished model.
+
+For new labels of functions or programs: minutes, where a whole training takes hours. Wide part, each slice's part of
+the head, calibration, ratios and distances of the bases in the data are fitted to all their rows; the encoder, the deep
+part that slices share, and what the model says about other bases stay as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rlm_core.errors import DataError
+from rlm_core.inference.card import SliceCard
+from rlm_core.inference.novelty import Familiarity, fit_familiarity
+from rlm_core.training.student.batches import head_inputs
+from rlm_core.training.student.changes_fit import fit_changes
+from rlm_core.training.student.config import TrainConfig
+from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.finish import texts_by_prefix
+from rlm_core.training.student.head_fit import Features, calibrate, log_medians
+from rlm_core.training.student.network import Head
+from rlm_core.training.student.wide_fit import BASES, WideFit, fit_wide
+from tools.counterfactual.builder import pairs
+
+from .draft import Draft
+from .material import Encoded, encode
+from .options import Say
+from .place import check_free, unfinished
+from .slice_head import Asked, SliceHead, fit
+from .student import Opened, opened
+
+Indices = npt.NDArray[np.int64]
+_BATCH = 4096
+_CONFIG = TrainConfig()  # of the wide part
+
+
+def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> str:
+    """Fit ``model`` to the rows of data sets; the id of the new model, which is exported already.
+
+    Args:
+        data: Parquet files of ``rlm-lsp data build``: all labels of the bases in them, those of before too.
+        model: a directory of ``rlm-lsp export`` or ``rlm-lsp train``.
+        out: the directory to write; it must not exist or be empty.
+        name: what the new model is called.
+        say: is told of each stage, a line each.
+
+    Raises:
+        DataError: unusable rows, or ``out`` is in use or cannot be written.
+        ModelError: the model cannot be opened.
+    """
+    check_free(out)
+    with opened(model) as student:
+        say("reading rows")
+        corpus = load_corpus(data, ("train", "val", "cal"))
+        numbered = _numbered(corpus, student)
+        say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
+        encoded = encode(student, corpus)
+        say("fitting the wide part")
+        fitted = fit_wide(corpus, encoded.ids, bits=_CONFIG.wide_bits, penalty=_CONFIG.wide_penalty)
+        features = _features(student, numbered, encoded, fitted)
+        draft = Draft(student)
+        draft.parts |= fitted.parts
+        for entry in fitted.terms:
+            number = student.slices.index(entry)
+            terms = fitted.terms[entry]
+            draft.slices[number] = SliceCard(
+                entry, student.card.slices[number].scale, terms.intercept, tuple(terms.calendar)
+            )
+        evidence = _evidence(student.head, features)
+
+        def head_of(train: Indices, val: Indices) -> Head:
+            return _fit_head(student.head, features, evidence, train, val)
+
+        say("fitting the head")
+        rows = numbered.rows
+        draft.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
+        say("calibrating on families left out in turn")
+        scales = [entry.scale for entry in student.card.slices]
+        bases = {name.split("/")[0] for name in corpus.slices}
+        kept = {name: level for name, level in draft.levels.items() if name.split("/")[0] not in bases}
+        draft.levels = kept | calibrate(features, numbered, draft.head, scales, head_of).to_json()
+        medians = log_medians(features, draft.head, numbered, scales)
+        draft.changes |= fit_changes(numbered, medians, fitted.changes, pairs())
+        parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
+        fresh = fit_familiarity(parts["train"], parts["cal"])
+        draft.familiarity = Familiarity({**draft.familiarity.regions, **fresh.regions})
+        say("writing")
+        with unfinished(out) as made:
+            draft.write(made.directory, name, _trained(student, draft.head, data, corpus))
+            return made.commit()
+
+
+def _numbered(corpus: Corpus, student: Opened) -> Corpus:
+    """The corpus with the model's numbers of the slices.
+
+    Raises:
+        DataError: rows that only a whole training can learn from.
+    """
+    for split in ("train", "val", "cal"):
+        if split not in corpus.rows.split:
+            raise DataError(f"no rows of split {split}; build a data set with --split auto")
+    for name in corpus.slices:
+        basis = name.split("/")[0]
+        if basis not in BASES:
+            raise DataError(f"rows of {name}: {' and '.join(BASES)} alone can be refitted; use rlm-lsp train")
+        if name not in student.slices:
+            raise DataError(f"rows of {name}, which {student.card.model_id} does not know; use rlm-lsp train")
+    bases = {name.split("/")[0] for name in corpus.slices}
+    for name in student.slices:
+        if name.split("/")[0] in bases and name not in corpus.slices:
+            raise DataError(f"no rows of {name}: all slices of a basis are fitted together; add a data set that has it")
+    numbers = np.array([student.slices.index(name) for name in corpus.slices])
+    rows = replace(corpus.rows, slice=numbers[corpus.rows.slice])
+    return replace(corpus, rows=rows, slices=student.slices)
+
+
+def _features(student: Opened, corpus: Corpus, encoded: Encoded, fitted: WideFit) -> Features:
+    """The head's inputs with the new wide part's predictions, which did not see a training row's family."""
+    rows = corpus.rows
+    wide, target = np.zeros(len(rows)), np.zeros(len(rows))
+    for number in np.unique(rows.slice):
+        mine, scale = rows.slice == number, student.card.slices[number].scale
+        wide[mine] = scale.position(10 ** np.clip(fitted.predictions[mine], -300, 300))
+        target[mine] = scale.position(rows.value[mine])
+    lengths = np.array([len(ids) for ids in encoded.ids])
+    return Features.build(head_inputs(corpus, encoded.counts, lengths, wide, target), encoded.bank)
+
+
+def _evidence(head: Head, features: Features) -> torch.Tensor:
+    """The deep part's logits beyond the query's, ``(rows, outcomes)``."""
+    with torch.no_grad():
+        parts = [
+            features.deep(head.deep, rows) - features.base(head.prior, rows)
+            for rows in torch.arange(len(features.inputs.text)).split(_BATCH)
+        ]
+    return torch.cat(parts)
+
+
+def _fit_head(head: Head, features: Features, evidence: torch.Tensor, train: Indices, val: Indices) -> Head:
+    """The head with each slice's own part fitted to ``train`` rows, stopped early on ``val``."""
+    fitted = copy.deepcopy(head)
+    for number in torch.unique(features.inputs.slice[torch.from_numpy(train)]).tolist():
+        asked = []
+        for rows in (train, val):
+            chosen = torch.from_numpy(rows)
+            mine = chosen[features.inputs.slice[chosen] == number]
+            asked.append(Asked(features.inputs.rows(mine), evidence[mine]))
+        if len(asked[1].evidence):
+            part: SliceHead = fit(head, number, asked[0], held_out=asked[1])[0]
+            part.written(fitted)
+    return fitted.eval()
+
+
+def _trained(student: Opened, head: Head, data: Sequence[Path], corpus: Corpus) -> dict[str, Any]:
+    """What the new card tells of its making: the old one's, and what was fitted now."""
+    trained = dict(student.card.trained)
+    train = corpus.rows.split == "train"
+    told = {
+        "from": student.card.model_id,
+        "date": date.today().isoformat(),
+        "data": [path.name for path in data],
+        "rows": int(train.sum()),
+        "texts": len(np.unique(corpus.rows.text[train])),
+        "families": len(np.unique(corpus.rows.family[train])),
+        "slices": list(corpus.slices),
+    }
+    found = head.weight.tolist()
+    weights = {name: round(found[student.slices.index(name)], 3) for name in corpus.slices}
+    trained["deep_weights"] = {**trained.get("deep_weights", {}), **weights}
+    trained["refitted"] = [*trained.get("refitted", []), told]
+    return trained

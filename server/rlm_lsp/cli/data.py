@@ -1,0 +1,69 @@
+"""``rlm-lsp data build``: labels and recovered source text -> a data set in Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from rlm_core import DataError
+
+from . import console
+from .extras import training_extra
+
+Kind = Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts", "code-regression"]
+
+
+def build(
+    kind: Kind, labels: Path | None, out: Path, cache: Path | None, split: str, *, offline: bool, wanted: list[str]
+) -> None:
+    """Build ``out`` and print what was kept and what is missing; ``wanted`` languages only, all when empty.
+
+    Raises:
+        RlmError: the labels cannot be used, a language is unknown, or the ``[train]`` extra is missing.
+    """
+    from rlm_core.source import languages
+
+    for name in wanted:
+        languages.by_name(name)
+    if wanted and kind != "leethub":
+        raise DataError(f"--languages: only leethub has several; leave the option out for {kind}")
+    with training_extra():
+        from rlm_core.training.datasets.cache import default_cache
+        from rlm_core.training.datasets.schema import write_rows
+        from rlm_core.training.datasets.texts import build_texts
+    folder = cache or default_cache()
+    if kind == "texts":
+        with console.progress("reading") as progress:
+            count = build_texts(sorted({*folder.glob("*.whl"), *folder.glob("wheels/*.whl")}), out, progress=progress)
+        print(f"{out}: {count:,} texts")
+        return
+    builder = _builder(kind, labels, folder, split, download=not offline, wanted=wanted)
+    with console.progress("building") as progress:
+        write_rows(builder.rows(progress), out)
+    report = builder.report()
+    print(f"{out}: {report.rows:,} rows of {report.units:,} units")
+    for reason, count in sorted(report.missing.items(), key=lambda item: -item[1]):
+        print(f"  left out {count:,}: {reason}; for example {', '.join(report.examples[reason][:3])}")
+
+
+def _builder(kind: Kind, labels: Path | None, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
+    """The builder of a kind of data set: ``rows(progress)`` and ``report()``."""
+    from rlm_core.training.datasets import code_regression, functions, leethub, triton
+
+    from tools import nas
+    from tools.counterfactual import builder as counterfactual
+
+    if kind == "counterfactual":
+        # Its labels are our own measurements and come with the package.
+        return counterfactual.Builder(labels, split)
+    if labels is None:
+        raise DataError(f"--labels is missing; name the labels of {kind}")
+    if kind == "functions":
+        return functions.Builder(labels, cache, split, download=download)
+    if kind == "triton":
+        return triton.Builder(labels, cache, split, download=download)
+    if kind == "code-regression":
+        return code_regression.Builder(labels, split)
+    if kind == "nas":
+        return nas.Builder(labels, split)
+    return leethub.Builder(labels, cache, split, download=download, languages=frozenset(wanted) or None)

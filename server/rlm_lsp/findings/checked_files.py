@@ -1,0 +1,131 @@
+"""Paths named on the command line -> the files to check, and the texts that they had at a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rlm_core import RlmError
+
+from rlm_lsp.budgets.globs import matches
+from rlm_lsp.cli import console
+from rlm_lsp.history import git as head
+from rlm_lsp.sources import SourceFile, find_sources
+
+_AHEAD = 64
+
+
+class Checked:
+    """The files to check, what they are called, and what they were at the revision they are compared with, if any."""
+
+    def __init__(self, files: Sequence[SourceFile], trees: Mapping[Path, head.Tree] | None = None) -> None:
+        self.files = tuple(files)
+        self._trees = trees
+        self._folders: dict[Path, tuple[Path, Path | None]] = {}
+        self._overlays: dict[Path, bytes | None] = {}
+        self._texts: dict[Path, bytes | None] = {}
+        self._places = {source.path: place for place, source in enumerate(self.files)}
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is an earlier revision."""
+        return self._trees is not None
+
+    def real(self, path: Path) -> Path:
+        """The path as :func:`rlm_lsp.history.git.real` has it."""
+        return self._folder(path)[0] / path.name
+
+    def name_of(self, path: Path) -> str:
+        """A path from the folder of its repository, or from the working folder; whole where it lies outside."""
+        folder, root = self._folder(path)
+        path, root = folder / path.name, root or Path.cwd().resolve()
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+    def is_changed(self, path: Path) -> bool:
+        """Whether a file has other bytes than at the revision, or was not there."""
+        tree = self._tree(path)
+        return tree is None or not tree.same(path)
+
+    def before(self, path: Path) -> bytes | None:
+        """The bytes of a file at the revision; None for a new one and where nothing is compared."""
+        tree = self._tree(path)
+        if tree is None:
+            return None
+        if path not in self._texts:
+            # git is asked for the next files too: they come in this order.
+            place = self._places.get(path)
+            following = [source.path for source in self.files[place : place + _AHEAD]] if place is not None else []
+            self._texts = tree.texts([path, *(other for other in following if self._tree(other) is tree)])
+        return self._texts[path]
+
+    def overlay(self, path: Path) -> bytes | None:
+        """What stands in place of a file on disk when the texts of the revision are analysed; None for itself."""
+        if path not in self._overlays:
+            text = None
+            tree = self._tree(path)
+            if tree is not None and not tree.same(path):
+                text = tree.texts([path])[path]
+                # A file that was not there then is empty.
+                text = b"" if text is None and path.is_file() else text
+            self._overlays[path] = text
+        return self._overlays[path]
+
+    def _folder(self, path: Path) -> tuple[Path, Path | None]:
+        """The real path of a file's folder, and the repository that holds it."""
+        found = self._folders.get(path.parent)
+        if found is None:
+            folder = path.parent.resolve()
+            found = self._folders[path.parent] = folder, head.repository_of(folder)
+        return found
+
+    def _tree(self, path: Path) -> head.Tree | None:
+        root = self._folder(path)[1] if self._trees else None
+        return self._trees.get(root) if self._trees and root is not None else None
+
+
+def find_files(paths: Sequence[Path], exclude: Sequence[str] = (), diff: str | None = None) -> Checked:
+    """The files below ``paths`` without what git ignores and ``exclude`` names; with ``diff`` only the changed ones.
+
+    A file that is named itself is checked although git may ignore it. Outside a repository the rule of
+    :mod:`rlm_lsp.sources` counts alone.
+
+    Raises:
+        RlmError: ``diff`` is no revision of a repository that holds the paths.
+    """
+    found = find_sources(paths, _note)
+    left_out = _ignored([source.path for source in found if not source.named])
+    checked = Checked([source for source in found if source.path not in left_out])
+    files = [
+        source for source in checked.files if not any(matches(glob, checked.name_of(source.path)) for glob in exclude)
+    ]
+    if diff is None:
+        return Checked(files)
+    trees = _trees(files, diff)
+    compared = Checked(files, trees)
+    return Checked([source for source in files if compared.is_changed(source.path)], trees)
+
+
+def _note(error: RlmError) -> None:
+    console.note(str(error))
+
+
+def _ignored(paths: Sequence[Path]) -> set[Path]:
+    found: set[Path] = set()
+    for root, group in head.by_repository(paths).items():
+        try:
+            found |= head.ignored(root, group) if root is not None else set()
+        except head.GitError as error:
+            console.note(f"{error}; files that git ignores are checked too")
+    return found
+
+
+def _trees(files: Sequence[SourceFile], revision: str) -> dict[Path, head.Tree]:
+    found: dict[Path, head.Tree] = {}
+    for root, group in head.by_repository(source.path for source in files).items():
+        if root is None:
+            raise RlmError(f"--diff: {group[0]} is in no git repository; leave --diff away or name other paths")
+        commit = head.commit_of(root, revision)
+        if commit is None:
+            raise RlmError(f"--diff: {root} has no revision {revision!r}; name a commit, a branch or a tag that it has")
+        found[root] = head.Tree(root, commit)
+    return found

@@ -1,0 +1,1 @@
+"""What was: texts at git ``HEAD``, the comparison with them, and stored measurements."""

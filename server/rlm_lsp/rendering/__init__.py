@@ -1,0 +1,1 @@
+"""SI values -> text for people: labels, hovers, the HTML report."""

@@ -1,0 +1,185 @@
+"""Charts of the report: answered rows in, figures of plotly out. Colours of paper and ink are the page's own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from rlm_core.training.report import Answered, Coverage, SliceSummary
+from rlm_core.types import SI_UNIT, Metric
+
+from rlm_lsp.rendering import values as render
+
+MOST_POINTS = 3000
+_COLOURS = (
+    "#3b8ed6",
+    "#e07b39",
+    "#2ca58d",
+    "#b069c9",
+    "#c9a227",
+    "#d4577a",
+    "#7a8791",
+    "#8c6bb1",
+    "#5aa02c",
+    "#a6761d",
+)
+_GREY = "#8a8f98"
+_MARGIN = {"l": 70, "r": 20, "t": 20, "b": 60}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure with the name of its place in the page, and what it shows for those who do not see it."""
+
+    name: str
+    figure: go.Figure
+    shows: str
+
+
+def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
+    """The share of measured values below each predicted quantile, a line a slice."""
+    figure = go.Figure(layout=_layout(height=420))
+    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": _GREY, "dash": "dot"}, name="as it should be")
+    for (name, points), colour in zip(curves.items(), _cycle(len(curves)), strict=True):
+        levels, shares = zip(*points, strict=True)
+        figure.add_scatter(
+            x=levels,
+            y=shares,
+            mode="lines+markers",
+            name=name,
+            line={"color": colour},
+            hovertemplate="quantile %{x:.3f}: %{y:.1%} of the values are below it<extra>%{fullData.name}</extra>",
+        )
+    figure.update_xaxes(title="predicted quantile", range=[0, 1])
+    figure.update_yaxes(title="share of measured values below it", range=[0, 1], tickformat=".0%")
+    return Chart("calibration", figure, "share of measured values below each predicted quantile, by basis and metric")
+
+
+def coverage(found: Sequence[Coverage]) -> Chart:
+    """Coverage of 80 % bands with its interval, a line a group."""
+    names = [f"{one.name} ({one.rows:,})" for one in found]
+    figure = go.Figure(layout=_layout(height=130 + 24 * len(found), margin=_MARGIN | {"l": 20}))
+    figure.add_scatter(
+        x=[one.share for one in found],
+        y=names,
+        mode="markers",
+        marker={"color": [_COLOURS[0] if one.low <= 0.8 <= one.high else _COLOURS[1] for one in found], "size": 9},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [one.high - one.share for one in found],
+            "arrayminus": [one.share - one.low for one in found],
+            "color": _GREY,
+        },
+        hovertemplate="%{y}: %{x:.0%} inside<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_vline(x=0.8, line={"color": _GREY, "dash": "dot"})
+    figure.update_xaxes(title="values inside the 80 % band, 95 % interval", range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return Chart("coverage", figure, "coverage of 80 % bands by group")
+
+
+def scatter(metric: Metric, rows: Sequence[Answered]) -> Chart:
+    """Predicted against measured, both axes logarithmic but for accuracies; at most ``MOST_POINTS`` of the rows."""
+    shown = sample(rows)
+    figure = go.Figure(layout=_layout(height=520))
+    both = [value for one in shown for value in (one.median, one.measured) if value > 0]
+    ends = [min(both, default=1.0), max(both, default=1.0)]
+    figure.add_scatter(
+        x=ends,
+        y=ends,
+        mode="lines",
+        line={"color": _GREY, "dash": "dot"},
+        name="measured as predicted",
+        hoverinfo="skip",
+    )
+    bases = sorted({one.row.code.basis for one in shown})
+    for basis, colour in zip(bases, _cycle(len(bases)), strict=True):
+        mine = [one for one in shown if one.row.code.basis == basis]
+        figure.add_scatter(
+            x=[one.median for one in mine],
+            y=[one.measured for one in mine],
+            mode="markers",
+            name=basis,
+            marker={"color": colour, "size": 6, "opacity": 0.6},
+            customdata=[[_named(one), predicted(one), measured(one)] for one in mine],
+            hovertemplate="%{customdata[0]}<br>predicted %{customdata[1]}<br>measured %{customdata[2]}<extra></extra>",
+        )
+    unit = SI_UNIT[metric]
+    if unit == "1":
+        kind: dict[str, object] = {"type": "linear", "tickformat": ".0%"}
+    else:
+        kind = {"type": "log", "exponentformat": "SI", "minexponent": 1, "dtick": 1}
+    suffix = "" if unit == "1" else unit
+    figure.update_xaxes(title=f"predicted {render.METRIC_WORDS[metric]} (median)", ticksuffix=suffix, **kind)
+    figure.update_yaxes(title=f"measured {render.METRIC_WORDS[metric]}", ticksuffix=suffix, **kind)
+    return Chart(f"scatter-{metric}", figure, f"predicted against measured {render.METRIC_WORDS[metric]}")
+
+
+def tuning(before: Sequence[SliceSummary], after: Sequence[SliceSummary]) -> Chart:
+    """Median factor of error of two models, a line a slice that both answer."""
+    known = {one.name: one for one in after}
+    pairs = [(one, known[one.name]) for one in before if one.name in known]
+    figure = go.Figure(layout=_layout(height=150 + 40 * len(pairs), margin=_MARGIN | {"l": 20}))
+    for first, second in pairs:
+        figure.add_scatter(
+            x=[first.error, second.error],
+            y=[first.name] * 2,
+            mode="lines",
+            line={"color": _GREY},
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for number, (name, symbol) in enumerate((("before", "circle-open"), ("after", "circle"))):
+        figure.add_scatter(
+            x=[pair[number].error for pair in pairs],
+            y=[pair[number].name for pair in pairs],
+            mode="markers",
+            name=name,
+            marker={"color": _COLOURS[1 - number], "size": 12, "symbol": symbol, "line": {"width": 2}},
+            hovertemplate="%{y}: %{x:.2f}×<extra>%{fullData.name}</extra>",
+        )
+    figure.update_xaxes(title="median factor between predicted and measured (1 is exact)", ticksuffix="×")
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return Chart("tuning", figure, "error before and after tuning")
+
+
+def sample(rows: Sequence[Answered]) -> list[Answered]:
+    """At most ``MOST_POINTS`` rows, the same ones every time."""
+    if len(rows) <= MOST_POINTS:
+        return list(rows)
+    return random.Random(0).sample(list(rows), MOST_POINTS)  # noqa: S311 (no secret)
+
+
+def predicted(one: Answered) -> str:
+    """The predicted median and band of a row, for people."""
+    words = render.band(one.row.metric, one.band, one.prediction.floor)
+    return f"{render.median(one.prediction)} ({words})"
+
+
+def measured(one: Answered) -> str:
+    """The measured value of a row, for people."""
+    return render.quantity(one.row.metric, one.row.value)
+
+
+def _named(one: Answered) -> str:
+    return f"{one.row.name}<br>{one.row.place}"
+
+
+def _layout(*, height: int, margin: Mapping[str, int] = _MARGIN) -> go.Layout:
+    return go.Layout(
+        height=height,
+        margin=dict(margin),
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        hovermode="closest",
+        template="none",
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    )
+
+
+def _cycle(count: int) -> list[str]:
+    return [_COLOURS[number % len(_COLOURS)] for number in range(count)]

@@ -1,0 +1,258 @@
+"""The report as one HTML file: figures, tables and the library that draws them, under a policy that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from plotly.offline import get_plotlyjs
+from rlm_core.training.report import Answered, SliceSummary, calibration, coverage_by_group, slice_summaries, surprises
+from rlm_core.types import METRICS_OF_BASIS, Metric
+
+from rlm_lsp.rendering import values as render
+
+from . import figures
+from .figures import Chart
+from .treemap import treemaps
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the report tells: rows as the model answers them, those of the model ``before`` where there is one.
+
+    ``left_out`` counts measurements without a place in it, by reason. ``about`` are the lines below its title.
+    """
+
+    answered: Sequence[Answered]
+    before: Sequence[Answered]
+    left_out: Mapping[str, int]
+    about: Sequence[str]
+
+
+def page(content: Content) -> str:
+    """The HTML file."""
+    parts = [_numbers(content), *_calibration(content), *_scatters(content)]
+    charts = [chart for _, mine in parts for chart in mine]
+    html = "\n".join(text for text, _ in parts)
+    table = _surprises(content)
+    maps_html, maps = _modules(content)
+    tuning_html, more = _tuning(content)
+    drawn = {chart.name: chart for chart in (*charts, *maps, *more)}
+    body = "\n".join((_head(content), html, table, maps_html, tuning_html, _left_out(content.left_out)))
+    return _document(body, drawn)
+
+
+def _document(body: str, charts: Mapping[str, Chart]) -> str:
+    here = files(__package__)
+    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    library = get_plotlyjs()
+    data = {name: json.loads(chart.figure.to_json()) for name, chart in charts.items()}
+    # `</script>` in a name must not end the block.
+    text = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
+    policy = (
+        f"default-src 'none'; script-src {_hash(library)} {_hash(script)}; style-src 'unsafe-inline';"
+        " img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rlm-lsp report</title>
+<link rel="icon" href="data:,">
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+<script>{library}</script>
+<script type="application/json" id="figures">{text}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _head(content: Content) -> str:
+    lines = "<br>".join(map(escape, content.about))
+    return f"<header><h1>Measured and predicted</h1><p>{lines}</p></header>"
+
+
+def _numbers(content: Content) -> tuple[str, list[Chart]]:
+    return _section(
+        "In numbers",
+        "Spearman is the rank correlation of predicted medians and measured values. The error is the median factor"
+        " between them, up or down; 1× is exact.",
+        _summary_table(slice_summaries(content.answered)),
+    ), []
+
+
+def _summary_table(found: Sequence[SliceSummary]) -> str:
+    rows = [
+        [
+            one.name,
+            f"{one.rows:,}",
+            f"{one.groups:,}",
+            "" if one.spearman is None else f"{one.spearman:.3f}",
+            f"{one.error:.2f}×",
+            f"{one.coverage:.0%}",
+        ]
+        for one in found
+    ]
+    return _table(("basis and metric", "values", "groups", "Spearman", "error", "inside the 80 % band"), rows)
+
+
+def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
+    curve = figures.calibration(calibration(content.answered))
+    bands = figures.coverage(coverage_by_group(content.answered))
+    return [
+        (
+            _section(
+                "Calibration",
+                "The line of a model that knows how sure it is lies on the diagonal. Below it fewer values are under"
+                " the predicted quantiles than should be: the model guesses too low.",
+                _place(curve),
+            ),
+            [curve],
+        ),
+        (
+            _section(
+                "Coverage by group",
+                "How many values lie inside the bands that should hold 80 % of them, for the groups with most values."
+                " Orange where the interval does not hold 80 %.",
+                _place(bands),
+            ),
+            [bands],
+        ),
+    ]
+
+
+def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
+    found = []
+    metrics: dict[Metric, None] = dict.fromkeys(one for mine in METRICS_OF_BASIS.values() for one in mine)
+    for metric in metrics:
+        mine = [one for one in content.answered if one.row.metric == metric]
+        if mine:
+            chart = figures.scatter(metric, mine)
+            shown = (
+                f"A sample of {figures.MOST_POINTS:,} of {len(mine):,} values."
+                if len(mine) > figures.MOST_POINTS
+                else ""
+            )
+            title = f"Predicted against measured: {render.METRIC_WORDS[metric]}"
+            found.append((_section(title, shown, _place(chart)), [chart]))
+    return found
+
+
+def _surprises(content: Content) -> str:
+    found = surprises(content.answered)
+    if not found:
+        return _section("Biggest surprises", "Every measured value lies inside its band.", "")
+    rows = []
+    for one in found:
+        word, ratio = ("dearer", one.factor) if one.factor > 1 else ("cheaper", 1 / one.factor)
+        rows.append(
+            [
+                (one.row.name, None),
+                (one.row.place, None),
+                (render.METRIC_WORDS[one.row.metric], None),
+                (render.band(one.row.metric, one.band, one.prediction.floor), one.median),
+                (figures.measured(one), one.measured),
+                (f"{render.factor(ratio)} {word}", one.factor),
+            ]
+        )
+    head = ("unit", "where", "metric", "predicted band", "measured", "than the median")
+    return _section(
+        "Biggest surprises",
+        "Measured values outside their 80 % band, by the factor to the predicted median; one in five is to be expected."
+        " Click a column to sort.",
+        _sortable(head, rows),
+    )
+
+
+def _modules(content: Content) -> tuple[str, list[Chart]]:
+    found = list(treemaps(content.answered))
+    if not found:
+        return "", []
+    buttons = "".join(
+        f'<button type="button" data-place="modules" data-figure="{chart.name}"'
+        f' aria-pressed="{str(number == 0).lower()}">{escape(title)}</button>'
+        for number, (title, chart) in enumerate(found)
+    )
+    html = _section(
+        "Cost by module",
+        "The area is what one call of each function, or one run of each program, costs; the colour is measured over"
+        " predicted: orange is dearer than predicted, blue cheaper. Click a module to open it.",
+        f'<div class="choice">{buttons}</div>{_place(found[0][1], "modules")}',
+    )
+    return html, [chart for _, chart in found]
+
+
+def _tuning(content: Content) -> tuple[str, list[Chart]]:
+    if not content.before:
+        return "", []
+    before, after = slice_summaries(content.before), slice_summaries(content.answered)
+    chart = figures.tuning(before, after)
+    html = _section(
+        "Before and after tuning",
+        "On the same values. Those that a model was tuned on flatter it; rows of the test split of a data set are none"
+        " of them.",
+        _place(chart) + "<h3>Before</h3>" + _summary_table(before) + "<h3>After</h3>" + _summary_table(after),
+    )
+    return html, [chart]
+
+
+def _left_out(reasons: Mapping[str, int]) -> str:
+    if not reasons:
+        return ""
+    rows = [[reason, f"{count:,}"] for reason, count in Counter(reasons).most_common()]
+    return _section("Left out", "Measured values that are in no picture.", _table(("reason", "values"), rows))
+
+
+def _section(title: str, text: str, inner: str) -> str:
+    told = f"<p>{escape(text)}</p>" if text else ""
+    return f"<section><h2>{escape(title)}</h2>{told}{inner}</section>"
+
+
+def _place(chart: Chart, name: str = "") -> str:
+    return (
+        f'<div class="chart" id="{name or chart.name}" data-figure="{chart.name}" role="img"'
+        f' aria-label="{escape(chart.shows)}"></div>'
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        kinds = ("words", *["number"] * (len(cells) - 1))
+        texts = (f'<{tag} class="{kind}">{escape(cell)}</{tag}>' for kind, cell in zip(kinds, cells, strict=True))
+        return f"<tr>{''.join(texts)}</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f'<div class="table"><table><thead>{line(head, "th")}</thead><tbody>{body}</tbody></table></div>'
+
+
+def _sortable(head: Sequence[str], rows: Sequence[Sequence[tuple[str, float | None]]]) -> str:
+    """A table that sorts by a column when that is clicked: by the number behind a cell, else by its text."""
+    heads = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in head)
+    body = "".join(f"<tr>{''.join(_cell(text, value) for text, value in row)}</tr>" for row in rows)
+    return (
+        f'<div class="table"><table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _cell(text: str, value: float | None) -> str:
+    if value is None:
+        return f'<td class="name" title="{escape(text)}">{escape(text)}</td>'
+    return f'<td class="number" data-value="{value!r}">{escape(text)}</td>'

@@ -1,0 +1,165 @@
+"""The CPU's score: its arithmetic, its file, and the predictions that it scales."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rlm_core import CodeText, Prediction, Query
+from rlm_core.inference import calibration_source as notes
+from rlm_core.inference.adaptation import cpu_score
+from rlm_core.inference.adaptation.cpu_score import CpuScore, Rates, ScaledPredictor, scaled
+from rlm_core.inference.calibration import bands
+from rlm_core.types import Basis
+
+from tests.fakes import quantiles
+
+BASE = Rates(100.0, 100.0, 100.0, 0.0)
+SLOW = CpuScore(0.5, 0.5, 0.5, 0.5, 0.1, cpu_score.cpu_name(), "2026-11-20")
+QUANTILES = quantiles(1e-4, 10)
+CALL = Prediction(
+    "call",
+    "latency",
+    "x86-64",
+    {"runtime": "cpython-3.12"},
+    "test-1",
+    1e-4,
+    bands(QUANTILES, 40, 400, "call/python/latency"),
+    5e-8,
+    False,
+    quantiles=QUANTILES,
+)
+
+
+def test_an_equal_machine_scores_one() -> None:
+    found = cpu_score.score(BASE, BASE)
+    assert (found.overall, found.spread) == pytest.approx((1.0, 0.0))
+
+
+def test_a_machine_twice_as_fast_in_all_parts_scores_two() -> None:
+    found = cpu_score.score(Rates(200.0, 200.0, 200.0, 0.03), replace(BASE, spread=0.04))
+    assert found.overall == pytest.approx(2.0)
+    assert found.spread == pytest.approx(0.05)
+
+
+def test_parts_that_differ_widen_the_spread() -> None:
+    found = cpu_score.score(Rates(200.0, 100.0, 50.0, 0.0), BASE)
+    assert found.numpy < found.overall < found.interpreter
+    assert 0.1 < found.spread < 0.3
+
+
+def test_the_benchmark_measures_and_is_steady_enough_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_score, "_ROUNDS", 6)
+    found = cpu_score.measure()
+    assert 0.01 < found.overall < 100
+    assert 0 <= found.spread < 1
+    assert found.cpu == cpu_score.cpu_name() != ""
+
+
+def test_the_work_of_the_benchmark_is_the_same_each_time() -> None:
+    for work, _ in cpu_score._PARTS.values():
+        assert work() == work()
+
+
+def test_every_reference_has_rates_above_zero_and_a_small_spread() -> None:
+    for rates in cpu_score.REFERENCE.values():
+        assert min(rates.interpreter, rates.allocation, rates.numpy) > 0
+        assert 0 < rates.spread < 0.1
+    assert cpu_score.reference() in cpu_score.REFERENCE.values()
+
+
+def test_a_score_survives_its_file(tmp_path: Path) -> None:
+    cpu_score.write(SLOW, tmp_path / "deep" / "score.json")
+    assert cpu_score.read(tmp_path / "deep" / "score.json") == SLOW
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"format": "other"}, {"cpu": "another CPU"}, {"overall": 0}, {"overall": "fast"}, {"spread": -1}, {"more": 1}],
+)
+def test_a_score_that_cannot_be_used_counts_as_none(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "score.json"
+    cpu_score.write(SLOW, path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    assert cpu_score.read(path) is None
+    path.write_text("{")
+    assert cpu_score.read(path) is None
+    assert cpu_score.read(tmp_path / "none.json") is None
+
+
+@pytest.mark.parametrize(("value", "used"), [("0", False), ("off", False), ("1", True), ("", True)])
+def test_the_environment_switches_scaling_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, used: bool
+) -> None:
+    monkeypatch.setattr(cpu_score, "default_path", lambda: tmp_path / "score.json")
+    monkeypatch.setenv(cpu_score.SWITCH, value)
+    cpu_score.write(SLOW, tmp_path / "score.json")
+    assert (cpu_score.stored() is not None) == used
+
+
+def test_a_slower_cpu_makes_a_call_longer_and_its_bands_wider() -> None:
+    found = scaled(CALL, SLOW)
+    assert found.median == pytest.approx(2e-4)
+    assert found.floor == pytest.approx(1e-7)
+    assert found.band is not None
+    slack = 1.2816 * SLOW.spread
+    assert found.band.high == pytest.approx(2e-4 * 10 ** math.hypot(1, slack), rel=1e-4)
+    assert found.band.low == pytest.approx(2e-4 / 10 ** math.hypot(1, slack), rel=1e-4)
+    assert found.bands[1].low < found.band.low
+    assert found.bands[1].high > found.band.high
+    slice_name, note = notes.split(found.band.level)
+    assert slice_name == "call/python/latency"
+    assert note == "scaled by 2 to this CPU (score of 2026-11-20)"
+
+
+def test_a_value_below_the_floor_stays_below_the_scaled_floor() -> None:
+    found = scaled(replace(CALL, median=0.0, quantiles=(0.0,) * 9 + (5e-8,) * 8), SLOW)
+    assert found.median == 0
+    assert found.band is not None
+    assert found.band.low == 0
+    assert found.band.high == pytest.approx(1e-7 * 10 ** (1.2816 * SLOW.spread), rel=1e-4)
+
+
+def test_an_open_band_stays_open() -> None:
+    found = scaled(replace(CALL, quantiles=(*QUANTILES[:12], *[math.inf] * 5)), SLOW)
+    assert found.band is not None
+    assert found.band.high == math.inf
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metric": "memory"},
+        {"basis": "program"},
+        {"device": "my-phone"},
+        {"median": None, "bands": (), "quantiles": (), "abstained": "unknown"},
+    ],
+)
+def test_all_but_latencies_of_calls_on_the_reference_device_pass_through(change: dict[str, object]) -> None:
+    other = replace(CALL, **change)  # type: ignore[arg-type]
+    assert scaled(other, SLOW) == other
+
+
+def test_the_scaled_predictor_passes_questions_on() -> None:
+    class Fake:
+        model_id = "test-1"
+
+        def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+            return (Query("latency", "x86-64"),)
+
+        def devices(self, basis: Basis) -> tuple[str, ...]:
+            return ("x86-64",)
+
+        def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+            return [[CALL for _ in line] for line in queries]
+
+    predictor = ScaledPredictor(Fake(), SLOW)
+    assert predictor.model_id == "test-1"
+    assert predictor.default_queries("call", "python") == (Query("latency", "x86-64"),)
+    assert predictor.devices("call") == ("x86-64",)
+    [[answer]] = predictor.predict([CodeText("x", "python", "call")], [[Query("latency", "x86-64")]])
+    assert answer == scaled(CALL, SLOW)

@@ -1,0 +1,126 @@
+"""The model card: what it says survives writing, and what does not fit it is refused with the file's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rlm_core.errors import ModelError
+from rlm_core.inference.bins import Scale
+from rlm_core.inference.calibration import Calibration, Level
+from rlm_core.inference.card import CARD, Card, SliceCard, read_card
+from rlm_core.inference.cost_ratio import ChangeModel
+from rlm_core.inference.residuals import Residuals
+from rlm_core.types import LEVELS
+
+RESIDUALS = {"network/onnx/latency@pixel-3/1": Residuals(tuple(float(level) for level in LEVELS), 40, 80)}
+CHANGES = {"changes/call/latency": ChangeModel((0.9, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
+FILES = ("encoder.onnx", "head.onnx")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A model directory with a card and two files."""
+    for name in FILES:
+        (tmp_path / name).write_bytes(name.encode())
+    make_card().write(tmp_path, FILES)
+    return tmp_path
+
+
+def make_card(name: str = "test") -> Card:
+    level = Level("call", (0.1, 0.3, 0.5, 0.7, 0.85, 0.92, 0.96, 0.98), 40, 400)
+    return Card(
+        name,
+        {"context": 512},
+        [SliceCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, (0.0, 0.1))],
+        Calibration({"call": level}),
+        {"call": {"device": "x86-64", "workload": {}}},
+        {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]},
+        RESIDUALS,
+        CHANGES,
+        {"rows": 7},
+    )
+
+
+def test_what_is_written_is_read(directory: Path) -> None:
+    card = read_card(directory)
+    assert (card.name, card.sizes, card.trained) == ("test", {"context": 512}, {"rows": 7})
+    assert card.devices == {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]}
+    assert (card.residuals, card.changes) == (RESIDUALS, CHANGES)
+    [entry] = card.slices
+    assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, (0.0, 0.1))
+    np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
+    assert card.calibration.to_json() == make_card().calibration.to_json()
+    assert sorted(card.files) == sorted(FILES)
+
+
+def test_the_card_is_plain_json(directory: Path) -> None:
+    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-3"
+
+
+def test_the_model_id_follows_the_weights(directory: Path) -> None:
+    before = read_card(directory).model_id
+    assert before.startswith("test-")
+    (directory / FILES[0]).write_bytes(b"other weights")
+    make_card().write(directory, FILES)
+    assert read_card(directory).model_id != before
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(directory: Path, name: str) -> None:
+    (directory / name).unlink()
+    with pytest.raises(ModelError, match=rf"{name}: missing"):
+        read_card(directory)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_file_is_named(directory: Path, name: str) -> None:
+    (directory / name).write_bytes(b"changed")
+    with pytest.raises(ModelError, match=rf"{name}: corrupt"):
+        read_card(directory)
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere.card\.json: cannot be read"):
+        read_card(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-3"}', "\ud800"])
+def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
+    (directory / CARD).write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(ModelError, match=r"card\.json: corrupt"):
+        read_card(directory)
+
+
+def test_another_format_is_refused(directory: Path) -> None:
+    data = json.loads((directory / CARD).read_text())
+    (directory / CARD).write_text(json.dumps({**data, "format": "rlm-student-9"}))
+    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-3"):
+        read_card(directory)
+
+
+@pytest.mark.parametrize("key", ["sizes", "slices", "calibration", "defaults", "devices", "files"])
+def test_a_card_without_a_part_is_corrupt(directory: Path, key: str) -> None:
+    data = json.loads((directory / CARD).read_text())
+    del data[key]
+    (directory / CARD).write_text(json.dumps(data))
+    with pytest.raises(ModelError, match=rf"card\.json: corrupt .*{key}"):
+        read_card(directory)
+
+
+@pytest.mark.parametrize("name", ["../encoder.onnx", "/etc/hostname", "sub/encoder.onnx"])
+def test_a_file_outside_the_directory_is_refused_unread(directory: Path, name: str) -> None:
+    data = json.loads((directory / CARD).read_text())
+    (directory / CARD).write_text(json.dumps({**data, "files": {name: "0" * 64}}))
+    with pytest.raises(ModelError, match="names a file outside its directory"):
+        read_card(directory)
+
+
+def test_every_message_is_one_line_with_a_way_out(directory: Path) -> None:
+    (directory / FILES[0]).unlink()
+    with pytest.raises(ModelError) as caught:
+        read_card(directory)
+    assert "\n" not in str(caught.value)
+    assert "reinstall rlm-lsp or export the model again" in str(caught.value)

@@ -1,0 +1,156 @@
+"""Encodings: each distinct text is encoded once, alone, and by content."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from rlm_core.errors import ModelError, SourceError
+from rlm_core.inference import encoder as encodings
+from rlm_core.inference.encoder import Encodings, encode, open_session
+from rlm_core.inference.ngram_ridge import WideSlice, code_weights
+from rlm_core.inference.tokenizer import Tokenizer
+from rlm_core.source.canonical import canonical
+from rlm_core.source.syntax_counts import structure
+
+CONTEXT = 24
+FUNCTION = "def f(items):\n    return sorted(items)\n"
+KERNEL = "@triton.jit\ndef k(x, n):\n    tl.store(x, tl.load(x) + 1)\n"
+
+
+class CountingSession:
+    """Stands in for onnxruntime: a vector that tells the ids apart, and the shapes that were asked."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        self._lock = threading.Lock()
+
+    def run(self, outputs: None, inputs: dict[str, Any]) -> list[npt.NDArray[np.float32]]:
+        ids = inputs["ids"]
+        assert ids.dtype == np.int64
+        with self._lock:
+            self.shapes.append(ids.shape)
+        return [np.array([[ids.sum(), (ids * np.arange(1, ids.shape[1] + 1)).sum()]], np.float32)]
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> CountingSession:
+    """The session that every encoder file opens."""
+    found = CountingSession()
+    monkeypatch.setattr(encodings, "open_session", lambda path: found)
+    return found
+
+
+@pytest.fixture
+def made(session: CountingSession, small_tokenizer: Tokenizer) -> Encodings:
+    """Encodings with a wide part for Python functions."""
+    rng = np.random.default_rng(0)
+    part: WideSlice = code_weights(np.ones(256, np.float32), rng.normal(size=(3, 2, 256)).astype(np.float32))
+    return Encodings(Path("encoder.onnx"), small_tokenizer, {"call/python": part}, CONTEXT, threads=2)
+
+
+def test_a_text_is_encoded_once_alone_and_without_padding(
+    made: Encodings, session: CountingSession, small_tokenizer: Tokenizer
+) -> None:
+    entries = [("x = 1\n", "python", "call"), ("yy = 22\n", "python", "call"), ("x = 1\n", "python", "call")]
+    found = made.of(entries)
+    assert made.of(entries[:1])[entries[0]] is found[entries[0]]
+    lengths = {len(small_tokenizer.encode(canonical(text, "python"), "python")) for text, _, _ in entries}
+    assert sorted(session.shapes) == sorted((1, length) for length in lengths)
+
+
+def test_comments_and_layout_share_an_encoding(made: Encodings, session: CountingSession) -> None:
+    first, second = (FUNCTION, "python", "call"), ("# why\n" + FUNCTION.replace("    ", "  "), "python", "call")
+    found = made.of([first, second])
+    assert found[first] is found[second]
+    assert len(session.shapes) == 1
+
+
+def test_the_same_text_in_another_language_or_basis_is_another_encoding(made: Encodings) -> None:
+    entries = [("x", "python", "call"), ("x", "ruby", "program"), ("x", "python", "program")]
+    found = made.of(entries)
+    assert len({id(encoding) for encoding in found.values()}) == 3
+    assert found[entries[0]].vector.tolist() != found[entries[1]].vector.tolist()
+
+
+def test_only_a_slice_with_a_wide_part_has_contributions(made: Encodings) -> None:
+    function, program = (FUNCTION, "python", "call"), (FUNCTION, "python", "program")
+    found = made.of([function, program])
+    own = found[function].contributions
+    assert own is not None
+    assert own.shape == (3, 2)
+    assert found[program].contributions is None
+
+
+def test_only_a_basis_with_trees_is_described(made: Encodings) -> None:
+    function, kernel = (FUNCTION, "python", "call"), (KERNEL, "triton", "kernel")
+    found = made.of([function, kernel])
+    assert found[function].described is None
+    assert found[kernel].described is not None
+
+
+def test_counts_are_those_of_the_canonical_text(made: Encodings) -> None:
+    entry = ("# a comment\n" + FUNCTION, "python", "call")
+    assert made.of([entry])[entry].counts.tolist() == structure(canonical(FUNCTION, "python"), "python").tolist()
+
+
+def test_a_long_text_is_cropped_and_said_to_be(made: Encodings, session: CountingSession) -> None:
+    long, short = ("x = y + z\n" * 200, "python", "call"), ("x\n", "python", "call")
+    found = made.of([long, short])
+    assert (found[long].truncated, found[short].truncated) == (True, False)
+    assert found[long].tokens > CONTEXT >= max(shape[1] for shape in session.shapes)
+
+
+def test_nothing_asked_is_nothing_found(made: Encodings) -> None:
+    assert made.of([]) == {}
+
+
+def test_an_unknown_language_is_an_error_and_does_no_lasting_harm(made: Encodings) -> None:
+    with pytest.raises(SourceError, match="unknown language 'cobol'"):
+        made.of([("x", "cobol", "call")])
+    assert made.of([("x", "python", "call")])
+
+
+def test_old_texts_make_room_for_new_ones(made: Encodings, session: CountingSession) -> None:
+    made._encodings._capacity = made._keys._capacity = 3
+    entries = [(f"x = {number}\n", "python", "call") for number in range(4)]
+    for entry in (*entries[:3], entries[0], entries[3]):
+        made.of([entry])
+    before = len(session.shapes)
+    made.of([entries[0], entries[2], entries[3]])
+    assert len(session.shapes) == before
+    made.of([entries[1]])
+    assert len(session.shapes) == before + 1
+
+
+def test_more_texts_than_are_remembered_are_all_answered(made: Encodings) -> None:
+    made._encodings._capacity = made._keys._capacity = 3
+    entries = [(f"x = {number}\n", "python", "call") for number in range(20)]
+    assert made.of(entries).keys() == set(entries)
+
+
+def test_threads_may_ask_at_once(made: Encodings) -> None:
+    entries = [(f"x{number} = f({number})\n", "python", "call") for number in range(40)]
+    expected = {entry: made.of([entry])[entry].vector.tolist() for entry in entries}
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(made.of, [entries, entries[::-1], entries[::2], entries[1::2]]):
+            assert all(encoding.vector.tolist() == expected[entry] for entry, encoding in found.items())
+
+
+def test_one_text_gives_one_vector(session: CountingSession) -> None:
+    assert encode(session, np.array([1, 2], np.int32)).tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a model", b"\x80\x04\x95"])
+def test_a_bad_model_file_is_one_line_with_its_name(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "encoder.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"encoder\.onnx: not a usable ONNX model") as caught:
+        open_session(path)
+    assert "\n" not in str(caught.value)

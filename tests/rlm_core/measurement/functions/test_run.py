@@ -1,0 +1,229 @@
+"""Tests of a project are run and measured: what is seen of which function, and what becomes of tests that misbehave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from rlm_core import DataError
+from rlm_core.measurement.functions.import_run import new_run, take_in
+from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
+from rlm_core.measurement.store import Store
+from rlm_core.measurement.types import Measurement
+
+from .projects import QUIET, environment, write_project
+
+pytestmark = pytest.mark.timeout(300)
+
+INJECTED = sys.version_info < (3, 12)
+FAULTS = """
+import os
+import signal
+
+import pytest
+import shapes
+
+
+def test_first():
+    assert shapes.square(2) == 4
+
+
+def test_hangs():
+    while shapes.square(2):
+        pass
+
+
+def test_forks():
+    if os.fork() == 0:
+        shapes.fib(3)
+        os._exit(0)
+    assert os.wait()[1] == 0
+    assert shapes.fib(3) == 2
+
+
+def test_leaves():
+    shapes.hold(8)
+    os._exit(0)
+
+
+def test_prints_binary():
+    os.write(1, bytes(range(256)))
+    assert shapes.slow(3) == 3
+
+
+def test_hangs_and_hears_nothing():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    while True:
+        pass
+
+
+def test_last():
+    assert shapes.total([1, 2]) == 5
+"""
+
+
+def measured(
+    folder: Path, *arguments: str, passes: tuple[Pass, ...] = ("latency", "memory"), timeout: float = 60
+) -> tuple[dict[tuple[str, str], Measurement], list[str], Counter[str]]:
+    """Measurements by metric and qualified name, what was noted, and the numbers of tests."""
+    store, notes = Store(folder / "data" / "m.sqlite3"), list[str]()
+    place = new_run(store)
+    plan = Plan(sys.executable, (*QUIET, *arguments), folder, ("shapes",), passes, timeout=timeout)
+    run(plan, place, notes.append)
+    found = take_in(store, place)
+    return {(one.metric, one.qualname): one for one in found.measurements}, notes, found.tests
+
+
+@pytest.fixture(autouse=True)
+def plain_pytest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The measured tests run without the plugins and options of this run."""
+    for name, value in environment(tmp_path / "home").items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Measurement]:
+    folder = write_project(tmp_path_factory.mktemp("project"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(folder / "home").items():
+            patch.setenv(name, value)
+        found, notes, tests = measured(folder)
+    assert notes == []
+    assert tests == {"latency": 10, "memory": 10}
+    return found
+
+
+def test_functions_have_calls_of_several_tests_and_a_place(seen: dict[tuple[str, str], Measurement]) -> None:
+    one = seen["latency", "total"]
+    # Five of nine calls in each of four tests.
+    assert (one.calls, one.tests) == (20, 4)
+    assert (one.module, one.file, one.kind) == ("shapes", "shapes/__init__.py", "function")
+    assert one.path.endswith("src/shapes/__init__.py")
+    lines = Path(one.path).read_text().splitlines()
+    assert lines[one.line - 1] == "def total(sides):"
+    assert lines[one.last_line - 1] == "    return sum(values)"
+    assert one.workload == {"runtime": f"cpython-3.{sys.version_info.minor}"}
+    assert one.low <= one.median <= one.high
+
+
+def test_a_test_that_fails_counts_for_the_calls_that_returned(seen: dict[tuple[str, str], Measurement]) -> None:
+    # Three tests of four call it through `total`, one on threads, and one fails after it.
+    assert seen["latency", "square"].tests == 5
+
+
+def test_latency_is_inclusive_and_without_what_measuring_costs(seen: dict[tuple[str, str], Measurement]) -> None:
+    inner, outer = seen["latency", "slow"], seen["latency", "around"]
+    assert 20e-6 < inner.median < 20e-3
+    assert 1.5 < outer.median / inner.median < 3
+    assert 0 <= seen["latency", "square"].median < 20e-6
+
+
+def test_the_clock_goes_on_where_tests_freeze_time(tmp_path: Path) -> None:
+    tests = """
+import freezegun
+import shapes
+
+
+@freezegun.freeze_time("2020-01-01")
+def test_frozen():
+    for _ in range(5):
+        assert shapes.slow(20_000)
+"""
+    found, notes, _ = measured(write_project(tmp_path, tests), passes=("latency",))
+    assert notes == []
+    assert 200e-6 < found["latency", "slow"].median < 200e-3
+
+
+def test_recursion_is_one_call_and_marked(seen: dict[tuple[str, str], Measurement]) -> None:
+    one = seen["latency", "fib"]
+    assert one.recursive
+    assert one.calls == 1
+    assert 2e-6 < one.median < 5e-3
+    assert not seen["latency", "slow"].recursive
+
+
+def test_calls_that_raise_are_counted_and_in_no_quantile(seen: dict[tuple[str, str], Measurement]) -> None:
+    for metric in ("latency", "memory"):
+        assert (seen[metric, "refuses"].calls, seen[metric, "refuses"].exceptions) == (1, 1)
+
+
+def test_the_peak_of_a_nested_call_counts_for_its_caller(seen: dict[tuple[str, str], Measurement]) -> None:
+    for name in ("hold", "hold_inside"):
+        assert 1 << 20 <= seen["memory", name].median < (1 << 20) + 4096
+    assert seen["memory", "square"].median < 200
+
+
+def test_generators_and_coroutines_are_marked(seen: dict[tuple[str, str], Measurement]) -> None:
+    told = {name: seen["latency", name].kind for name in ("stream", "later") if ("latency", name) in seen}
+    assert told == ({} if INJECTED else {"stream": "generator", "later": "coroutine"})
+
+
+def test_nested_functions_and_methods_have_their_qualified_names(seen: dict[tuple[str, str], Measurement]) -> None:
+    assert seen["latency", "Box.volume.<locals>.inner"].calls == 1
+    decorated = seen["latency", "Box.volume"]
+    assert "lru_cache" in Path(decorated.path).read_text().splitlines()[decorated.line - 1]
+
+
+def test_tests_that_misbehave_cost_only_themselves(tmp_path: Path) -> None:
+    folder = write_project(tmp_path, FAULTS)
+    found, notes, tests = measured(folder, "-s", passes=("latency",), timeout=2)
+    assert tests["latency"] == 7
+    # What forked, hung or left does not hide the others; calls of the forked child are not ours.
+    assert {name for _, name in found} >= {"square", "fib", "slow", "total"}
+    assert found["latency", "fib"].calls == 1
+    assert ("latency", "hold") not in found
+    assert [note.split("::")[-1] for note in notes] == [
+        "test_leaves (with status 0); the rest goes on without it",
+        "test_hangs_and_hears_nothing does not end after 2 s: its process is killed",
+        "test_hangs_and_hears_nothing (by signal 9); the rest goes on without it",
+    ]
+
+
+def test_workers_of_xdist_measure_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_project(tmp_path)
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
+    found, notes, tests = measured(folder, "-n", "2", passes=("latency",))
+    assert notes == []
+    assert tests["latency"] == 10
+    assert (found["latency", "total"].calls, found["latency", "total"].tests) == (20, 4)
+
+
+def test_tests_see_the_environment_without_what_measuring_put_there(tmp_path: Path) -> None:
+    code = "import os, shapes\ndef test_it():\n    shapes.square(2)\n    assert os.read(0, 1) == b''\n"
+    folder = write_project(tmp_path, code + "    assert not {'RLM_PROBE', 'PYTEST_PLUGINS'} & {*os.environ}\n")
+    command = [sys.executable, "-c", _RUN_IN, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(tmp_path / "home"), check=False)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+_RUN_IN = f"""
+import sys
+from pathlib import Path
+from rlm_core.measurement.functions.import_run import new_run
+from rlm_core.measurement.functions.run import Plan, run
+from rlm_core.measurement.store import Store
+folder = Path(sys.argv[1])
+plan = Plan(sys.executable, {QUIET!r}, folder, ("shapes",), ("latency",))
+run(plan, new_run(Store(folder / "data" / "m.sqlite3")), print)
+"""
+
+
+def test_pytest_that_cannot_begin_is_an_error_of_one_line(tmp_path: Path) -> None:
+    folder = write_project(tmp_path)
+    with pytest.raises(DataError, match="pytest could not begin"):
+        measured(folder, "--no-such-option")
+    with pytest.raises(DataError, match="cannot be run"):
+        check_python(str(tmp_path / "nothing"))
+
+
+def test_the_interpreter_of_the_project_goes_before_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    assert find_python(tmp_path) == sys.executable
+    own = tmp_path / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert find_python(tmp_path) == str(own)

@@ -1,0 +1,290 @@
+"""The store of measurements: what goes in comes out, also with several processes, broken files and full disks."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+import sqlite3
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import DataError
+from rlm_core.measurement import Measurement, Store, source_hash
+from rlm_core.measurement.functions.collect import Run, collect
+from rlm_core.measurement.functions.import_run import new_run, take_in_left
+from rlm_core.measurement.functions.labels import from_labels, newest, read_jsonl, to_labels, with_source
+from rlm_core.measurement.functions.sources import SourceFile
+from rlm_core.measurement.store import KEPT_DAYS, KEPT_RUNS
+
+pytestmark = pytest.mark.timeout(120)
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def measurement(**changes: object) -> Measurement:
+    one = Measurement(
+        source_hash=source_hash("def f(n):\n    return n\n"),
+        source_sha1="0" * 40,
+        device="a processor",
+        machine="x86-64",
+        workload={"runtime": "cpython-3.12"},
+        metric="latency",
+        median=2e-6,
+        low=1e-6,
+        high=8e-6,
+        calls=40,
+        tests=8,
+        exceptions=1,
+        kind="function",
+        recursive=False,
+        threads=False,
+        ok=True,
+        package="shapes",
+        version="1.0",
+        module="shapes.area",
+        qualname="f",
+        file="shapes/area.py",
+        line=3,
+        last_line=4,
+        measured_at=NOW.isoformat(timespec="seconds"),
+        run="run-1",
+        path="/home/me/src/shapes/area.py",
+    )
+    return replace(one, **changes)  # type: ignore[arg-type]
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    store = Store(tmp_path / "deep" / "m.sqlite3")
+    assert store.all() == []
+    assert store.summaries() == []
+    assert not store.path.exists()
+    one, other = measurement(), measurement(metric="memory", median=0.0, low=0.0, high=64.0, package="other")
+    assert store.add([one, other]) == 2
+    assert store.add([one]) == 1
+    assert sorted(store.all(), key=lambda found: found.metric) == [one, other]
+    assert store.all(["shapes"]) == [one, other]
+    assert store.all(["nothing"]) == []
+    assert [(found.package, found.metric, found.units) for found in store.summaries()] == [
+        ("other", "memory", 1),
+        ("shapes", "latency", 1),
+    ]
+
+
+def test_a_function_is_found_by_its_text_and_by_its_place(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    here, moved = measurement(), measurement(path="/elsewhere/b.py", file="b.py", module="b", run="run-2")
+    old = measurement(source_hash="f" * 32, run="run-3")
+    unlike = measurement(source_hash="e" * 32, path="/elsewhere/b.py", file="b.py", module="b", run="run-4")
+    foreign = measurement(source_hash="d" * 32, path="", run="run-5")
+    store.add([here, moved, old, unlike, foreign, measurement(qualname="g")])
+    found = store.find(here.source_hash, "f", Path("/home/me/src/shapes/area.py"))
+    assert {one.run for one in found} == {"run-1", "run-2", "run-3", "run-5"}
+    assert {one.run for one in store.find(here.source_hash, "f", None)} == {"run-1", "run-2"}
+
+
+def test_only_comments_and_layout_leave_a_hash_as_it_is() -> None:
+    text = "def f(n):\n    return n\n"
+    same = 'def f(n):  # twice\n\n    """Doc."""\n    return n\n'
+    assert source_hash(text) == source_hash(same) == source_hash("    " + text.replace("\n    ", "\n        "))
+    assert source_hash(text) != source_hash(text.replace("return n", "return -n"))
+
+
+def test_old_rows_are_pruned(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    days = [(NOW - timedelta(days=days)).isoformat(timespec="seconds") for days in (KEPT_DAYS + 1, 4, 3, 2, 1)]
+    store.add([measurement(run=f"run-{number}", measured_at=day) for number, day in enumerate(days)])
+    # Two functions of one run may share a text; an old run of another text stays.
+    store.add([measurement(source_hash="f" * 32, run="run-1", measured_at=days[1])])
+    assert [one.run for one in store.all()] == ["run-4", "run-3", "run-2", "run-1"]
+    assert KEPT_RUNS == 3
+
+
+def _add(path: Path, worker: int) -> None:
+    for number in range(10):
+        Store(path).add([measurement(run=f"run-{worker}", line=number, source_hash=f"{worker * 10 + number:032x}")])
+
+
+def test_several_processes_write_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "m.sqlite3"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_add, args=(path, worker)) for worker in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert len(Store(path).all()) == 30
+
+
+@pytest.mark.parametrize("broken", ["garbage", "torn"])
+def test_a_broken_file_is_set_aside_with_a_message(tmp_path: Path, broken: str) -> None:
+    notes: list[str] = []
+    store = Store(tmp_path / "m.sqlite3", notes.append)
+    store.add([measurement(run=f"run-{number}", source_hash=f"{number:032x}") for number in range(200)])
+    data = store.path.read_bytes()
+    torn = data[:4096] + os.urandom(len(data) - 4096)
+    store.path.write_bytes(b"not a database\n" * 400 if broken == "garbage" else torn)
+    assert store.add([measurement()]) == 1
+    assert store.all() == [measurement()]
+    [note] = notes
+    [aside] = tmp_path.glob("m.sqlite3.broken-*")
+    assert aside.name in note
+    assert aside.stat().st_size > 4096
+
+
+def test_a_file_that_another_process_has_replaced_stays(tmp_path: Path) -> None:
+    notes: list[str] = []
+    store = Store(tmp_path / "m.sqlite3", notes.append)
+    store.add([measurement()])
+    store._set_aside()
+    assert store.all() == [measurement()]
+    assert notes == []
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite3"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    with pytest.raises(DataError, match="is a database of something else"):
+        Store(path).add([measurement()])
+    newer = Store(tmp_path / "newer.sqlite3")
+    newer.add([measurement()])
+    with sqlite3.connect(newer.path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(DataError, match="newer rlm-lsp"):
+        newer.all()
+
+
+def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([measurement()])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (store.path.stat().st_size, before[1]))
+    try:
+        with pytest.raises(DataError, match="free some space") as caught:
+            store.add([measurement(run="run-2", source_hash=f"{number:032x}") for number in range(2000)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "\n" not in str(caught.value)
+    assert store.all() == [measurement()]
+    assert store.add([measurement(run="run-2")]) == 1
+
+
+def test_runs_that_were_left_are_taken_in_unless_somebody_leads_them(tmp_path: Path) -> None:
+    store, notes = Store(tmp_path / "m.sqlite3"), list[str]()
+    code = tmp_path / "shapes.py"
+    code.write_text("def f(n):\n    return n\n")
+    os.utime(code, (1, 1))
+    led, left, strange = new_run(store), new_run(store), new_run(store)
+    run = Run.read(left)
+    # A number above all that processes may have.
+    replace(run, pid=1 << 30).write(left)
+    (strange / "run.json").write_text("{}")
+    for folder in (led, left):
+        (folder / "1-1.jsonl").write_text(
+            '["start",{"format":"rlm-spool-1","metric":"latency","pid":1073741824,"python":"3.12.1","worker":""}]\n'
+            f'["function",0,"shapes","f","{code}",1,"function"]\n["test","t"]\n'
+            '["seen",[[0,0,0,0,[100,300,200]]]]\n["test","cut o'
+        )
+    take_in_left(store, notes.append)
+    [one] = store.all()
+    assert (one.run, one.calls, one.file) == (run.name, 3, "shapes.py")
+    assert one.median == pytest.approx(2e-7)
+    assert led.exists()
+    assert not left.exists()
+    assert {note.partition(": ")[0] for note in notes} == {"an interrupted run was taken in", str(strange / "run.json")}
+
+
+def test_a_file_that_changed_since_is_not_taken_for_what_ran(tmp_path: Path) -> None:
+    store, notes = Store(tmp_path / "m.sqlite3"), list[str]()
+    folder = new_run(store)
+    replace(Run.read(folder), pid=1 << 30).write(folder)
+    code = tmp_path / "shapes.py"
+    code.write_text("def f(n):\n    return n\n")
+    os.utime(code, (4e9, 4e9))
+    (folder / "1-1.jsonl").write_text(
+        '["start",{"format":"rlm-spool-1","metric":"latency","pid":1073741824}]\n'
+        f'["function",0,"shapes","f","{code}",1,"function"]\n["test","t"]\n["seen",[[0,0,0,0,[100]]]]\n'
+    )
+    take_in_left(store, notes.append)
+    assert store.all() == []
+
+
+def test_no_latency_is_less_than_nothing(tmp_path: Path) -> None:
+    code = tmp_path / "shapes.py"
+    code.write_text("def f(n):\n    return n\n\n\ndef g(n):\n    return n\n")
+    os.utime(code, (1e9, 1e9))
+    folder = new_run(Store(tmp_path / "m.sqlite3"))
+    (folder / "1-1.jsonl").write_text(
+        '["start",{"format":"rlm-spool-1","metric":"latency"}]\n'
+        f'["function",0,"shapes","f","{code}",1,"function"]\n["function",1,"shapes","g","{code}",5,"function"]\n'
+        '["test","t"]\n["seen",[[0,0,0,0,[-80,-60,-40,70,90]],[1,0,0,0,[-9000,-400,-400]]]]\n'
+    )
+    found = collect(folder, "a processor")
+    [one] = found.measurements
+    assert (one.qualname, one.low, one.median) == ("f", 0, 0)
+    assert one.high == pytest.approx(82e-9)
+    assert found.left_out == {"hidden by the cost of measuring": 1}
+
+
+def test_labels_go_round_and_carry_no_text_unless_asked(tmp_path: Path) -> None:
+    code = tmp_path / "area.py"
+    code.write_text("def g(n):\n    return n\n\n\n@property\ndef f(n):\n    return g(n)  # twice\n")
+    source = SourceFile(code).function("f", 5)
+    assert source is not None
+    mine = measurement(source_hash=source.hash, source_sha1=source.sha1, line=5, last_line=7, path=str(code))
+    gone = measurement(qualname="gone", path=str(tmp_path / "gone.py"))
+    memory = replace(mine, metric="memory", median=96.0, low=0.0, high=128.0, ok=True)
+    measurements = [mine, memory, gone]
+    labels = to_labels(measurements)
+    assert len(labels) == 2
+    assert not any("text" in row or "path" in row for row in labels)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in labels))
+    found = sorted(from_labels(read_jsonl(path)), key=lambda one: (one.qualname, one.metric))
+    assert [replace(one, path="") for one in measurements] == found
+    assert with_source(labels, measurements) == 1
+    [row] = [row for row in labels if "text" in row]
+    assert row["text"] == "@property\ndef f(n):\n    return g(n)  # twice\n"
+    assert [callee["text"] for callee in row["callees"]] == ["def g(n):\n    return n"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"source_hash": "x"}, "hexadecimal"),
+        ({"latency_us": {"p10": 2, "p50": 1, "p90": 3}}, "rise"),
+        ({"kind": "class"}, "kind must be one of"),
+        ({"device": 3}, "must be text"),
+        ({"measured_at": "yesterday"}, "isoformat"),
+        ({"workload": None}, "items"),
+    ],
+)
+def test_a_row_that_is_no_measurement_is_told_with_its_place(change: dict[str, object], reason: str) -> None:
+    [row] = to_labels([measurement()])
+    with pytest.raises(DataError, match=f"rows:7: not a row.*{reason}"):
+        list(from_labels([("rows:7", {**row, **change})]))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e9), st.floats(0, 1e9)).map(sorted), min_size=1, max_size=4))
+def test_rounding_of_labels_keeps_their_order(spreads: list[list[float]]) -> None:
+    rows = [
+        measurement(metric="memory", low=low, median=median, high=high, run=f"run-{number}")
+        for number, (low, median, high) in enumerate(spreads)
+    ]
+    found = list(from_labels(("", row) for row in to_labels(rows)))
+    assert [one.median for one in found] == pytest.approx([one.median for one in rows], abs=1e-5)
+
+
+def test_of_several_runs_the_newest_counts() -> None:
+    later = (NOW + timedelta(seconds=1)).isoformat()
+    rows = [measurement(run="b", measured_at=later), measurement(), measurement(metric="memory")]
+    assert {(one.metric, one.run) for one in newest(rows)} == {("latency", "b"), ("memory", "run-1")}

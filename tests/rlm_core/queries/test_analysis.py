@@ -1,0 +1,109 @@
+"""Analysis of a file: its units with the callees that its package holds, on disk or in the editor."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.units import MAX_FILE_BYTES
+from rlm_core.types import BASIS_OF_KIND
+
+CALLER = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package with a module that calls another one."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "caller.py").write_bytes(CALLER)
+    (folder / "callee.py").write_text("def work(n):\n    return n\n")
+    return folder
+
+
+def callees_of_run(analyser: Analyser, path: Path | None, source: bytes = CALLER) -> list[str]:
+    [unit] = analyser.analyse(source, "python", path)
+    return [callee.text for callee in unit.code.callees]
+
+
+def test_a_callee_is_found_in_the_package_on_disk(package: Path) -> None:
+    assert callees_of_run(Analyser(), package / "caller.py") == ["def work(n):\n    return n"]
+
+
+def test_the_folder_above_the_package_is_its_root(package: Path) -> None:
+    source = b"from package.callee import work\n\ndef run(n):\n    return work(n)\n"
+    deep = package / "deep"
+    deep.mkdir()
+    (deep / "__init__.py").touch()
+    assert callees_of_run(Analyser(), deep / "caller.py", source) == ["def work(n):\n    return n"]
+
+
+def test_the_text_in_the_editor_hides_the_one_on_disk(package: Path) -> None:
+    edited = {package / "callee.py": b"def work(n):\n    return n * n\n"}
+    assert callees_of_run(Analyser(edited.get), package / "caller.py") == ["def work(n):\n    return n * n"]
+
+
+def test_a_change_on_disk_is_seen(package: Path) -> None:
+    analyser, callee = Analyser(), package / "callee.py"
+    assert callees_of_run(analyser, package / "caller.py") == ["def work(n):\n    return n"]
+    callee.write_text("def work(n):\n    return -n\n")
+    os.utime(callee, ns=(1, 1))
+    assert callees_of_run(analyser, package / "caller.py") == ["def work(n):\n    return -n"]
+
+
+def test_a_file_that_comes_or_goes_is_seen(package: Path) -> None:
+    analyser, callee = Analyser(), package / "callee.py"
+    text = callee.read_bytes()
+    callee.unlink()
+    assert callees_of_run(analyser, package / "caller.py") == []
+    callee.write_bytes(text)
+    assert callees_of_run(analyser, package / "caller.py") == ["def work(n):\n    return n"]
+    callee.unlink()
+    assert callees_of_run(analyser, package / "caller.py") == []
+
+
+def test_other_packages_are_not_looked_up(package: Path) -> None:
+    (package.parent / "other.py").write_text("def work(n): pass\n")
+    source = b"from other import work\n\ndef run(n):\n    return work(n)\n"
+    assert callees_of_run(Analyser(), package / "caller.py", source) == []
+
+
+def test_a_text_without_a_path_has_the_callees_of_its_own_file() -> None:
+    source = b"def run(n):\n    return work(n)\n\ndef work(n):\n    return n\n"
+    units = Analyser().analyse(source, "python")
+    assert [len(unit.code.callees) for unit in units] == [1, 0]
+
+
+def test_a_module_of_more_than_the_limit_is_left_out(package: Path) -> None:
+    with (package / "callee.py").open("ab") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    assert callees_of_run(Analyser(), package / "caller.py") == []
+
+
+def test_a_callee_that_does_not_parse_does_no_harm(package: Path) -> None:
+    (package / "callee.py").write_bytes(b"def work(n:\n\xff\xfe(((")
+    assert callees_of_run(Analyser(), package / "caller.py") in ([], ["def work(n:\n\ufffd\ufffd((("])
+
+
+def test_only_functions_have_callees() -> None:
+    source = b"class Solution:\n    def f(self):\n        return g()\n\ndef g():\n    return 1\n"
+    found = {
+        unit.unit.kind: unit.code.callees for unit in Analyser().analyse(source, "python") if "f" in unit.code.text
+    }
+    assert found["program"] == ()
+
+
+@pytest.mark.parametrize(("language", "source"), [("go", b"package a\nfunc f() {}\n"), ("python", CALLER)])
+def test_the_basis_of_what_the_model_reads_is_that_of_the_unit(language: str, source: bytes) -> None:
+    for unit in Analyser().analyse(source, language):
+        assert unit.code.basis == BASIS_OF_KIND[unit.unit.kind]
+        assert unit.code.text == unit.unit.text
+        assert unit.code.language == language
+
+
+def test_init_files_import_relative_to_themselves(package: Path) -> None:
+    source = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
+    assert callees_of_run(Analyser(), package / "__init__.py", source) == ["def work(n):\n    return n"]

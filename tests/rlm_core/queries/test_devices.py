@@ -1,0 +1,68 @@
+"""The device table: spellings, figures, and that no spelling stands for two devices."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core.queries.devices import DEVICES, canonical_device, spelling
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("NVIDIA A100 80GB", "nvidia-a100-sxm4-80gb"),
+        ("NVIDIA A100 80GB PCIe", "nvidia-a100-pcie-80gb"),
+        ("a100", "nvidia-a100-sxm4-80gb"),
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100-sxm"),
+        ("Tesla T4", "nvidia-t4"),
+        ("NVIDIA GeForce RTX 5090 Laptop GPU", "nvidia-rtx-5090-laptop"),
+        ("NVIDIA B300 SXM6 AC", "nvidia-b300"),
+        ("AMD Instinct MI250X/MI250", "amd-mi250x"),
+        ("AMD Instinct MI350X/MI355X (gfx950, 256 CU)", "amd-mi350x"),
+        ("AMD Instinct MI308X (gfx942, 80 CU)", "amd-mi308x"),
+        ("AMD gfx1250 (96 CU)", "amd-gfx1250-96cu"),
+        ("AMD Radeon PRO W6600", "amd-w6600"),
+        ("RTX4090", "nvidia-rtx-4090"),
+        ("1080ti", "nvidia-gtx-1080-ti"),
+        ("titan_xp", "nvidia-titan-xp"),
+        ("gpu_titanxp", "nvidia-titan-xp"),
+        ("raspi4", "raspberry-pi-4"),
+        ("gold_6226", "intel-xeon-gold-6226"),
+        ("x86_64", "x86-64"),
+        ("leetcode", "leetcode"),
+    ],
+)
+def test_labels_and_users_spellings_name_one_device(name: str, device: str) -> None:
+    assert canonical_device(name) == device
+
+
+@pytest.mark.parametrize("name", ["", "NVIDIA", "gpu", "nvidia-z9000", "a100 90gb"])
+def test_an_unknown_name_is_no_device(name: str) -> None:
+    assert canonical_device(name) is None
+
+
+def test_no_spelling_stands_for_two_devices() -> None:
+    owners: dict[str, str] = {}
+    for device in DEVICES.values():
+        for name in (device.id, device.name, *device.aliases):
+            assert owners.setdefault(spelling(name), device.id) == device.id, name
+
+
+@given(st.sampled_from(sorted(DEVICES)))
+def test_an_id_names_itself_in_any_case_and_punctuation(key: str) -> None:
+    assert canonical_device(key) == key
+    assert canonical_device(key.upper().replace("-", "_")) == key
+    assert canonical_device(DEVICES[key].name) == key
+
+
+def test_figures_of_gpus_are_of_the_right_order() -> None:
+    for device in DEVICES.values():
+        if device.kind != "gpu":
+            assert device.memory_bandwidth is None
+        elif device.memory_bandwidth is not None:
+            assert 1e11 < device.memory_bandwidth < 1e13
+            assert device.memory is not None
+            assert 4 * 2**30 < device.memory < 400 * 2**30
+            assert device.fp32_flops is None or 1e12 < device.fp32_flops < 2e14
+            assert device.fp16_flops is None or device.fp16_flops > device.fp32_flops  # type: ignore[operator]

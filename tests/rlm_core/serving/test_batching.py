@@ -1,0 +1,209 @@
+"""Micro-batching: what is joined, whose turn it is, and what happens to texts that break the model or nobody wants."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from rlm_core import CodeText, Prediction, Query
+from rlm_core.serving.batching import Batcher, Batching, QueueFullError
+from rlm_core.serving.wire import Question
+
+from .support import LATENCY, LengthPredictor, call
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
+PATIENT = 1000.0
+
+
+@asynccontextmanager
+async def working(
+    predictor: LengthPredictor, settings: Batching, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[Batcher]:
+    batcher = Batcher(predictor, settings, clock)
+    batcher.start()
+    try:
+        yield batcher
+    finally:
+        predictor.gate.set()
+        await batcher.close()
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    while not happened():
+        await asyncio.sleep(0)
+
+
+def ask(batcher: Batcher, client: str, *texts: str) -> asyncio.Task[list[list[Prediction]]]:
+    questions = [Question.about(call(text), LATENCY) for text in texts]
+    return asyncio.create_task(batcher.answer(client, questions))
+
+
+async def keep_busy(batcher: Batcher, predictor: LengthPredictor) -> asyncio.Task[list[list[Prediction]]]:
+    """Give the model a text that it works on until its gate is opened."""
+    predictor.gate.clear()
+    task = ask(batcher, "first", "first")
+    await until(predictor.busy.is_set)
+    return task
+
+
+def sizes(predictor: LengthPredictor) -> list[int]:
+    return [len(texts) for texts in predictor.calls]
+
+
+async def test_what_arrives_while_the_model_is_busy_goes_in_one_batch() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(wait=0)) as batcher:
+        tasks = [await keep_busy(batcher, predictor)]
+        tasks += [ask(batcher, f"client {n}", "x" * n) for n in range(1, 8)]
+        await until(lambda: batcher.waiting == 7)
+        predictor.gate.set()
+        answers = await asyncio.gather(*tasks)
+    assert sizes(predictor) == [1, 7]
+    assert [line[0].median for [line] in answers] == pytest.approx([n * 1e-6 for n in (5, *range(1, 8))])
+    counts = batcher.counts
+    assert (counts.batches, counts.texts, counts.queries, counts.failures) == (2, 8, 8, 0)
+    assert counts.seconds > 0
+
+
+async def test_a_free_model_waits_for_company_and_no_longer_than_until_the_batch_is_full() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=2, wait=PATIENT)) as batcher:
+        await asyncio.gather(ask(batcher, "a", "x"), ask(batcher, "b", "y"))
+    assert sizes(predictor) == [2]
+
+
+async def test_a_text_alone_does_not_wait_for_ever() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=2, wait=0.001)) as batcher:
+        [[answer]] = await ask(batcher, "a", "x")
+    assert answer.median == pytest.approx(1e-6)
+
+
+async def test_what_has_waited_for_a_busy_model_does_not_wait_for_company_too() -> None:
+    predictor, seconds = LengthPredictor(), [0.0]
+    async with working(predictor, Batching(texts=2, wait=PATIENT), lambda: seconds[0]) as batcher:
+        predictor.gate.clear()
+        first = [ask(batcher, "a", "x"), ask(batcher, "b", "y")]
+        await until(predictor.busy.is_set)
+        late = ask(batcher, "c", "z")
+        await until(lambda: batcher.waiting == 1)
+        seconds[0] = PATIENT
+        predictor.gate.set()
+        await asyncio.gather(*first, late)
+    assert sizes(predictor) == [2, 1]
+
+
+async def test_a_small_question_does_not_wait_for_the_rest_of_a_large_one() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=4, wait=0)) as batcher:
+        tasks = [await keep_busy(batcher, predictor)]
+        tasks.append(ask(batcher, "large", *("l" * n for n in range(1, 41))))
+        await until(lambda: batcher.waiting == 40)
+        tasks.append(ask(batcher, "small", "s", "ss"))
+        await until(lambda: batcher.waiting == 42)
+        predictor.gate.set()
+        await asyncio.gather(*tasks)
+    # One text of each in turn: both of the small client's are in the first batch that could hold them.
+    assert [code.text for code in predictor.calls[1]] == ["l", "s", "ll", "ss"]
+    assert sizes(predictor) == [1, 4, *[4] * 9, 2]
+
+
+async def test_a_text_with_many_queries_is_asked_about_in_parts_and_answered_as_one() -> None:
+    predictor = LengthPredictor()
+    devices = [Query("latency", f"device {n}") for n in range(25)]
+    async with working(predictor, Batching(queries=10)) as batcher:
+        [line, [single]] = await batcher.answer(
+            "a", [Question.about(call("x"), devices), Question.about(call("yy"), LATENCY)]
+        )
+    assert [answer.device for answer in line] == [query.device for query in devices]
+    assert single.median == pytest.approx(2e-6)
+    assert sizes(predictor) == [1, 1, 2]
+
+
+async def test_a_text_that_breaks_the_model_costs_nobody_else_an_answer() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=8, wait=PATIENT)) as batcher:
+        texts = ["a", "bb", "poison", "ccc", "dddd", "eeeee", "f", "g"]
+        answers = await asyncio.gather(*(ask(batcher, text, text) for text in texts))
+    found = {text: line[0] for text, [line] in zip(texts, answers, strict=True)}
+    assert found.pop("poison").abstained == (
+        "the model failed on this text (ArithmeticError); the server's log says more"
+    )
+    assert [answer.median for answer in found.values()] == pytest.approx([len(text) * 1e-6 for text in found])
+    assert batcher.counts.failures == 1
+
+
+class Forgetful(LengthPredictor):
+    """Leaves out the last answer."""
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        return super().predict(texts, queries)[:-1]
+
+
+async def test_answers_of_another_shape_are_nobodys_answers() -> None:
+    async with working(Forgetful(), Batching()) as batcher:
+        [[answer]] = await ask(batcher, "a", "x")
+    assert answer.abstained == "the model failed on this text (ModelError); the server's log says more"
+
+
+async def test_no_question_and_no_query_need_no_model() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching()) as batcher:
+        assert await batcher.answer("a", []) == []
+        assert await batcher.answer("a", [Question.about(call("x"), [])]) == [[]]
+    assert predictor.calls == []
+
+
+async def test_a_full_queue_turns_requests_away_until_there_is_room() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=4, queue=3, wait=0)) as batcher:
+        tasks = [await keep_busy(batcher, predictor)]
+        # A queue that holds nothing takes a request of any size, or it could never be answered.
+        tasks.append(ask(batcher, "a", *"vwxyz"))
+        await until(lambda: batcher.waiting == 5)
+        with pytest.raises(QueueFullError, match="5 texts wait for the model"):
+            await ask(batcher, "b", "x")
+        predictor.gate.set()
+        await asyncio.gather(*tasks)
+        assert len(await ask(batcher, "b", "x")) == 1
+
+
+async def test_what_nobody_waits_for_any_longer_is_not_asked() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(wait=0)) as batcher:
+        first = await keep_busy(batcher, predictor)
+        gone, also, stays = ask(batcher, "a", "gone", "too"), ask(batcher, "b", "gone"), ask(batcher, "a", "stays")
+        await until(lambda: batcher.waiting == 4)
+        gone.cancel()
+        also.cancel()
+        await asyncio.wait([gone, also])
+        assert batcher.waiting == 1
+        predictor.gate.set()
+        await asyncio.gather(first, stays)
+    assert [[code.text for code in texts] for texts in predictor.calls] == [["first"], ["stays"]]
+
+
+async def test_a_client_that_leaves_while_its_text_is_in_the_model_disturbs_nobody() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(wait=0)) as batcher:
+        first = await keep_busy(batcher, predictor)
+        first.cancel()
+        second = ask(batcher, "b", "xx")
+        await until(lambda: batcher.waiting == 1)
+        predictor.gate.set()
+        [[answer]] = await second
+    assert first.cancelled()
+    assert answer.median == pytest.approx(2e-6)
+
+
+async def test_two_workers_work_at_once() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(workers=2, wait=0)) as batcher:
+        first = await keep_busy(batcher, predictor)
+        second = ask(batcher, "b", "second")
+        await until(lambda: len(predictor.calls) == 2)
+        predictor.gate.set()
+        await asyncio.gather(first, second)

@@ -1,0 +1,231 @@
+"""RemotePredictor against a real server: the same answers as without one, and a reason when there is none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import rlm_core
+import trustme
+from rlm_core import Callee, CodeText, ModelError, Prediction, Query
+from rlm_core.loading import load_personal
+from rlm_core.serving import RemotePredictor, wire
+from rlm_core.serving.batching import Batching
+from rlm_core.serving.server import Settings
+
+from .support import AT_ONCE, LATENCY, TOKEN, LengthPredictor, call, queued, serving, wait_until
+
+pytestmark = pytest.mark.timeout(120)
+BOTH = (Query("latency", "gpu-a", {"M": "64"}), Query("memory"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving(LengthPredictor()) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RLM_LSP_TOKEN", "RLM_LSP_TOKEN_FILE", "RLM_LSP_ALLOW_HTTP"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def connected(url: str, token: str | None = None) -> RemotePredictor:
+    return RemotePredictor(url, token=token, patience=AT_ONCE)
+
+
+def reasons(predictor: RemotePredictor, *texts: str) -> list[str | None]:
+    return [line[0].abstained for line in predictor.predict([call(text) for text in texts], [LATENCY] * len(texts))]
+
+
+def test_answers_are_those_of_the_model_itself(server: str) -> None:
+    codes = [
+        call("abc"),
+        call("odd"),
+        call("x" * 2000),
+        CodeText("ä\u2028\U0001f600\x00", "java", "program", (Callee("def f(): pass"), Callee("y", 2))),
+        call("none asked"),
+    ]
+    queries = [BOTH, LATENCY, BOTH, BOTH, ()]
+    remote, local = connected(server), LengthPredictor()
+    assert remote.predict(codes, queries) == local.predict(codes, queries)
+    assert remote.model_id == local.model_id
+    assert remote.devices("kernel") == local.devices("kernel")
+    for language in ("python", "java"):
+        assert remote.default_queries("call", language) == local.default_queries("call", language)
+
+
+def test_a_language_that_the_server_has_not_heard_of_gets_the_models_defaults(server: str) -> None:
+    assert connected(server).default_queries("call", "cobol") == (Query("latency"), Query("memory"))
+
+
+def test_each_text_needs_its_queries(server: str) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        connected(server).predict([call("x")], [])
+
+
+def test_half_a_character_in_a_text_is_no_obstacle(server: str) -> None:
+    assert reasons(connected(server), "x\ud800y") == [None]
+
+
+def test_a_server_is_loaded_by_its_address(server: str) -> None:
+    for predictor in (rlm_core.load(server), load_personal(f"{server}/")):
+        [[answer]] = predictor.predict([call("abc")], [LATENCY])
+        assert answer.median == pytest.approx(3e-6)
+
+
+def test_large_questions_are_asked_in_parts() -> None:
+    predictor = LengthPredictor()
+    limits = wire.Limits(texts=10, queries=16, characters=300, body_bytes=2000)
+    with serving(predictor, Settings(limits)) as url:
+        remote = connected(url)
+        codes = [call("x" * size) for size in range(1, 24)]
+        wide = [Query("latency", f"device {n}") for n in range(40)]
+        queries = [LATENCY] * 11 + [wide] + [BOTH] * 11
+        assert remote.predict(codes, queries) == LengthPredictor().predict(codes, queries)
+        # Some 400 bytes each: the body is what limits these.
+        long = [call("y" * 290) for _ in range(10)]
+        assert remote.predict(long, [LATENCY] * 10) == LengthPredictor().predict(long, [LATENCY] * 10)
+
+
+def test_what_the_server_would_not_read_is_abstained_from_and_the_rest_answered() -> None:
+    limits = wire.Limits(characters=300, body_bytes=1000)
+    with serving(LengthPredictor(), Settings(limits)) as url:
+        found = reasons(connected(url), "x" * 301, "fine", "\x01" * 250)
+    assert found[:2] == ["the text is longer than the 300 characters that the server reads", None]
+    assert found[2] is not None
+    assert found[2].endswith("more than the 1000 that the server reads")
+
+
+def test_many_clients_share_batches() -> None:
+    predictor = LengthPredictor()
+    with serving(predictor, Settings(batching=Batching(wait=0))) as url:
+        remotes = [connected(url) for _ in range(8)]
+        predictor.gate.clear()
+        with ThreadPoolExecutor(8) as threads:
+            first = threads.submit(reasons, remotes[0], "x")
+            wait_until(predictor.busy.is_set)
+            others = [threads.submit(reasons, remote, "x") for remote in remotes[1:]]
+            wait_until(lambda: queued(url) == 7)
+            predictor.gate.set()
+            assert [future.result() for future in (first, *others)] == [[None]] * 8
+    assert [len(texts) for texts in predictor.calls] == [1, 7]
+
+
+def test_threads_share_one_client(server: str) -> None:
+    remote, local = connected(server), LengthPredictor()
+    codes = [call("x" * size) for size in range(1, 13)]
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(lambda code: remote.predict([code], [BOTH]), codes))
+    assert found == [local.predict([code], [BOTH]) for code in codes]
+
+
+def test_a_server_that_is_gone_costs_only_the_number_and_is_found_again() -> None:
+    with serving(LengthPredictor()) as url:
+        port = int(url.rpartition(":")[2])
+        remote = connected(url)
+        assert reasons(remote, "x") == [None]
+    [[answer]] = remote.predict([call("x")], [LATENCY])
+    line = f"the model server {url} gives no answer: it cannot be reached (Connection refused)"
+    assert answer == Prediction("call", "latency", None, {}, "length-1", None, (), 0.0, False, line, transient=True)
+    with serving(LengthPredictor("length-2"), port=port):
+        assert reasons(remote, "x") == [None]
+        assert remote.model_id == "length-2"
+
+
+def test_after_a_failure_the_server_is_left_alone_for_a_while() -> None:
+    with serving(LengthPredictor()) as url:
+        port = int(url.rpartition(":")[2])
+        remote = RemotePredictor(url, patience=replace(AT_ONCE, rest=1000))
+    [failed] = reasons(remote, "x")
+    with serving(predictor := LengthPredictor(), port=port):
+        assert reasons(remote, "x", "y") == [failed, failed]
+    assert predictor.calls == []
+
+
+def test_nobody_there_is_an_error_when_connecting() -> None:
+    with serving(LengthPredictor()) as url:
+        pass
+    with pytest.raises(ModelError) as caught:
+        connected(url)
+    assert str(caught.value) == (f"{url}: the model server gives no answer: it cannot be reached (Connection refused)")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://box",
+        "http://",
+        "https://box:port",
+        "http://box:99999",
+        "http://[::1",
+        "https://box/?x=1",
+        "https://box/#a",
+    ],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ModelError, match=r"is no address of a model server; write it like https://gpu-box:8765"):
+        connected(url)
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+    with pytest.raises(ModelError) as caught:
+        connected("https://me:geheim@box")
+    assert "geheim" not in str(caught.value)
+
+
+def test_the_token_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("RLM_LSP_TOKEN", TOKEN)
+    with caplog.at_level(logging.DEBUG), serving(LengthPredictor(), token=TOKEN) as url:
+        remote = connected(url)
+        assert reasons(remote, "x", "poison")[0] is None
+        with pytest.raises(ModelError, match=r"status 401, a token is needed.*\(set RLM_LSP_TOKEN ") as caught:
+            connected(url, token=f"{TOKEN}x")
+    shown = [caplog.text, repr(remote), repr(vars(remote)), str(caught.value), *map(str, reasons(remote, "x"))]
+    assert "/v1/predict" in caplog.text
+    assert not any(TOKEN in text for text in shown)
+
+
+def test_a_token_does_not_cross_a_network_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match="the token would travel unencrypted; use https, or set RLM_LSP_ALLOW_HTTP=1"):
+        connected("http://gpu-box.invalid:8765", TOKEN)
+    monkeypatch.setenv("RLM_LSP_ALLOW_HTTP", "1")
+    with pytest.raises(ModelError, match=r"it cannot be reached \(no host of that name is known\)"):
+        connected("http://gpu-box.invalid:8765", TOKEN)
+
+
+def test_https_is_spoken_and_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    certificate, key, trusted = tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "ca.pem"
+    certificate.write_bytes(b"".join(part.bytes() for part in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(str(key))
+    authority.cert_pem.write_to_path(str(trusted))
+    with serving(LengthPredictor(), token=TOKEN, files=(certificate, key)) as url:
+        with pytest.raises(ModelError, match=r"it cannot be reached \(.*certificate"):
+            connected(url, TOKEN)
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        assert reasons(connected(url, TOKEN), "x") == [None]
+
+
+def test_the_shipped_model_answers_the_same_through_a_server() -> None:
+    local = rlm_core.load()
+    codes = [
+        call("def total(n):\n    return sum(range(n))"),
+        call("def pairs(a):\n    return [(x, y) for x in a for y in a]"),
+        CodeText("class Solution:\n    def f(self, a):\n        return sorted(a)", "python", "program"),
+        call("   "),
+    ]
+    queries = [local.default_queries(code.basis, code.language) for code in codes]
+    with serving(local) as url:
+        remote = connected(url)
+        assert [remote.default_queries(code.basis, code.language) for code in codes] == queries
+        found: list[list[Prediction]] = remote.predict(codes, queries)
+    assert found == local.predict(codes, queries)
+    assert any(line[0].median is not None for line in found)
+    assert found[-1][0].abstained == "the text is empty"

@@ -1,0 +1,191 @@
+"""Python's units: which definitions become one, of which kind, and where they stand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core.errors import SourceError
+from rlm_core.source.units import MAX_FILE_BYTES, find_units, read_source
+from rlm_core.source.units.finder import decode
+from rlm_core.types import Unit
+
+TRITON = "import triton\nimport triton.language as tl\nfrom triton import jit\n"
+TORCH = "import torch\nfrom torch import nn\n"
+
+
+def units(source: str) -> list[Unit]:
+    return find_units(source.encode(), "python")
+
+
+def kinds(source: str) -> dict[str, str]:
+    return {unit.qualname: unit.kind for unit in units(source)}
+
+
+def test_functions_methods_and_nested_functions_have_the_names_that_python_gives_them() -> None:
+    source = "def f():\n    def g(): pass\n\nclass A:\n    class B:\n        def m(self):\n            def n(): pass\n"
+    scope: dict[str, object] = {}
+    exec(source, scope)
+    assert list(kinds(source)) == ["f", "f.<locals>.g", "A.B.m", "A.B.m.<locals>.n"]
+    assert scope["A"].B.m.__qualname__ == "A.B.m"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x): return x",
+        "async def f(x):\n    await x",
+        "@cache\ndef f(x):\n    return x",
+        "@app.get('/')\n@retry(times=3)\nasync def f(x):\n    return x",
+        "def f(\n    x: int,\n) -> int:\n    return x",
+        "if True:\n    def f(x):\n        return x",
+    ],
+)
+def test_every_spelling_of_a_function_is_a_function(source: str) -> None:
+    assert kinds(source) == {"f": "function"}
+
+
+def test_a_decorator_belongs_to_the_text_but_not_to_the_name() -> None:
+    [unit] = units("x = 1\n\n@cache\ndef f(n):\n    return n\n")
+    assert unit.text == "@cache\ndef f(n):\n    return n"
+    assert (unit.span.start_line, unit.name.start_line) == (2, 3)
+
+
+def test_a_method_keeps_the_indentation_of_its_first_line() -> None:
+    [unit] = units("class A:\n    def f(self):\n        return 1\n")
+    assert unit.text == "    def f(self):\n        return 1"
+
+
+def test_the_header_ends_behind_the_signatures_colon() -> None:
+    source = "def f(\n    a: dict[str, int] = {'x': 1},\n) -> int:  # why\n    return 1\n"
+    [unit] = units(source)
+    assert source.encode()[: unit.header.end_byte].endswith(b") -> int:")
+    assert (unit.header.end_line, unit.header.end_column) == (2, 9)
+
+
+def test_spans_count_lines_from_0_and_columns_in_bytes() -> None:
+    source = "x = 'ä'\ndef größe(): return 'ä'\n".encode()
+    [unit] = find_units(source, "python")
+    assert source[unit.name.start_byte : unit.name.end_byte] == "größe".encode()
+    assert (unit.name.start_line, unit.name.start_column, unit.name.end_column) == (1, 4, 4 + len("größe".encode()))
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "@triton.jit",
+        "@jit",
+        "@triton.jit()",
+        "@triton.jit(do_not_specialize=['n'])",
+        "@triton.autotune(configs=[], key=['n'])\n@triton.jit",
+        "@triton.runtime.jit",
+        "@triton.heuristics({})\n@triton.jit",
+        "@ triton.jit",
+    ],
+)
+def test_a_triton_kernel_is_known_by_its_decorator(decorator: str) -> None:
+    assert kinds(f"{TRITON}\n{decorator}\ndef kernel(x, BLOCK: tl.constexpr):\n    pass\n") == {"kernel": "kernel"}
+
+
+def test_a_function_beside_a_kernel_is_a_function() -> None:
+    source = f"{TRITON}\n@triton.jit\ndef kernel(x):\n    pass\n\ndef launch(x):\n    kernel[(1,)](x)\n"
+    assert kinds(source) == {"kernel": "kernel", "launch": "function"}
+
+
+@pytest.mark.parametrize("line", ["import numba\nfrom numba import jit", "import jax\nfrom jax import jit"])
+def test_another_librarys_jit_is_no_triton_kernel(line: str) -> None:
+    assert kinds(f"{line}\n\n@jit\ndef f(x):\n    return x\n") == {"f": "function"}
+
+
+@pytest.mark.parametrize("base", ["nn.Module", "torch.nn.Module", "torch.nn.modules.Module"])
+def test_a_pytorch_module_is_known_by_its_base(base: str) -> None:
+    found = kinds(f"{TORCH}\nclass Net({base}):\n    def forward(self, x):\n        return x\n")
+    assert found == {"Net": "module", "Net.forward": "function"}
+
+
+def test_a_module_may_be_imported_by_name_and_have_other_bases() -> None:
+    source = "from torch.nn import Module\n\nclass Net(Mixin, Module, metaclass=Meta):\n    pass\n"
+    assert kinds(source) == {"Net": "module"}
+
+
+def test_a_subclass_of_a_module_in_the_same_file_is_a_module() -> None:
+    source = f"{TORCH}\nclass Base(nn.Module):\n    pass\n\nclass Net(Base):\n    pass\n\nclass Deep(Net):\n    pass\n"
+    assert kinds(source) == {"Base": "module", "Net": "module", "Deep": "module"}
+
+
+def test_a_module_without_torch_is_a_plain_class() -> None:
+    assert kinds("import flax\n\nclass Net(flax.Module):\n    def f(self): pass\n") == {"Net.f": "function"}
+
+
+def test_a_solution_class_is_a_program_and_its_methods_stay_functions() -> None:
+    source = "import math\n\nclass Solution:\n    def f(self, n):\n        return n\n"
+    assert kinds(source) == {"Solution": "program", "Solution.f": "function"}
+
+
+def test_several_solutions_are_a_program_each() -> None:
+    source = "class Solution:\n    pass\n\nclass Solution2:\n    pass\n\nclass Other:\n    pass\n"
+    assert [(unit.qualname, unit.text) for unit in units(source)] == [
+        ("Solution", "class Solution:\n    pass"),
+        ("Solution2", "class Solution2:\n    pass"),
+    ]
+
+
+@pytest.mark.parametrize("source", ["X = 1\n", "# nothing\n", "class A:\n    x = 1\n", "'''Only a docstring.'''\n"])
+def test_a_file_without_definitions_has_no_units(source: str) -> None:
+    assert units(source) == []
+
+
+def test_a_file_with_syntax_errors_gives_the_functions_that_parse() -> None:
+    source = "def good(n):\n    return n\n\ndef (:\n\ndef also_good():\n    return 1\n"
+    assert {"good", "also_good"} <= set(kinds(source))
+
+
+@given(st.text())
+def test_any_text_gives_units_whose_spans_lie_inside_it(source: str) -> None:
+    data = source.encode()
+    for unit in find_units(data, "python"):
+        assert (
+            0 <= unit.span.start_byte <= unit.name.start_byte <= unit.name.end_byte <= unit.span.end_byte <= len(data)
+        )
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=1, unique=True))
+def test_units_come_in_the_order_in_which_they_start(names: list[str]) -> None:
+    source = "".join(f"def f_{name}():\n    pass\n" for name in names)
+    assert [unit.qualname for unit in units(source)] == [f"f_{name}" for name in names]
+
+
+def test_a_python_file_may_declare_its_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes("# -*- coding: latin-1 -*-\ndef f(): return 'é'\n".encode("latin-1"))
+    source, language = read_source(path)
+    assert language == "python"
+    assert "é" in source.decode()
+
+
+def test_a_byte_order_mark_is_removed() -> None:
+    assert decode(b"\xef\xbb\xbfint x;", "c", "a.c") == b"int x;"
+
+
+def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    with path.open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    with pytest.raises(SourceError, match=r"2\.0 MiB is over the limit of 2 MiB"):
+        read_source(path)
+
+
+def test_a_pipe_named_like_a_source_file_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    os.mkfifo(path)
+    with pytest.raises(SourceError, match="not a regular file"):
+        read_source(path)
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.xyz", "a"])
+def test_a_missing_file_is_called_missing_whatever_its_suffix(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SourceError, match="no such file"):
+        read_source(tmp_path / name)

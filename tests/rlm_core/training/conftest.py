@@ -1,0 +1,231 @@
+"""Data sets of generated functions, programs and kernels, and a tiny model trained on them by the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rlm_core
+import torch
+from click.testing import CliRunner
+from rlm_core.inference.predictor import Predictor
+from rlm_core.source.syntax_counts import structure
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.student.batches import head_inputs
+from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.task import Task
+from rlm_lsp.cli.app import app
+
+CONFIG = """
+name = "tiny"
+[model]
+vocabulary = 540
+width = 32
+layers = 1
+heads = 2
+hidden = 48
+context = 48
+head_hidden = 32
+base_hidden = 32
+[pretrain]
+tokens = 4000
+tokens_a_batch = 256
+warmup_steps = 2
+compile = false
+[train]
+epochs = 1
+tokens_a_batch = 256
+warmup_steps = 2
+head_epochs = 2
+compile = false
+threads = 1
+[trees.kernel]
+trees = 5
+seeds = 1
+leaves = 4
+leaf_rows = 2
+[wide]
+bits = 10
+"""
+_SPLITS = ("train", "train", "val", "train", "cal", "train", "train", "test")
+_METRICS = (("latency", 1e-6), ("memory", 300.0))
+
+
+# Tensors here are tiny: more threads would only wait for each other.
+torch.set_num_threads(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A tiny model: its data set, configuration, training directory and exported directory."""
+
+    data: Path
+    config: Path
+    directory: Path
+    exported: Path
+
+
+def run_cli(*arguments: object) -> str:
+    """Run a command that must succeed; what it printed on stdout."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def function_rows(count: int) -> list[dict[str, Any]]:
+    """Rows of basis ``call``: functions whose cost grows with their loops; some call a helper."""
+    rows = []
+    for number in range(count):
+        loops = 1 + number % 3
+        lines = [f"def work_{number}(items):"]
+        lines += [f"{'    ' * (depth + 1)}for x{depth} in items:" for depth in range(loops)]
+        lines += ["    " * (loops + 1) + f"helper(x0 + {number})", "    return items"]
+        helper = {"text": f"def helper(x):\n    return x * {number % 4}\n", "level": 1 + number % 2}
+        package = f"package{number % 7}"
+        for metric, scale in _METRICS:
+            rows.append(
+                {
+                    "id": f"functions/{number}/{metric}",
+                    "text": "\n".join(lines) + "\n",
+                    "callees": [helper] if number % 3 else [],
+                    "language": "python",
+                    "basis": "call",
+                    "metric": metric,
+                    "device": "x86-64",
+                    "workload": {"runtime": "cpython-3.12"},
+                    "value": scale * 10**loops * (1 + number % 5),
+                    "group": f"{package}/module{number}",
+                    "family": package,
+                    "held_out": "module",
+                    "split": _SPLITS[number % len(_SPLITS)],
+                    "source": f"{package}==1.0:module{number}.py:1",
+                }
+            )
+    return rows
+
+
+def program_rows(count: int) -> list[dict[str, Any]]:
+    """Rows of basis ``program``: Java solutions of different dates."""
+    rows = []
+    for number in range(count):
+        text = f"class Solution {{\n    int f(int n) {{ return n * {number}; }}\n}}\n"
+        for metric, value in (("latency", 0.001 * (1 + number)), ("memory", 4e7 + 1e5 * number)):
+            rows.append(
+                {
+                    "id": f"leethub/{number}/{metric}",
+                    "text": text,
+                    "callees": [],
+                    "language": "java",
+                    "basis": "program",
+                    "metric": metric,
+                    "device": "leetcode",
+                    "workload": {"judge": "leetcode", "date": f"2024-{1 + number % 12:02}-15"},
+                    "value": value,
+                    "group": f"leetcode/{number}",
+                    "family": f"leetcode/{number}",
+                    "held_out": "problem",
+                    "split": _SPLITS[number % len(_SPLITS)],
+                    "source": f"someone/solutions@{number:040}:a.java",
+                }
+            )
+    return rows
+
+
+def kernel_rows(count: int) -> list[dict[str, Any]]:
+    """Rows of basis ``kernel``: Triton kernels of different work, on two devices at two sizes."""
+    rows = []
+    for number in range(count):
+        steps = "".join(f"    x = tl.exp(x) * {step}\n" for step in range(1 + number % 4))
+        text = (
+            f"@triton.jit\ndef kernel_{number}(x_ptr, n, BLOCK: tl.constexpr):\n"
+            "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+            f"    x = tl.load(x_ptr + at, mask=at < n)\n{steps}    tl.store(x_ptr + at, x, mask=at < n)\n"
+        )
+        rows += [
+            {
+                "id": f"triton/{number}/{device}/{size}",
+                "text": text,
+                "callees": [],
+                "language": "triton",
+                "basis": "kernel",
+                "metric": "latency",
+                "device": device,
+                "workload": {"arg0": str(size), "n": str(size), "dtype": "fp32"},
+                "value": 1e-6 * (1 + number % 4) * (1 + place) * (1 + size / 1e5),
+                "group": f"kernel_{number}",
+                "family": f"kernel_{number}",
+                "held_out": "kernel",
+                "split": _SPLITS[number % len(_SPLITS)],
+                "source": f"kernels.py:{number}",
+            }
+            for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))
+            for size in (1024, 1048576)
+        ]
+    return rows
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of 72 rows in four slices."""
+    path = tmp_path_factory.mktemp("data") / "rows.parquet"
+    assert write_rows(function_rows(24) + program_rows(12), path) == 72
+    return path
+
+
+@pytest.fixture(scope="session")
+def corpus(data: Path) -> Corpus:
+    """The data set as arrays."""
+    return load_corpus([data])
+
+
+@pytest.fixture
+def task(corpus: Corpus) -> Task:
+    """The generated data set, a letter a token."""
+    ids = [np.array([ord(letter) % 60 + 2 for letter in text[:32]], np.int32) for text, _ in corpus.texts]
+    places = np.log10(corpus.rows.value)
+    lengths = np.array([len(text) for text in ids])
+    counts = np.stack([structure(*entry) for entry in corpus.texts])
+    wide = np.full(len(corpus.rows), 20.0)
+    inputs = head_inputs(corpus, counts, lengths, wide, 5 * (places - places.min()))
+    basis = np.array([name.split("/")[0] for name in corpus.slices])[corpus.rows.slice]
+    return Task(ids, inputs, corpus.rows.split, corpus.rows.group, basis)
+
+
+@pytest.fixture(scope="session")
+def mixed_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of 136 rows in five slices, one of them of kernels."""
+    path = tmp_path_factory.mktemp("mixed") / "rows.parquet"
+    assert write_rows(function_rows(24) + program_rows(12) + kernel_rows(16), path) == 136
+    return path
+
+
+@pytest.fixture(scope="session")
+def mixed_corpus(mixed_data: Path) -> Corpus:
+    """Functions, programs and kernels as arrays."""
+    return load_corpus([mixed_data])
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration of a model that trains in a second."""
+    path = tmp_path_factory.mktemp("config") / "tiny.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(mixed_data: Path, config: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A tiny model, trained and exported."""
+    folder = tmp_path_factory.mktemp("tiny")
+    run_cli("train", "--data", mixed_data, "--config", config, "--out", folder / "run")
+    run_cli("export", "--model", folder / "run", "--out", folder / "exported")
+    return Trained(mixed_data, config, folder / "run", folder / "exported")
+
+
+@pytest.fixture(scope="session")
+def predictor(trained: Trained) -> Predictor:
+    """The exported tiny model."""
+    return rlm_core.load(trained.exported)

@@ -1,0 +1,143 @@
+"""The figures of an evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import CodeText, Query
+from rlm_core.training.evaluation.answers import Answers
+from rlm_core.training.evaluation.figures import Columns, band_figures, gain, point_figures
+from rlm_core.training.evaluation.metrics import between, bootstrap, floor_auc, kendall, mean_within, spearman, within
+from rlm_core.training.evaluation.rows import Row, quarter_of
+from scipy.stats import spearmanr
+
+
+def rows(values: list[float], basis: str = "call", metric: str = "latency", **extra: str) -> list[Row]:
+    """Rows of four groups with given values."""
+    return [
+        Row(
+            f"x/{n % 3}/{n}",
+            CodeText("text", "python", basis),  # type: ignore[arg-type]
+            Query(metric, extra.get("device"), {"date": "2024-02-29"}),  # type: ignore[arg-type]
+            value,
+            f"g{n % 4}",
+            "family",
+            "module",
+            "test",
+            "",
+        )
+        for n, value in enumerate(values)
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=40))
+def test_spearman_is_scipys_and_none_for_a_constant(pairs: list[tuple[int, int]]) -> None:
+    first, second = (np.array(values, dtype=np.float64) for values in zip(*pairs, strict=True))
+    found = spearman(first, second)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert found is None
+    else:
+        assert found == pytest.approx(spearmanr(first, second).statistic, abs=1e-9)
+
+
+def test_kendall_counts_pairs_and_is_none_for_a_constant() -> None:
+    actual = np.arange(4.0)
+    assert kendall(np.array([0.0, 1, 3, 2]), actual) == pytest.approx((5 - 1) / 6)
+    assert kendall(np.zeros(4), actual) is None
+
+
+def test_mean_within_leaves_out_small_cells_and_weighs_by_rows() -> None:
+    rising, falling = np.arange(30.0), -np.arange(60.0)
+    actual = np.concatenate([np.arange(30.0), np.arange(60.0), [1.0, 2.0]])
+    predicted = np.concatenate([rising, falling, [5.0, 6.0]])
+    cells = np.array(["a"] * 30 + ["b"] * 60 + ["c"] * 2)
+    assert mean_within(predicted, actual, cells, weighted=True) == pytest.approx((30 - 60) / 90)
+    assert mean_within(predicted, actual, cells, weighted=False) == pytest.approx(0)
+
+
+def test_between_compares_medians_and_within_the_rows_of_each_unit() -> None:
+    units = np.repeat(np.array(["a", "b", "c", "d"]), 6)
+    level = np.repeat([1.0, 2.0, 3.0, 4.0], 6)
+    inside = np.tile(np.arange(6.0), 4)
+    # Right between the units, the wrong way round within them.
+    predicted, actual = 100 * level - inside, 100 * level + inside
+    across = between(predicted, actual, units, units)
+    inner = within(predicted, actual, units, units)
+    assert across is not None
+    assert across.value == pytest.approx(1)
+    assert inner is not None
+    assert [inner.value, inner.low, inner.high] == pytest.approx([-1, -1, -1])
+    assert within(np.ones(24), actual, units, units) is None
+
+
+def test_floor_auc_is_one_when_every_row_at_the_floor_is_predicted_lower() -> None:
+    at_floor = np.array([True, True, False, False])
+    assert floor_auc(np.array([1.0, 2.0, 3.0, 4.0]), at_floor) == 1
+    assert floor_auc(np.array([4.0, 3.0, 2.0, 1.0]), at_floor) == 0
+    assert floor_auc(np.array([1.0, 2.0]), np.array([False, False])) is None
+
+
+def test_band_covers_the_floor_when_its_low_end_is_zero() -> None:
+    low, high = np.array([0.0, 0.0, 10.0, 100.0]), np.array([64.0, 64.0, 90.0, 200.0])
+    columns = Columns.of(rows([0.0, 65.0, 50.0, 300.0]), 64.0)
+    found = band_figures(Answers(high, low, high, low, high), columns)
+    assert found["cover80"].value == 0.5
+    assert found["cover80"].low is not None
+    assert found["cover80"].low <= 0.5
+    # High over low, both raised to the floor.
+    assert found["width80"].value == pytest.approx(np.median([1, 1, 90 / 64, 2]))
+
+
+def test_no_bands_no_band_figures() -> None:
+    none = np.full(4, np.nan)
+    assert band_figures(Answers(np.ones(4), *[none] * 4), Columns.of(rows([1.0] * 4), 0.0)) == {}
+
+
+def test_bootstrap_resamples_whole_groups_and_needs_two() -> None:
+    groups = np.array(["a"] * 50 + ["b"] * 50)
+    values = np.array([0.0] * 50 + [1.0] * 50)
+    # Two groups: a draw holds both, or one of them twice; rows alone would never give 0 or 1.
+    assert bootstrap(groups, lambda drawn: float(values[drawn].mean())) == (0.0, 1.0)
+    assert bootstrap(np.array(["a"] * 9), lambda drawn: 1.0) is None
+
+
+def test_each_basis_gets_its_own_figures() -> None:
+    values = [float(n) for n in range(1, 61)]
+    actual = np.array(values)
+    names = {
+        basis: set(point_figures(actual, Columns.of(rows(values, basis, metric), 0.0)))
+        for basis, metric in (
+            ("call", "latency"),
+            ("program", "memory"),
+            ("kernel", "latency"),
+            ("network", "accuracy"),
+        )
+    }
+    assert names["call"] == {"spearman", "error", "by_family"}
+    assert names["program"] == {"spearman", "error", "in_quarter"}
+    assert names["kernel"] == {"spearman", "error", "between", "within"}
+    assert names["network"] == {"spearman", "error", "kendall", "by_setting"}
+
+
+def test_several_devices_give_the_mean_over_them() -> None:
+    values = [float(n) for n in range(1, 61)]
+    both = rows(values, "module", device="a") + rows(values, "module", device="b")
+    slow = np.concatenate([np.array(values), 1000 - np.array(values)])
+    found = point_figures(slow, Columns.of(both, 0.0))
+    assert found["by_setting"].value == pytest.approx(0)
+    assert found["by_setting"].interval is not None
+
+
+def test_gain_is_the_difference_on_the_same_groups() -> None:
+    columns = Columns.of(rows([float(n) for n in range(40)]), 0.0)
+    found = gain(columns.actual, -columns.actual, columns)
+    assert found is not None
+    assert [found.value, found.low, found.high] == pytest.approx([2, 2, 2])
+
+
+def test_quarter_of_a_date() -> None:
+    assert quarter_of({"date": "2024-02-29"}) == "2024Q1"
+    assert quarter_of({"date": "2024-12-01"}) == "2024Q4"
+    assert quarter_of({}) == ""

@@ -1,0 +1,202 @@
+"""Quantiles, samples and probabilities of values, against each other and against writing all numbers down."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from rlm_core.errors import DataError, ModelError
+from rlm_core.training.full.decoding import Slot, log_prob, quantiles, sample
+from rlm_core.training.full.model import FullModel
+from rlm_core.training.full.numbers import NumberFormat
+from rlm_core.training.full.quantile_search import questions_at_once
+from rlm_core.training.full.query_tokens import Ask
+from rlm_core.training.full.regress_lm import SPECIAL, p10
+from rlm_core.training.full.sequences import groups
+
+from .tiny import ACCURACY, FORMATS, LATENCY, LOOSE, MEMORY, SMALL, TEXTS, rows_of, tiny_model, tiny_regress_lm
+
+LEVELS = (0.005, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.995)
+Array = npt.NDArray[np.float64]
+MODELS = {f"{name}-{own}": (numbers, own) for name, numbers in FORMATS.items() for own in ("own", "regress-lm")}
+
+
+def build(numbers: NumberFormat, own: str) -> FullModel:
+    return tiny_model(numbers) if own == "own" else tiny_regress_lm(numbers)
+
+
+def all_numbers(model: FullModel, known: tuple[float, ...] = ()) -> tuple[Array, Array]:
+    """Every value and its probability, given what is known; both ``(numbers,)``."""
+    rows = rows_of(model.grammar)
+    numbers = model.config.numbers
+    values = np.array([numbers.decode(row) for row in rows.tolist()])
+    past = torch.from_numpy(numbers.encode_many(known)).expand(len(rows), -1, -1)
+    tokens = torch.cat([past, rows[:, None]], 1)[None]
+    asks = None
+    if model.asks is not None:
+        asks = model.asks.batch([ACCURACY] * len(known) + [LATENCY]).view(1, 1, -1)
+        asks = asks[:, torch.zeros(len(rows), dtype=torch.int64)]
+    with torch.inference_mode():
+        scores = model.log_probs(model.remember(model.encode(TEXTS[:1])), asks, tokens)
+    return values, scores[0, :, -1].double().sum(-1).exp().numpy()
+
+
+def question(model: FullModel, *known: float) -> list[Slot]:
+    if model.asks is None:
+        return [*(Slot(value=value) for value in known), Slot()]
+    return [*(Slot(ACCURACY, value) for value in known), Slot(LATENCY)]
+
+
+@pytest.mark.parametrize(("numbers", "own"), MODELS.values(), ids=MODELS)
+def test_the_probabilities_of_all_numbers_sum_up_to_one(numbers: NumberFormat, own: str) -> None:
+    for known in ((), (0.5,)):
+        _, probabilities = all_numbers(build(numbers, own), known)
+        assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(("numbers", "own"), MODELS.values(), ids=MODELS)
+def test_quantiles_are_those_of_all_numbers(numbers: NumberFormat, own: str) -> None:
+    model = build(numbers, own)
+    for known in ((), (0.5,)):
+        values, probabilities = all_numbers(model, known)
+        (answer,) = quantiles(model, model.encode(TEXTS[:1]), [[question(model, *known)]], LEVELS)[0]
+        ordered = ~np.isnan(values)
+        assert answer.unordered == pytest.approx(probabilities[~ordered].sum(), abs=1e-5)
+        order = np.argsort(values[ordered], kind="stable")
+        total = np.cumsum(probabilities[ordered][order]) / probabilities[ordered].sum()
+        for level, value in zip(LEVELS, answer.values, strict=True):
+            low = values[ordered][order][np.searchsorted(total, level - 1e-5)]
+            high = values[ordered][order][np.searchsorted(total, level + 1e-5)]
+            assert low <= value <= high
+        assert answer.error == 0
+
+
+@pytest.mark.parametrize(("numbers", "own"), MODELS.values(), ids=MODELS)
+def test_quantiles_agree_with_a_hundred_thousand_samples(numbers: NumberFormat, own: str) -> None:
+    model = build(numbers, own)
+    memories = model.encode(TEXTS[:1])
+    (answer,) = quantiles(model, memories, [[question(model)]], LEVELS)[0]
+    (drawn,) = sample(model, memories, [[question(model)]], 100_000, torch.Generator().manual_seed(1))[0]
+    ordered = drawn[~np.isnan(drawn[:, 0]), 0]
+    for level, value in zip(LEVELS, answer.values, strict=True):
+        error = 4.5 * np.sqrt(level * (1 - level) / len(ordered))
+        assert (ordered < value).mean() - error <= level <= (ordered <= value).mean() + error
+
+
+@pytest.mark.parametrize("own", ["own", "regress-lm"])
+def test_answers_do_not_depend_on_the_batch(own: str) -> None:
+    model = build(NumberFormat(base=4, exponent_digits=1, mantissa_digits=4), own)
+    memories = model.encode(TEXTS)
+    asked = [[question(model)], [question(model, 0.25), question(model)], [question(model)]]
+    together = quantiles(model, memories, asked, LEVELS)
+    for text, questions in enumerate(asked):
+        for index, one in enumerate(questions):
+            (alone,) = quantiles(model, [memories[text]], [[one]], LEVELS)[0]
+            many = together[text][index]
+            assert many.smooth == pytest.approx(alone.smooth, rel=2e-6)
+    again = quantiles(model, memories, asked, LEVELS)
+    assert all((a.values == b.values).all() for a, b in zip(again[1], together[1], strict=True))
+
+
+def test_quantiles_rise_with_the_level_and_lie_in_their_cells() -> None:
+    model = tiny_model()
+    levels = tuple(np.linspace(0, 1, 101).tolist())
+    (answer,) = quantiles(model, model.encode(TEXTS[:1]), [[question(model)]], levels)[0]
+    assert (np.diff(answer.values) >= 0).all()
+    assert (np.diff(answer.smooth) >= 0).all()
+    for value, smooth in zip(answer.values, answer.smooth, strict=True):
+        low, high = SMALL.cell(value)
+        assert low <= smooth <= high
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 0.05])
+def test_what_is_left_out_bounds_the_error(tolerance: float) -> None:
+    model = tiny_regress_lm(p10(2, 3, SPECIAL), sharpness=20)
+    values, probabilities = all_numbers(model)
+    ordered = ~np.isnan(values)
+    values, probabilities = values[ordered], probabilities[ordered] / probabilities[ordered].sum()
+    (answer,) = quantiles(model, model.encode(TEXTS[:1]), [[question(model)]], LEVELS, tolerance)[0]
+    assert answer.error <= tolerance
+    for level, value in zip(LEVELS, answer.values, strict=True):
+        assert probabilities[values < value].sum() <= level + 1e-5
+        assert probabilities[values <= value].sum() >= level - answer.error - 1e-5
+
+
+def test_a_known_metric_changes_the_answer_and_an_unknown_one_is_left_out() -> None:
+    model = tiny_model()
+    memories = model.encode(TEXTS[:1])
+    asked = [[Slot(LATENCY)], [Slot(ACCURACY, 0.1), Slot(LATENCY)], [Slot(ACCURACY, 5.0), Slot(LATENCY)]]
+    answers = quantiles(model, memories, [asked], LEVELS)[0]
+    assert len({tuple(answer.smooth) for answer in answers}) == 3
+
+
+def test_samples_are_joint() -> None:
+    """What is drawn for the second number follows the first one drawn, not only the text."""
+    model = tiny_regress_lm(LOOSE)
+    memories = model.encode(TEXTS[:1])
+    drawn = sample(model, memories, [[[Slot(), Slot()]]], 20_000, torch.Generator().manual_seed(3))[0][0]
+    assert drawn.shape == (20_000, 2)
+    first = next(value for value in drawn[:, 0] if np.isfinite(value))
+    own = drawn[drawn[:, 0] == first, 1]
+    (answer,) = quantiles(model, memories, [[[Slot(value=float(first)), Slot()]]], (0.5,))[0]
+    ordered = own[~np.isnan(own)]
+    error = 4.5 * np.sqrt(0.25 / len(ordered))
+    # Numbers of equal value may be written in other ways, so only the bulk need agree.
+    assert (ordered < answer.values[0]).mean() - error <= 0.5 + 0.1
+    assert (ordered <= answer.values[0]).mean() + error >= 0.5 - 0.1
+
+
+def test_samples_follow_the_seed_and_keep_what_is_known() -> None:
+    model = tiny_model()
+    memories = model.encode(TEXTS)
+    asked = [[[Slot(MEMORY), Slot(ACCURACY, 0.5), Slot(LATENCY)]], [], [[Slot(LATENCY)], [Slot(MEMORY, 1.0)]]]
+    first, second, third = (
+        sample(model, memories, asked, 50, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
+    )
+    assert [[own.shape for own in text] for text in first] == [[(50, 2)], [], [(50, 1), (50, 0)]]
+    assert np.array_equal(first[0][0], second[0][0], equal_nan=True)
+    assert not np.array_equal(first[0][0], third[0][0], equal_nan=True)
+
+
+def test_log_prob_is_that_of_training() -> None:
+    model = tiny_model()
+    memories = model.encode(TEXTS)
+    asked = [[[Slot(ACCURACY, 0.5), Slot(LATENCY, 3.0)]], [[Slot(LATENCY, 1.0)], [Slot(MEMORY, 1.0)]], []]
+    scores = log_prob(model, memories, asked)
+    assert [[own.shape for own in text] for text in scores] == [[(2,)], [(1,), (1,)], []]
+    free = log_prob(model, memories, asked, constrained=False)
+    assert all((a < b).all() for a, b in zip(free[1], scores[1], strict=True))
+
+
+def test_questions_that_cannot_be_answered_are_refused() -> None:
+    model = tiny_model()
+    memories = model.encode(TEXTS[:1])
+    for slots, message in (
+        ([Slot(LATENCY, 1.0)], "last number"),
+        ([Slot(ACCURACY), Slot(LATENCY)], "use sample"),
+        ([Slot()], "what each number stands for"),
+        ([Slot(Ask("energy"))], "knows latency, memory, accuracy"),
+        ([], "writes 1 to 16"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            quantiles(model, memories, [[slots]], (0.5,))
+    with pytest.raises(ModelError, match=r"within 0\.\.1"):
+        quantiles(model, memories, [[[Slot(LATENCY)]]], (50.0,))
+    with pytest.raises(ModelError, match="give a value"):
+        log_prob(model, memories, [[[Slot(LATENCY)]]])
+    with pytest.raises(DataError, match="no special token"):
+        log_prob(model, memories, [[[Slot(LATENCY, "UNKNOWN")]]])
+
+
+def test_many_questions_are_answered_in_parts() -> None:
+    """A search takes a bounded number of questions at once; nobody is lost, and the order stays."""
+    numbers = NumberFormat("exponent-last", base=10, mantissa_digits=5, exponent_range=4)
+    assert questions_at_once(numbers) == 1
+    model = tiny_model()
+    memories = model.encode(TEXTS)
+    asked = [[[Slot(LATENCY)], [Slot(MEMORY)], [Slot(ACCURACY)]], [[Slot(MEMORY)]], [[Slot(LATENCY)], [Slot(MEMORY)]]]
+    parts = list(groups(model, memories, asked, 10_000, most=2))
+    found = [(group.texts[row], index) for group in parts for row, _, index in group.places]
+    assert sorted(found) == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1)]
+    assert all(len(group.places) <= 2 for group in parts)

@@ -1,0 +1,183 @@
+"""Export: the shipped graphs give the numbers of the trained model, for each text alone and in any company."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import rlm_core
+import torch
+from rlm_core import CodeText, ModelError, Query
+from rlm_core.inference import ngram_ridge as wide
+from rlm_core.inference import trees
+from rlm_core.inference.card import Card, read_card
+from rlm_core.inference.features import feature_names
+from rlm_core.inference.head import on_axis, season
+from rlm_core.inference.ngram_ridge import calendar
+from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.student import OnnxPredictor
+from rlm_core.inference.tokenizer import Tokenizer, crop
+from rlm_core.source.syntax_counts import structure
+from rlm_core.training.datasets.schema import read_rows
+from rlm_core.training.student.batches import head_inputs
+from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.export import export
+from rlm_core.training.student.head_fit import Features, probabilities
+from rlm_core.training.student.loop import Bank
+from rlm_core.training.student.network import Student, StudentConfig
+from rlm_core.training.student.trees_fit import feature_matrix
+from rlm_core.training.student.wide_fit import contributions
+from rlm_core.types import Callee
+from safetensors.torch import load_file
+
+from tests.rlm_core.training.conftest import Trained
+
+Array = npt.NDArray[np.float64]
+FILES = (
+    *("card.json", "distance.safetensors", "encoder.onnx", "head.onnx", "tokenizer.model"),
+    *("trees.safetensors", "wide.safetensors"),
+)
+
+
+def questions(data: Path) -> tuple[list[CodeText], list[Query]]:
+    rows = list(read_rows([data]))
+    codes = [
+        CodeText(
+            row["text"],
+            row["language"],
+            row["basis"],
+            tuple(Callee(callee["text"], callee["level"]) for callee in row["callees"]),
+        )
+        for row in rows
+    ]
+    return codes, [Query(row["metric"], row["device"], row["workload"]) for row in rows]
+
+
+def card_slices(card: Card) -> list[str]:
+    return [entry.name for entry in card.slices]
+
+
+def torch_distributions(directory: Path, corpus: Corpus) -> Array:
+    """Distributions of all rows by the training code, in float32 and without padding, ``(rows, outcomes)``."""
+    card = read_card(directory)
+    student = Student(StudentConfig(**card.sizes))
+    student.load_state_dict(load_file(directory / "student.safetensors"))
+    student.eval()
+    ids = corpus.encode(Tokenizer.load(directory / "tokenizer.model"))
+    rows = corpus.rows
+    position = np.zeros(len(rows))
+    hats = calendar(rows.date)
+    kernels = corpus.rows_of("kernel/triton")
+    others = np.setdiff1d(np.arange(len(rows)), kernels)
+    grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, others)
+    for row, gram in zip(others, grams, strict=True):
+        part = card.slices[rows.slice[row]]
+        position[row] = on_axis(part, np.array([part.intercept + gram + season(part, hats[row])]))[0]
+    name = "kernel/triton/latency"
+    forest = trees.load(directory / "trees.safetensors", {name: feature_names("kernel")})[name]
+    found = forest.predict(feature_matrix(corpus, kernels, "kernel"))
+    position[kernels] = card.slices[card_slices(card).index(name)].scale.position(10**found)
+    lengths = np.array([len(text) for text in ids])
+    counts = np.stack([structure(*entry) for entry in corpus.texts])
+    inputs = head_inputs(corpus, counts, lengths, position, np.zeros(len(rows)))
+    short = [crop(text, student.config.context)[0] for text in ids]
+    with torch.inference_mode():
+        vectors = torch.cat([student.encoder(torch.from_numpy(text[None, :].astype(np.int64))) for text in short])
+    features = Features.build(inputs, Bank(vectors, torch.ones(len(vectors), dtype=torch.bool)))
+    return probabilities(features, student.head, np.arange(len(rows)), [entry.scale for entry in card.slices])
+
+
+@pytest.mark.parametrize(("quantise", "tolerance"), [(False, 2e-3), (True, 0.1)])
+def test_exported_numbers_are_those_of_training(
+    trained: Trained, mixed_corpus: Corpus, tmp_path: Path, quantise: bool, tolerance: float
+) -> None:
+    export(trained.directory, tmp_path / "out", quantise=quantise)
+    found, slices = OnnxPredictor(tmp_path / "out").distributions(*questions(trained.data))
+    assert slices.tolist() == mixed_corpus.rows.slice.tolist()
+    distance = 0.5 * np.abs(found - torch_distributions(trained.directory, mixed_corpus)).sum(1)
+    assert distance.max() < tolerance
+
+
+def test_an_exported_directory_holds_what_its_card_names(trained: Trained) -> None:
+    assert sorted(path.name for path in trained.exported.iterdir()) == sorted(FILES)
+    assert sorted(read_card(trained.exported).files) == sorted(set(FILES) - {"card.json"})
+
+
+def test_no_exported_file_is_a_pickle(trained: Trained) -> None:
+    json.loads((trained.exported / "card.json").read_text())
+    for path in trained.exported.iterdir():
+        start = path.read_bytes()[:2]
+        assert start != b"PK"
+        assert start[:1] != b"\x80"
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "head.onnx"])
+def test_no_exported_graph_tells_paths_of_the_machine(trained: Trained, name: str) -> None:
+    assert str(Path(rlm_core.__file__).parent).encode() not in (trained.exported / name).read_bytes()
+
+
+def test_the_encoders_matrices_are_in_8_bits(trained: Trained, tmp_path: Path) -> None:
+    export(trained.directory, tmp_path / "plain", quantise=False)
+    assert (trained.exported / "encoder.onnx").stat().st_size < (tmp_path / "plain" / "encoder.onnx").stat().st_size
+
+
+def test_a_text_has_one_number_alone_in_any_batch_and_in_any_order(trained: Trained) -> None:
+    codes, queries = questions(trained.data)
+    together = OnnxPredictor(trained.exported).predict(codes, [[query] for query in queries])
+    order = list(range(len(codes)))
+    random.Random(0).shuffle(order)
+    shuffled = OnnxPredictor(trained.exported, threads=3).predict(
+        [codes[i] for i in order], [[queries[i]] for i in order]
+    )
+    for place, i in enumerate(order):
+        assert shuffled[place] == together[i]
+    fresh = OnnxPredictor(trained.exported)
+    for i in order[:12]:
+        assert fresh.predict([codes[i]], [[queries[i]]]) == [together[i]]
+
+
+def test_many_queries_about_a_text_are_answered_as_one_would_be(predictor: Predictor, trained: Trained) -> None:
+    codes, _ = questions(trained.data)
+    [both] = predictor.predict([codes[0]], [[Query("latency"), Query("memory"), Query("latency")]])
+    assert predictor.predict([codes[0]] * 2, [[Query("latency")], [Query("memory")]]) == [[both[0]], [both[1]]]
+    assert both[2] == both[0]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_model_is_refused_by_the_files_name(trained: Trained, tmp_path: Path, name: str, damage: str) -> None:
+    shutil.copytree(trained.exported, tmp_path / "model")
+    path = tmp_path / "model" / name
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ModelError, match=name.replace(".", r"\.")):
+        rlm_core.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_damaged_file_with_a_right_checksum_is_refused_too(trained: Trained, tmp_path: Path, name: str) -> None:
+    shutil.copytree(trained.exported, tmp_path / "model")
+    path = tmp_path / "model" / name
+    path.write_bytes(b"\x80\x04" + path.read_bytes()[: path.stat().st_size // 2])
+    card = read_card(trained.exported)
+    card.write(tmp_path / "model", [other for other in FILES if other != "card.json"])
+    with pytest.raises(ModelError, match=name.replace(".", r"\.")):
+        rlm_core.load(tmp_path / "model")
+
+
+def test_a_directory_that_was_not_trained_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"card\.json"):
+        export(tmp_path, tmp_path / "out")
+
+
+def test_rows_of_the_data_set_are_read_as_they_were_trained_on(trained: Trained) -> None:
+    card = read_card(trained.exported)
+    again = load_corpus([trained.data], slices=[entry.name for entry in card.slices])
+    assert again.slices == [entry.name for entry in card.slices]

@@ -1,0 +1,92 @@
+"""The end of a run: known devices, defaults of a query, and vectors as the shipped encoder gives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rlm_core.inference.card import read_card
+from rlm_core.inference.encoder import encode, open_session
+from rlm_core.inference.novelty import DISTANCE, Familiarity, fit_familiarity
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.export import export_encoder
+from rlm_core.training.student.finish import default_queries_of, encode_all, known_devices, texts_by_prefix
+from rlm_core.training.student.network import Student, StudentConfig
+from rlm_core.training.student.run import _thinned
+
+from tests.rlm_core.training.conftest import Trained, kernel_rows
+
+SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16)
+
+
+def test_devices_are_those_of_training_rows_the_most_frequent_first(tmp_path: Path) -> None:
+    rows = kernel_rows(8)
+    for row in rows:
+        if row["split"] == "test":
+            row["device"] = "nvidia-h100-sxm5-80gb"
+    rows = [row for row in rows if row["device"] != "nvidia-a100-sxm4-80gb" or row["workload"]["n"] == "1024"]
+    write_rows(rows, tmp_path / "rows.parquet")
+    corpus = load_corpus([tmp_path / "rows.parquet"])
+    assert known_devices(corpus) == {"kernel": ["nvidia-l40s", "nvidia-a100-sxm4-80gb"]}
+    assert default_queries_of(corpus)["kernel"]["device"] == "nvidia-a100-sxm4-80gb"
+
+
+def test_a_usual_device_without_training_rows_is_no_default(tmp_path: Path) -> None:
+    write_rows([row for row in kernel_rows(8) if row["device"] == "nvidia-l40s"], tmp_path / "rows.parquet")
+    assert default_queries_of(load_corpus([tmp_path / "rows.parquet"]))["kernel"]["device"] == "nvidia-l40s"
+
+
+def test_defaults_name_what_is_measured_and_when(mixed_corpus: Corpus) -> None:
+    defaults = default_queries_of(mixed_corpus)
+    assert defaults["call"] == {"device": "x86-64", "workload": {"runtime": "cpython-3.12"}}
+    assert defaults["program"]["workload"].keys() == {"judge", "date"}
+    assert defaults["network/accuracy"]["device"] is None
+    assert defaults["kernel"]["workload"] == {}
+
+
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_thinning_keeps_at_most_so_many_rows_of_a_slice_and_split(mixed_corpus: Corpus, most: int) -> None:
+    kept = _thinned(mixed_corpus, most, seed=0)
+    assert np.all(np.diff(kept) > 0)
+    thinned = mixed_corpus.rows.chosen(kept)
+    for split in np.unique(mixed_corpus.rows.split):
+        for number in range(len(mixed_corpus.slices)):
+            had = np.sum((mixed_corpus.rows.split == split) & (mixed_corpus.rows.slice == number))
+            has = np.sum((thinned.split == split) & (thinned.slice == number))
+            assert has == min(most, had)
+    assert _thinned(mixed_corpus, most, seed=0).tolist() == kept.tolist()
+
+
+def test_every_text_is_encoded_by_the_exported_encoder(tmp_path: Path) -> None:
+    student = Student(SIZES).eval()
+    export_encoder(student, tmp_path / "encoder.onnx")
+    ids = [np.arange(5, 5 + length, dtype=np.int32) for length in (3, 20, 7)]
+    bank = encode_all(tmp_path / "encoder.onnx", ids)
+    assert bank.known.all()
+    session = open_session(tmp_path / "encoder.onnx")
+    for vector, text in zip(bank.vectors.numpy(), ids, strict=True):
+        assert vector.tolist() == encode(session, text).tolist()
+
+
+def test_distances_are_fitted_by_language_and_basis(mixed_corpus: Corpus, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(len(mixed_corpus.texts), 8)).astype(np.float32)
+    parts = texts_by_prefix(mixed_corpus, vectors)
+    fit_familiarity(parts["train"], parts["cal"]).save(tmp_path / DISTANCE)
+    found = Familiarity.load(tmp_path / DISTANCE)
+    assert sorted(found.regions) == mixed_corpus.prefixes()
+    train = mixed_corpus.rows.text[mixed_corpus.rows.split == "train"]
+    mine = np.intersect1d(train, mixed_corpus.rows.text[mixed_corpus.rows_of("kernel/triton")])
+    np.testing.assert_allclose(found.regions["kernel/triton"].mean, vectors[mine].mean(axis=0), atol=1e-5)
+
+
+def test_the_trained_directory_names_its_files_and_slices(trained: Trained) -> None:
+    card = read_card(trained.directory)
+    [kernels] = [entry for entry in card.slices if entry.name.startswith("kernel/")]
+    assert (kernels.intercept, kernels.calendar) == (0.0, ())
+    assert kernels.scale.floor == 0
+    assert sorted(Familiarity.load(trained.directory / DISTANCE).regions) == [
+        *("call/python", "kernel/triton", "program/java")
+    ]

@@ -1,0 +1,167 @@
+"""Pretraining: what is hidden, what is learned, and that a stopped run goes on as if it had not been."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core.errors import DataError
+from rlm_core.training.student import pretrain as module
+from rlm_core.training.student.config import PretrainConfig
+from rlm_core.training.student.network import Encoder, StudentConfig
+from rlm_core.training.student.pretrain import Texts, hide_spans, pretrain, standardised
+
+SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32)
+CONFIG = PretrainConfig(tokens=6000, tokens_a_batch=256, warmup_steps=2, compile=False, checkpoint_minutes=0)
+
+
+@pytest.fixture(scope="module")
+def texts() -> Texts:
+    """Texts that repeat themselves, and two numbers that follow from them."""
+    rng = np.random.default_rng(0)
+    ids = []
+    for _ in range(60):
+        pattern = rng.integers(10, 64, 3)
+        ids.append(np.array([2, *np.tile(pattern, int(rng.integers(3, 10)))], np.int32))
+    amounts = np.array([[len(text), text[1]] for text in ids], np.float32)
+    amounts[::5, 1] = np.nan
+    return Texts(ids, standardised(amounts))
+
+
+def fresh() -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(SIZES)
+
+
+def run(texts: Texts, out: Path, config: PretrainConfig = CONFIG, *, resume: bool = False) -> Encoder:
+    out.mkdir(exist_ok=True)
+    encoder = fresh()
+    pretrain(encoder, SIZES, texts, config, out, resume=resume)
+    return encoder
+
+
+@given(st.integers(0, 99), st.floats(0.05, 0.4))
+def test_about_the_wanted_share_is_hidden(seed: int, share: float) -> None:
+    lengths = np.full(64, 400)
+    hidden = hide_spans(lengths, 400, share, np.random.default_rng(seed)).numpy()
+    # Spans may overlap, so a little less than the share is hidden.
+    assert 0.7 * share < hidden.mean() < 1.1 * share
+
+
+@given(st.lists(st.integers(1, 48), min_size=1, max_size=20), st.integers(0, 99), st.floats(0, 1))
+def test_neither_the_language_nor_padding_is_hidden(sizes: list[int], seed: int, share: float) -> None:
+    lengths = np.array(sizes)
+    hidden = hide_spans(lengths, 48, share, np.random.default_rng(seed)).numpy()
+    assert hidden.shape == (len(sizes), 48)
+    assert not hidden[:, 0].any()
+    assert not hidden[np.arange(48)[None, :] >= lengths[:, None]].any()
+
+
+def test_what_is_hidden_comes_in_spans() -> None:
+    hidden = hide_spans(np.full(200, 300), 300, 0.2, np.random.default_rng(0)).numpy()
+    starts = (hidden[:, 1:] & ~hidden[:, :-1]).sum()
+    assert 2.2 < hidden.sum() / starts < 3.2
+
+
+def test_targets_are_standardised_by_column() -> None:
+    values = np.random.default_rng(0).normal([3, -50], [2, 10], (500, 2)).astype(np.float32)
+    values[::3, 0] = np.nan
+    found = standardised(values)
+    assert np.array_equal(np.isnan(found), np.isnan(values))
+    np.testing.assert_allclose(np.nanmean(found, axis=0), 0, atol=0.02)
+    np.testing.assert_allclose(np.nanstd(found, axis=0), 1, atol=0.02)
+    assert found.dtype == np.float32
+
+
+def test_odd_columns_are_no_trouble() -> None:
+    values = np.zeros((50, 3), np.float32)
+    values[:, 1] = np.nan
+    values[0, 2] = 1e6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = standardised(values)
+    assert not found[:, 0].any()
+    assert np.isnan(found[:, 1]).all()
+    assert np.abs(found[:, 2]).max() == 5
+
+
+def test_pretraining_learns_words_and_numbers(texts: Texts, tmp_path: Path) -> None:
+    run(texts, tmp_path, replace(CONFIG, tokens=120_000, tokens_a_batch=512, checkpoint_minutes=99))
+    lines = [json.loads(line) for line in (tmp_path / "pretrain.jsonl").read_text().splitlines()]
+    assert lines[-1]["words"] < lines[0]["words"] - 0.2
+    assert lines[-1]["counts"] < 0.75 * lines[0]["counts"]
+
+
+def test_it_reads_as_many_tokens_as_it_is_told(texts: Texts, tmp_path: Path) -> None:
+    encoder = fresh()
+    read = pretrain(encoder, SIZES, texts, CONFIG, tmp_path, resume=False)
+    assert CONFIG.tokens <= read < CONFIG.tokens + CONFIG.tokens_a_batch
+
+
+def test_the_same_seed_gives_the_same_encoder(texts: Texts, tmp_path: Path) -> None:
+    first, second = run(texts, tmp_path / "a"), run(texts, tmp_path / "b")
+    other = run(texts, tmp_path / "c", replace(CONFIG, seed=1))
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("steps", [1, 7, 13])
+def test_a_stopped_run_goes_on_to_the_same_losses_and_weights(
+    texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    step = module._step
+    losses: list[tuple[float, float]] = []
+    left = [10**6]
+
+    def watched(*arguments: Any) -> Any:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        found = step(*arguments)
+        losses.append((float(found[0].detach()), float(found[1].detach())))
+        return found
+
+    monkeypatch.setattr(module, "_step", watched)
+    whole = run(texts, tmp_path / "whole")
+    expected, losses = losses, []
+    assert len(expected) > 2 * steps
+    left[0] = steps
+    with pytest.raises(KeyboardInterrupt):
+        run(texts, tmp_path / "stopped")
+    left[0] = 10**6
+    resumed = run(texts, tmp_path / "stopped", resume=True)
+    assert losses == expected
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
+
+
+def test_a_checkpoint_is_not_taken_up_unasked(texts: Texts, tmp_path: Path) -> None:
+    first = run(texts, tmp_path)
+    again = run(texts, tmp_path)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+
+
+def test_a_finished_run_reads_nothing_more(texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(texts, tmp_path)
+    monkeypatch.setattr(module, "_step", None)
+    again = run(texts, tmp_path, resume=True)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("target", [np.nan, 0.5])
+def test_a_batch_with_nothing_to_guess_does_no_harm(tmp_path: Path, target: float) -> None:
+    short = Texts([np.array([2], np.int32), np.array([3, 5], np.int32)], np.full((2, 2), target, np.float32))
+    encoder = run(short, tmp_path, replace(CONFIG, tokens=60, tokens_a_batch=16))
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in encoder.parameters())
+
+
+def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing to pretrain on"):
+        run(Texts([], np.zeros((0, 2), np.float32)), tmp_path)

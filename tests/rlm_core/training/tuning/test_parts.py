@@ -1,0 +1,138 @@
+"""The parts of tuning, each by its law: heads read back, forests summed, scales moved, groups kept whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rlm_core.errors import ModelError
+from rlm_core.inference.bins import Scale
+from rlm_core.inference.calibration import INTERVALS, Calibration, Level
+from rlm_core.inference.calibration_source import sheet_level
+from rlm_core.inference.card import SliceCard, read_card
+from rlm_core.inference.features import feature_names
+from rlm_core.inference.ngram_ridge import code_weights
+from rlm_core.inference.residuals import Residuals
+from rlm_core.inference.student import ENCODER, HEAD, TREES, WIDE
+from rlm_core.training.student.config import TreesConfig
+from rlm_core.training.student.forest_fit import fit_forest
+from rlm_core.training.student.network import Head, StudentConfig
+from rlm_core.training.tuning import level
+from rlm_core.training.tuning.additions import decoded, joined
+from rlm_core.training.tuning.bands import HeadBands
+from rlm_core.training.tuning.draft import Draft
+from rlm_core.training.tuning.head_weights import read_head
+from rlm_core.training.tuning.student import opened
+from rlm_core.training.tuning.tuners import folds_of, suffices
+from rlm_core.types import LEVELS
+from safetensors.torch import load_file
+
+from tests.rlm_core.training.conftest import Trained
+
+
+def test_the_head_of_an_export_is_the_trained_one(trained: Trained) -> None:
+    sizes = StudentConfig(**read_card(trained.exported).sizes)
+    head = Head(sizes)
+    weights = load_file(trained.directory / "student.safetensors")
+    head.load_state_dict({k.removeprefix("head."): w for k, w in weights.items() if k.startswith("head.")})
+    for name, tensor in read_head(trained.exported / HEAD, sizes).state_dict().items():
+        expected = head.state_dict()[name]
+        if name == "prior.precision":
+            continue  # the prior does not read it
+        torch.testing.assert_close(tensor, expected, atol=2e-3, rtol=1e-3, msg=name)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_devices_left_out_of_a_forest_say_nothing_of_another(trained: Trained, tmp_path: Path, moved: bool) -> None:
+    kernels = "kernel/triton/latency"
+    with opened(trained.exported) as student:
+        draft = Draft(student)
+        draft.residuals[sheet_level(kernels)] = own = Residuals((0.0,) * len(LEVELS), 21, 500)
+        if moved:
+            draft.forests[kernels] = replace(draft.forests[kernels])
+        draft.write(tmp_path, "team", {})
+    found = read_card(tmp_path).residuals
+    assert found.get(sheet_level(kernels)) == (None if moved else own)
+    assert found.keys() - {sheet_level(kernels)} == student.card.residuals.keys()
+
+
+def test_another_graph_is_refused_as_a_head(trained: Trained) -> None:
+    with pytest.raises(ModelError, match="has no weights"):
+        read_head(trained.exported / ENCODER, StudentConfig(**read_card(trained.exported).sizes))
+
+
+def test_a_damaged_file_is_refused_as_a_head(trained: Trained) -> None:
+    for name in (WIDE, TREES):
+        with pytest.raises(ModelError, match="not a usable ONNX model"):
+            read_head(trained.exported / name, StudentConfig(**read_card(trained.exported).sizes))
+
+
+def test_a_joined_forest_predicts_the_sum() -> None:
+    rng = np.random.default_rng(0)
+    told = rng.normal(size=(80, len(feature_names("kernel")))).astype(np.float32)
+    config = TreesConfig(trees=5, seeds=1, leaves=4, leaf_rows=2)
+    name, weights = "kernel/triton/residual", np.ones(80)
+    first, second = (fit_forest(told, rng.normal(size=80), weights, name, config) for _ in range(2))
+    np.testing.assert_allclose(
+        joined(first, second).predict(told), first.predict(told) + second.predict(told), atol=1e-5
+    )
+
+
+def test_decoded_weights_are_coded_to_the_same(trained: Trained) -> None:
+    with opened(trained.exported) as student:
+        for part in student.parts.values():
+            again = code_weights(part.idf, decoded(part))
+            np.testing.assert_array_equal(again.codes, part.codes)
+            np.testing.assert_allclose(again.largest, part.largest, rtol=1e-6)
+
+
+@given(st.floats(0.2, 3), st.floats(-3, 3), st.floats(-6, 2))
+def test_a_moved_scale_gives_a_moved_value_its_place(slope: float, offset: float, log: float) -> None:
+    moved = level.Level(slope, offset)
+    entry = SliceCard("program/java/memory", Scale(0.0, np.linspace(-7, 3, 65)), -2.0, (0.1,))
+    place, again = entry.scale.position(10**log), moved.slice(entry).scale.position(10 ** (slope * log + offset))
+    np.testing.assert_allclose(again, place, atol=1e-6)
+
+
+@given(st.floats(0.3, 2), st.floats(-2, 2), st.integers(20, 80))
+@settings(max_examples=25)
+def test_a_level_is_found_again(slope: float, offset: float, rows: int) -> None:
+    predicted = np.linspace(-6, 0, rows)
+    found = level.fit_level(predicted, slope * predicted + offset)
+    np.testing.assert_allclose(found.of(predicted), slope * predicted + offset, atol=0.1)
+
+
+def test_a_level_never_turns_the_ranks_around() -> None:
+    predicted = np.linspace(-6, 0, 40)
+    assert level.fit_level(predicted, -predicted).slope > 0
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=60))
+def test_a_group_is_in_one_fold_only(groups: list[str]) -> None:
+    names = np.array(groups)
+    folds = folds_of(names)
+    assert all(len(set(folds[names == name])) == 1 for name in groups)
+    assert len(set(folds)) == min(5, len(set(groups)))
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [((2, 2, 2), False), ((6, 3, 1), False), ((9, 1), False), ((6, 3, 2), True), ((1,) * 8, True)],
+)
+def test_a_level_needs_five_rows_whatever_fold_is_left_out(counts: tuple[int, ...], expected: bool) -> None:
+    groups = np.repeat([f"group {number}" for number in range(len(counts))], counts)
+    assert suffices(folds_of(groups)) is expected
+
+
+@pytest.mark.parametrize(("groups", "expected"), [(40, 0.5), (10, 0.7)])
+def test_few_groups_count_beside_the_models_own_levels(groups: int, expected: float) -> None:
+    shipped = Calibration({"call": Level("call", (0.9,) * len(INTERVALS), 100, 1000)})
+    names = np.array([f"module{number}" for number in range(groups)])
+    bands = HeadBands("call/python/latency", shipped, "")
+    covered = bands.after(np.full(groups, 0.5), names, np.array([expected - 0.01, expected + 0.01]))
+    assert covered.tolist() == [True, False]

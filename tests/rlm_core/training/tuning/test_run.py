@@ -1,0 +1,272 @@
+"""``rlm-lsp tune`` from rows to a directory: what moves, what must not, what is refused, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rlm_core
+from click.testing import CliRunner, Result
+from rlm_core import CodeText, DataError, Query
+from rlm_core.inference.student import OnnxPredictor
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.tuning import Options, Tuning, draft, tune
+from rlm_core.types import Callee
+from rlm_lsp.cli.app import app
+
+from tests.rlm_core.training.conftest import Trained, function_rows, kernel_rows, program_rows, run_cli
+
+SHIFT = 3.0
+LATENCY, MEMORY = "call/python/latency", "call/python/memory"
+Rows = list[dict[str, Any]]
+
+
+def shifted(count: int, shift: float = SHIFT) -> Rows:
+    """Functions that cost more than those of the model's training."""
+    rows = function_rows(count)
+    for row in rows:
+        row["value"] *= shift
+        row["id"] = f"team/{row['id']}"
+    return rows
+
+
+def written(rows: Rows, folder: Path, name: str = "team.parquet") -> Path:
+    path = folder / name
+    write_rows(rows, path)
+    return path
+
+
+def quietly(text: str) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows of 240 functions, each in a module of its own, 210 of them to tune on."""
+    return written(shifted(240), tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture(scope="module")
+def tuned(trained: Trained, team: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuning, Path]:
+    """The tiny model tuned on them."""
+    out = tmp_path_factory.mktemp("tuned") / "model"
+    return tune([team], trained.exported, out, Options(name="team"), quietly), out
+
+
+def unseen(rows: Rows) -> tuple[list[CodeText], np.ndarray[Any, np.dtype[np.float64]]]:
+    """The functions of the ``test`` split, which tuning never reads, and their latencies."""
+    chosen = [row for row in rows if row["split"] == "test" and row["metric"] == "latency"]
+    codes = [
+        CodeText(row["text"], "python", "call", tuple(Callee(**callee) for callee in row["callees"])) for row in chosen
+    ]
+    return codes, np.array([row["value"] for row in chosen])
+
+
+def raw_medians(model: Path, codes: list[CodeText]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """log10 medians before calibration; the tiny model has too few groups to answer with a band."""
+    predictor = OnnxPredictor(model)
+    found, numbers = predictor.distributions(codes, [Query("latency")] * len(codes))
+    scale = predictor.card.slices[int(numbers[0])].scale
+    return np.log10(np.maximum(scale.quantiles(found, [0.5])[:, 0], scale.floor))
+
+
+def test_predictions_move_towards_shifted_labels(trained: Trained, tuned: tuple[Tuning, Path]) -> None:
+    tuning, out = tuned
+    codes, values = unseen(shifted(240))
+    before, after = (np.abs(raw_medians(model, codes) - np.log10(values)) for model in (trained.exported, out))
+    assert np.median(after) < 0.5 * np.median(before)
+    kept = {verdict.key: verdict for verdict in tuning.verdicts}
+    assert kept.keys() == {LATENCY, MEMORY}
+    for verdict in kept.values():
+        assert verdict.refused is None
+        assert verdict.kind == "tuned"
+        assert verdict.after.error < verdict.before.error
+
+
+def test_the_bands_are_those_of_the_teams_held_out_groups(tuned: tuple[Tuning, Path]) -> None:
+    tuning, out = tuned
+    codes, _ = unseen(shifted(240))
+    [[answer]] = rlm_core.load(out).predict(codes[:1], [[Query("latency")]])
+    assert answer.band is not None
+    assert answer.band.groups == 210
+    assert answer.device == "measured-x86-64"
+    for verdict in tuning.verdicts:
+        assert 0.7 <= verdict.after.coverage <= 0.9
+
+
+def test_eval_asks_a_tuned_model_about_the_rows_it_never_read(team: Path, tuned: tuple[Tuning, Path]) -> None:
+    told = json.loads(run_cli("eval", "--data", team, "--model", tuned[1], "--format", "json"))
+    assert {entry["metric"] for entry in told["slices"] if entry["n"]} == {"latency", "memory"}
+    # The tiny model finds some texts far from those of its training, but knows the device by the name of its kind.
+    assert not any("device" in reason for reasons in told["abstained"].values() for reason in reasons)
+
+
+def test_slices_that_were_not_tuned_answer_as_before(trained: Trained, tuned: tuple[Tuning, Path]) -> None:
+    rows = [row for row in program_rows(12) if row["metric"] == "memory"]
+    codes = [CodeText(row["text"], "java", "program") for row in rows]
+    queries = [Query("memory", "leetcode", row["workload"]) for row in rows]
+    before, after = (OnnxPredictor(model).distributions(codes, queries)[0] for model in (trained.exported, tuned[1]))
+    np.testing.assert_allclose(after, before, atol=1e-6)
+
+
+def test_a_new_name_of_the_machine_changes_no_answer(trained: Trained, team: Path, tmp_path: Path) -> None:
+    only_memory = [row for row in shifted(240) if row["metric"] == "memory"]
+    out = tmp_path / "model"
+    tune([written(only_memory, tmp_path)], trained.exported, out, Options(), quietly)
+    codes, _ = unseen(shifted(240))
+    np.testing.assert_allclose(raw_medians(out, codes), raw_medians(trained.exported, codes), atol=1e-4)
+
+
+def test_the_card_says_what_it_was_tuned_from_and_on(trained: Trained, tuned: tuple[Tuning, Path]) -> None:
+    _, out = tuned
+    [told] = rlm_core.load(out).card.trained["tuned"]  # type: ignore[attr-defined]
+    assert told["from"] == rlm_core.load(trained.exported).model_id
+    assert (told["rows"], told["groups"], told["data"]) == (420, 210, ["team.parquet"])
+    assert told["families"] == [f"package{number}" for number in range(7)]
+    assert told["slices"][LATENCY]["before"]["error"] > told["slices"][LATENCY]["after"]["error"]
+
+
+def test_a_tuned_model_can_be_tuned_again(tuned: tuple[Tuning, Path], tmp_path: Path) -> None:
+    rows = shifted(240, SHIFT / 10)
+    again = tmp_path / "again"
+    result = tune([written(rows, tmp_path)], tuned[1], again, Options(), quietly)
+    assert result.model is not None
+    codes, values = unseen(rows)
+    before, after = (np.abs(raw_medians(model, codes) - np.log10(values)) for model in (tuned[1], again))
+    assert np.median(after) < np.median(before)
+    assert len(rlm_core.load(again).card.trained["tuned"]) == 2  # type: ignore[attr-defined]
+
+
+def test_shuffled_labels_are_refused(trained: Trained, tmp_path: Path) -> None:
+    rows = shifted(240)
+    rng = np.random.default_rng(3)
+    for metric in ("latency", "memory"):
+        mine = [row for row in rows if row["metric"] == metric]
+        for row, value in zip(mine, rng.permutation([row["value"] for row in mine]), strict=True):
+            row["value"] = float(value)
+    out = tmp_path / "model"
+    result = cli("tune", "--data", written(rows, tmp_path), "--model", trained.exported, "--out", out)
+    assert result.exit_code == 1
+    assert "refused: nothing would be better" in result.stderr
+    assert "do not go with their code" in result.stdout
+    assert not out.exists()
+
+
+def cli(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_few_rows_change_level_and_slope_only(trained: Trained, tmp_path: Path) -> None:
+    rows = [row for row in shifted(60) if row["metric"] == "latency"]
+    out, said = tmp_path / "model", list[str]()
+    [verdict] = tune([written(rows, tmp_path)], trained.exported, out, Options(), said.append).verdicts
+    assert (verdict.kind, verdict.refused) == ("level", None)
+    assert any("fewer than 200: only level and slope are fitted" in line for line in said)
+    codes, values = unseen(shifted(240))
+    before, after = raw_medians(trained.exported, codes), raw_medians(out, codes)
+    slope, offset = np.polyfit(before, after, 1)
+    assert slope > 0
+    np.testing.assert_allclose(after, slope * before + offset, atol=0.02)
+    assert np.median(np.abs(after - np.log10(values))) < np.median(np.abs(before - np.log10(values)))
+
+
+def test_kernels_get_trees_for_what_theirs_miss(trained: Trained, tmp_path: Path) -> None:
+    rows = kernel_rows(80)
+    for row in rows:
+        row["value"] *= 10
+    out = tmp_path / "model"
+    [verdict] = tune([written(rows, tmp_path)], trained.exported, out, Options(), quietly).verdicts
+    assert (verdict.key, verdict.kind, verdict.refused) == ("kernel/triton/latency", "tuned", None)
+    held = [row for row in rows if row["split"] == "test"]
+    codes = [CodeText(row["text"], "triton", "kernel") for row in held]
+    answers = rlm_core.load(out).predict(codes, [[Query("latency", r["device"], r["workload"])] for r in held])
+    known = [(answer.median, row["value"]) for [answer], row in zip(answers, held, strict=True) if answer.median]
+    assert len(known) >= len(held) / 2
+    assert np.median([abs(np.log10(median / value)) for median, value in known]) < 0.05
+
+
+def test_a_training_directory_is_exported_first(trained: Trained, tmp_path: Path) -> None:
+    rows = [row for row in shifted(60) if row["metric"] == "latency"]
+    found = tune([written(rows, tmp_path)], trained.directory, tmp_path / "model", Options(), quietly)
+    assert found.model is not None
+
+
+def test_a_model_that_forgets_the_original_rows_is_refused(
+    tuned: tuple[Tuning, Path], team: Path, tmp_path: Path
+) -> None:
+    rows = [row for row in shifted(60, 1e4) if row["metric"] == "latency"]
+    found = tune([written(rows, tmp_path)], tuned[1], tmp_path / "model", Options(keep=(team,)), quietly)
+    assert found.model is None
+    assert "the error on the original rows would grow" in str(found.refused)
+    assert [path.name for path in tmp_path.iterdir()] == ["team.parquet"]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_what_interrupts_leaves_no_half_model(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Any
+) -> None:
+    def stopped(*arguments: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(draft, "export_head", stopped)
+    rows = [row for row in shifted(60) if row["metric"] == "latency"]
+    expected: Any = (KeyboardInterrupt, DataError)
+    with pytest.raises(expected):
+        tune([written(rows, tmp_path)], trained.exported, tmp_path / "model", Options(), quietly)
+    assert [path.name for path in tmp_path.iterdir()] == ["team.parquet"]
+
+
+def test_a_directory_in_use_is_refused_before_any_work(trained: Trained, team: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(DataError, match="already exists"):
+        tune([team], trained.exported, tmp_path, Options(), quietly)
+
+
+def of_no_module(rows: Rows) -> None:
+    for row in rows:
+        row["group"] = "package/one"
+
+
+def of_no_value(rows: Rows) -> None:
+    for row in rows:
+        row["value"] = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"), [(of_no_module, "too few rows to tune on"), (of_no_value, "no row can be used")]
+)
+def test_rows_that_cannot_be_used_end_in_one_line(
+    trained: Trained, tmp_path: Path, spoil: Callable[[Rows], None], message: str
+) -> None:
+    rows = shifted(24)
+    spoil(rows)
+    path = written(rows, tmp_path)
+    result = cli("tune", "--data", path, "--model", trained.exported, "--out", tmp_path / "model")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_rows_of_unknown_devices_are_left_out_with_the_way_out(trained: Trained, tmp_path: Path) -> None:
+    rows = kernel_rows(20)
+    for row in rows[:30]:
+        row["device"] = "no-such-gpu"
+    said = list[str]()
+    tune([written(rows, tmp_path)], trained.exported, tmp_path / "model", Options(), said.append)
+    [line] = [line for line in said if "no-such-gpu" in line]
+    assert line.startswith("left out ")
+    assert "rlm-lsp adapt" in line
+
+
+def test_the_command_names_the_next_step(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    rows = [row for row in shifted(60) if row["metric"] == "latency"]
+    printed = run_cli("tune", "--data", written(rows, tmp_path), "--model", trained.exported, "--name", "ours")
+    assert "rlm-lsp model use ours" in printed
+    listed = json.loads(run_cli("model", "list", "--format", "json"))
+    assert [row["name"] for row in listed] == ["builtin", "ours"]
+    assert "held-out Spearman" in run_cli("model", "show", "ours")
+    assert "all 6 files" in run_cli("model", "verify", "ours")

@@ -1,0 +1,217 @@
+"""``rlm-lsp check``: exit statuses, streams and options, with a predictor of tests; then with the model that ships."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+from rlm_core import CodeText, Query, load
+from rlm_lsp.cli.app import app
+from rlm_lsp.history.pairing import comparing
+
+from tests.paths import REPOSITORY
+from tests.rlm_lsp.findings.formats.sarif_schema import SCHEMA
+from tests.rlm_lsp.findings.support import LengthPredictor, commit, git, write
+
+pytestmark = pytest.mark.timeout(120)
+
+EXAMPLES = REPOSITORY / "examples"
+# 31 characters: 31 µs.
+FUNCTION = "def f(n):\n    return sum(n) + 1\n"
+LONGER = "def f(n):\n    return sum(n) + sum(n) + sum(n) + sum(n) + 1\n"
+
+
+def check(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository as the working folder, and a predictor that knows lengths."""
+    commit(tmp_path, {"pyproject.toml": '[tool.rlm-lsp.budgets]\n"hot/**" = "latency < 25 µs"\n'})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rlm_core.loading.load_personal", lambda model, threads: LengthPredictor())
+    return tmp_path
+
+
+def test_findings_are_lines_and_the_status_is_1(project: Path) -> None:
+    write(project, {"hot/a.py": LONGER, "b.py": FUNCTION})
+    result = check()
+    assert result.exit_code == 1
+    [line] = result.stdout.splitlines()
+    assert line.startswith("hot/a.py:1:5: warning: latency of `f` is over its budget of 25 µs with 9")
+    assert line.endswith(" (budget at pyproject.toml:2) [over-budget]")
+    assert result.stderr.startswith("rlm-lsp: 2 files, 1 unit with a budget; 1 finding (1 warning); ")
+
+
+@pytest.mark.parametrize(("fail_on", "status"), [("information", 1), ("warning", 1), ("error", 0)])
+def test_the_status_is_that_of_the_mildest_finding_that_counts(project: Path, fail_on: str, status: int) -> None:
+    write(project, {"hot/a.py": LONGER})
+    result = check("--fail-on", fail_on)
+    assert result.exit_code == status
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_without_findings_the_status_is_0_and_without_budgets_a_note_says_so(project: Path) -> None:
+    write(project, {"hot/a.py": "def f(): pass\n"})
+    result = check()
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "no budget was found" not in result.stderr
+    write(project, {"cold.py": FUNCTION})
+    assert "no budget was found; write `rlm: latency < 1 ms` above a function" in check("cold.py").stderr
+
+
+def test_a_confidence_takes_the_place_of_the_setting(project: Path) -> None:
+    write(project, {"hot/a.py": FUNCTION})
+    assert check().stdout == ""
+    result = check("--confidence", "0.6", "--fail-on", "information")
+    assert result.exit_code == 1
+    assert ": information: " in result.stdout
+
+
+def test_excluded_files_are_left_out(project: Path) -> None:
+    write(project, {"hot/a.py": LONGER, "hot/b.py": LONGER})
+    result = check("--exclude", "hot/a.py", "--exclude", "/b.py")
+    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["hot/b.py"]
+
+
+def test_a_difference_tells_regressions(project: Path) -> None:
+    commit(project, {"a.py": FUNCTION})
+    write(project, {"a.py": LONGER})
+    result = check("--diff", "HEAD")
+    assert result.exit_code == 1
+    assert [line.rpartition("[")[2] for line in result.stdout.splitlines()] == ["regression]"] * 2
+    assert "1 compared with HEAD; 2 findings (2 errors)" in result.stderr
+    assert check().exit_code == 0
+
+
+def test_a_baseline_hides_what_it_knows(project: Path) -> None:
+    write(project, {"hot/a.py": LONGER})
+    updated = check("--baseline", "known.json", "--update-baseline")
+    assert (updated.exit_code, updated.stdout) == (0, "")
+    assert "known.json: 1 finding kept as known" in updated.stderr
+    write(project, {"hot/a.py": "import os\n\n\n" + LONGER})
+    known = check("--baseline", "known.json")
+    assert (known.exit_code, known.stdout) == (0, "")
+    assert "0 findings; 1 known" in known.stderr
+    write(project, {"hot/b.py": LONGER})
+    new = check("--baseline", "known.json")
+    assert new.exit_code == 1
+    assert [line.partition(":")[0] for line in new.stdout.splitlines()] == ["hot/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--update-baseline"], "--update-baseline needs a file; add --baseline FILE"),
+        (["--update-baseline", "--baseline", "b.json", "--diff", "HEAD"], "would forget all other findings"),
+        (["--baseline", "b.json"], "b.json: no such baseline"),
+        (["--diff", "v9"], "has no revision 'v9'"),
+        (["--output", "no/such/folder"], "no/such/folder: cannot be written"),
+        (["missing.py"], "missing.py: no such file; check the path"),
+        (["--confidence", "7"], "Invalid value for '--confidence'"),
+        (["--format", "xml"], "Invalid value for '--format'"),
+    ],
+)
+def test_bad_usage_is_one_line_and_status_2(project: Path, arguments: list[str], what: str) -> None:
+    write(project, {"hot/a.py": LONGER})
+    result = check(*arguments)
+    assert result.exit_code == 2
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("rlm-lsp: error: ")]
+    assert what in line
+    assert "Traceback" not in result.output
+
+
+def test_a_model_that_cannot_be_loaded_writes_no_half_report(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.chdir(project)
+    write(project, {"hot/a.py": LONGER})
+    result = check("--format", "sarif", "--output", "out.sarif", "--model", "nothing")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("rlm-lsp: error: nothing")
+    assert not (project / "out.sarif").exists()
+
+
+def test_reports_go_to_a_file(project: Path) -> None:
+    write(project, {"hot/a.py": LONGER})
+    for form in ("text", "json", "sarif", "github", "junit"):
+        result = check("--format", form, "--output", f"out.{form}")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert check("--format", form).stdout == (project / f"out.{form}").read_text(encoding="utf-8")
+    [row] = json.loads((project / "out.json").read_text())
+    assert (row["file"], row["code"], row["metric"], row["unit"]) == ("hot/a.py", "over-budget", "latency", "s")
+    assert row["median"] == pytest.approx(len(LONGER.rstrip()) * 1e-6)
+    assert row["low"] < row["median"] < row["high"]
+    jsonschema.validate(json.loads((project / "out.sarif").read_text()), SCHEMA)
+    assert (
+        (project / "out.github").read_text().startswith("::warning file=hot/a.py,line=1,endLine=1,col=5,endColumn=5,")
+    )
+    assert ElementTree.parse(project / "out.junit").getroot().get("failures") == "1"
+
+
+def test_what_git_ignores_is_not_checked(project: Path) -> None:
+    write(project, {"hot/a.py": LONGER, ".gitignore": "hot/\n"})
+    assert check().stdout == ""
+    git(project, "add", "--force", "hot/a.py")
+    assert check().exit_code == 1
+
+
+# From here on with the model that ships.
+
+
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budgets: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in EXAMPLES.iterdir():
+        write(tmp_path, {path.name: path.read_bytes()})
+    write(tmp_path, {"rlm-lsp.toml": f'[budgets]\n"*" = "{budgets}"\n'})
+
+
+def test_shipped_model_finds_impossible_budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped(tmp_path, monkeypatch, "latency < 1 ns")
+    result = check("--format", "sarif")
+    assert result.exit_code == 1
+    log = json.loads(result.stdout)
+    jsonschema.validate(log, SCHEMA)
+    results = log["runs"][0]["results"]
+    assert {entry["level"] for entry in results} == {"error"}
+    assert len(results) > 10
+    files = {entry["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for entry in results}
+    assert {"functions.py", "Solution.java"} <= files
+
+
+def test_shipped_model_finds_nothing_over_generous_budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped(tmp_path, monkeypatch, "latency < 1000000 s, memory < 1000000 GiB")
+    result = check()
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_shipped_model_tells_the_regressions_that_it_is_sure_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = (
+        "def total(values):\n    result = 0\n    for value in values:\n        result += value\n    return result\n"
+    )
+    config = "change-ratio = 1.01\nchange-confidence = 0.5\n[severity]\ninformation = 0.5\n"
+    commit(tmp_path, {"a.py": before, "rlm-lsp.toml": config})
+    write(tmp_path, {"a.py": before.replace("    result = 0\n", "    # from nothing\n    result = 0\n")})
+    assert check("--diff", "HEAD").stdout == ""
+    after = (
+        "def total(values):\n    result = 0\n    for value in values:\n        for other in sorted(values):\n"
+        "            for third in sorted(values):\n                result += len([x for x in values if x == other])\n"
+        "    return result\n"
+    )
+    write(tmp_path, {"a.py": after})
+    rows = json.loads(check("--diff", "HEAD", "--format", "json").stdout)
+    model = comparing(load())
+    assert model is not None
+    pair = (CodeText(before.rstrip(), "python", "call"), CodeText(after.rstrip(), "python", "call"))
+    [changes] = model.changes([pair], [[Query("latency"), Query("memory")]])
+    expected = {change.metric: change.ratio for change in changes if change.above(1.01) >= 0.5}
+    assert {row["metric"]: row["ratio"] for row in rows} == pytest.approx(expected)
+    assert "latency" in expected
+    assert {row["code"] for row in rows} == {"regression"}

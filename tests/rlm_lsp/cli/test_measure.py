@@ -1,0 +1,255 @@
+"""``rlm-lsp measure`` and ``pytest --rlm`` as a user has them, and what stays when they are stopped in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rlm_core.measurement import Store
+from rlm_lsp.cli.app import app
+
+from tests.rlm_core.measurement.functions.projects import QUIET, environment, write_project
+
+pytestmark = pytest.mark.timeout(300)
+
+COMMAND = (sys.executable, "-m", "rlm_lsp", "measure", "tests")
+LIMITED = (
+    "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2);"
+    " del sys.argv[1]; sys.argv[0] = 'rlm_lsp'; runpy.run_module('rlm_lsp', run_name='__main__')"
+)
+# Looks at nothing before the tests have ended.
+PATIENT = (
+    "import runpy, sys; from rlm_core.measurement.functions import run; run._POLL_SECONDS = 60; sys.argv[0] = 'rlm_lsp';"
+    " runpy.run_module('rlm_lsp', run_name='__main__')"
+)
+# Each test says that it has come to an end, and the third waits to be told to.
+WAITING = """
+import time
+from pathlib import Path
+
+import shapes
+
+
+def test_first():
+    assert shapes.square(2) == 4
+
+
+def test_second():
+    assert shapes.total([1, 2]) == 5
+
+
+def test_third():
+    assert shapes.slow(3) == 3
+    Path("third").touch()
+    while True:
+        time.sleep(0.01)
+"""
+WAITING_IMPORT = "import time\nfrom pathlib import Path\nPath('third').touch()\nwhile True:\n    time.sleep(0.01)\n"
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come to that"
+        time.sleep(0.02)
+
+
+def functions(home: Path) -> set[str]:
+    """The names of what is kept."""
+    return {one.qualname for one in Store(home / "rlm-lsp" / "measurements.sqlite3").all()}
+
+
+def invoke(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["measure", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder with the measurements of a project."""
+    folder = write_project(tmp_path_factory.mktemp("measured"))
+    home = folder / "home"
+    command = [*COMMAND, "--python", sys.executable, "--", *QUIET]
+    done = subprocess.run(command, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert told[0].startswith(f"rlm-lsp: measures shapes; runs in {folder}, twice: {sys.executable} -m pytest -q")
+    assert told[1].endswith("functions in 10 tests")
+    assert "1 failed, 9 passed" in done.stdout
+    return home
+
+
+@pytest.fixture
+def store(home: Path) -> tuple[str, str]:
+    return "--store", str(home / "rlm-lsp" / "measurements.sqlite3")
+
+
+def test_what_was_measured_is_listed(store: tuple[str, str]) -> None:
+    status, out, _ = invoke("list", *store)
+    assert status == 0
+    head, *rows = out.splitlines()
+    assert head.split()[:6] == ["package", "version", "device", "workload", "metric", "units"]
+    assert len(rows) == 2
+    _, out, _ = invoke("list", "shapes", "--functions", "--format", "json", *store)
+    rows = json.loads(out)
+    [row] = [row for row in rows if (row["function"], row["metric"]) == ("shapes:total", "latency")]
+    assert (row["calls"], row["tests"]) == ("20", "4")
+    assert row["median"].split()[1] in ("ns", "µs", "ms")
+    assert invoke("list", "nothing", "--format", "json", *store)[1] == "[]\n"
+
+
+def test_labels_are_exported_and_taken_in_elsewhere(store: tuple[str, str], home: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "labels.jsonl", tmp_path / "other.sqlite3"
+    assert invoke("export", "--out", out, *store)[0] == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {row["qualname"] for row in rows} == functions(home)
+    assert not any("text" in row or str(home.parent) in json.dumps(row) for row in rows)
+    assert invoke("import", out, "--store", other)[0] == 0
+    again = invoke("export", "--store", other)[1]
+    assert [json.loads(line) for line in again.splitlines()] == rows
+
+
+def test_the_text_of_functions_is_exported_when_asked_for(store: tuple[str, str]) -> None:
+    status, out, told = invoke("export", "shapes", "--source", *store)
+    rows = {row["qualname"]: row for row in map(json.loads, out.splitlines())}
+    assert status == 0
+    assert told == ""
+    assert rows["square"]["text"] == "def square(side):\n    return side * side\n"
+    assert [one["level"] for one in rows["around"]["callees"]] == [1]
+
+
+def test_mistakes_are_told_in_one_line(store: tuple[str, str], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"package": "a"}\n')
+    for arguments, reason in (
+        (("export", "--format", "parquet", *store), "Parquet needs a file"),
+        (("export", "nothing", *store), "holds no measurement of nothing"),
+        (("import", bad, *store), "bad.jsonl:1: not a row"),
+        (("import", tmp_path / "none.jsonl", *store), "cannot be read"),
+        (("tests", "--package", "a", "--python", tmp_path / "nothing", *store), "name an interpreter with --python"),
+        (("export", "--out", tmp_path / "no" / "folder", *store), "cannot be written"),
+    ):
+        status, out, told = invoke(*arguments)
+        assert (status, out) == (2, "")
+        assert told.startswith("rlm-lsp: error: ")
+        assert reason in told
+        assert told.count("\n") == 1
+
+
+def test_a_package_of_which_nothing_is_called_gives_status_1(tmp_path: Path) -> None:
+    folder = write_project(tmp_path, "def test_it():\n    pass\n")
+    command = [*COMMAND, "--no-memory", "--python", sys.executable, "--", *QUIET]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(tmp_path / "home"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "no call of these packages was seen" in done.stderr
+
+
+@pytest.mark.parametrize(("place", "kept"), [("test", {"square", "total", "slow"}), ("import", set())])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_keeps_what_was_seen(tmp_path: Path, place: str, kept: set[str], number: int) -> None:
+    folder = write_project(tmp_path, WAITING if place == "test" else WAITING_IMPORT)
+    home = tmp_path / "home"
+    command = [*COMMAND, "--python", sys.executable, "--", *QUIET]
+    variables = environment(home, PYTHONFAULTHANDLER="1")
+    process = subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE)
+    try:
+        wait_for((folder / "third").exists)
+        process.send_signal(number)
+        process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        # Where it stands is then told on stderr.
+        process.send_signal(signal.SIGABRT)
+        process.communicate()
+        raise
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130
+    assert functions(home) == kept
+    assert list((home / "rlm-lsp" / "runs").iterdir()) == []
+
+
+def test_a_signal_that_comes_as_the_tests_end_stops_the_run_too(tmp_path: Path) -> None:
+    last = "import os\nimport signal\n\nimport shapes\n\n\ndef test_last():\n    assert shapes.square(2) == 4\n"
+    folder = write_project(tmp_path, f"{last}    os.kill(os.getppid(), signal.SIGINT)\n")
+    command = [sys.executable, "-c", PATIENT, *COMMAND[3:], "--python", sys.executable, "--", *QUIET]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(tmp_path / "home"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert functions(tmp_path / "home") == {"square"}
+    # The second pass, for memory, does not begin.
+    assert done.stdout.count("1 passed") == 1
+
+
+def test_a_run_whose_leader_was_killed_is_taken_in_later(tmp_path: Path) -> None:
+    folder = write_project(tmp_path, WAITING)
+    home = tmp_path / "home"
+    command = [*COMMAND, "--python", sys.executable, "--", *QUIET]
+    process = subprocess.Popen(command, cwd=folder, env=environment(home), stdout=subprocess.DEVNULL)
+    try:
+        wait_for((folder / "third").exists)
+    finally:
+        process.kill()
+        process.communicate()
+    store = home / "rlm-lsp" / "measurements.sqlite3"
+    [recording] = (home / "rlm-lsp" / "runs").glob("*/*.jsonl")
+    pid = int(recording.name.partition("-")[0])
+    # The tests go on without their leader, and as long as they write, their run is theirs.
+    assert invoke("list", "--store", store)[1] == ""
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: "shapes" in invoke("list", "--store", store)[1])
+    assert functions(home) == {"square", "total"}
+
+
+@pytest.mark.parametrize("full", ["tests", "store"])
+def test_a_full_disk_keeps_what_was_seen(tmp_path: Path, full: str) -> None:
+    # What is written of a test is chiefly its name.
+    names = [f"test_{'x' * 1500}_{number}" for number in range(400 if full == "tests" else 3)]
+    code = "".join(f"def {name}():\n    assert shapes.square(2) == 4\n" for name in names)
+    folder = write_project(tmp_path, "import shapes\n" + code)
+    home = tmp_path / "home"
+    limit = 300_000 if full == "tests" else 12_000
+    command = [sys.executable, "-c", LIMITED, str(limit), *COMMAND[3:], "--no-memory", "--python", sys.executable]
+    variables = environment(home, PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run(
+        [*command, "--", *QUIET], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert "free some space" in done.stderr.splitlines()[-1]
+    if full == "store":
+        # The next command finds the run and takes it in.
+        assert functions(home) == set()
+        told = invoke("list", "--store", home / "rlm-lsp" / "measurements.sqlite3")[2]
+        assert "an interrupted run was taken in" in told
+    assert functions(home) == {"square"}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_pytest_measures_by_itself(tmp_path: Path, workers: int) -> None:
+    folder = write_project(tmp_path)
+    home = tmp_path / "home"
+    plugins = "rlm_core.measurement.functions.pytest_plugin" + (",xdist.plugin" if workers else "")
+    command = [sys.executable, "-m", "pytest", *QUIET, *(("-n", str(workers)) if workers else ())]
+    variables = environment(home, PYTEST_PLUGINS=plugins)
+    for option, metric in (("--rlm", "latency"), ("--rlm-memory", "memory")):
+        done = subprocess.run(
+            [*command, option], cwd=folder, env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1, done.stderr
+        assert "functions measured" in done.stdout
+        found = Store(home / "rlm-lsp" / "measurements.sqlite3").all()
+        [total] = [one for one in found if (one.qualname, one.metric) == ("total", metric)]
+        assert (total.calls, total.tests) == (20, 4)
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert "measured" not in done.stdout

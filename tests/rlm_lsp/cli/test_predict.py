@@ -1,0 +1,235 @@
+"""``rlm-lsp predict PATH...`` with the model that ships: rows, formats, and every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rlm_lsp.cli.app import app
+from rlm_lsp.rendering import values as render
+
+from tests.paths import REPOSITORY
+
+pytestmark = pytest.mark.timeout(120)
+
+EXAMPLES = REPOSITORY / "examples"
+FIELDS = [
+    *("file", "line", "qualname", "basis", "metric", "unit", "median"),
+    *("low", "high", "coverage", "device", "workload", "model", "abstained", "truncated"),
+]
+GOOD = "def good(n):\n    return sum(range(n))\n"
+
+
+def predict(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def rows_of(result: Result) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    return rows
+
+
+def test_json_is_one_array_with_a_row_for_each_unit_and_metric() -> None:
+    path = EXAMPLES / "functions.py"
+    result = predict(path, "--format", "json")
+    assert result.exit_code == 0
+    rows = rows_of(result)
+    assert all(list(row) == FIELDS for row in rows)
+    assert {(row["metric"], row["unit"]) for row in rows} == {("latency", "s"), ("memory", "B")}
+    assert {row["basis"] for row in rows} == {"call"}
+    assert [row["line"] for row in rows if row["qualname"] == "mean"] == [14, 14]
+    lines = path.read_text().splitlines()
+    assert all(f"def {row['qualname'].rsplit('.')[-1]}(" in lines[row["line"] - 1] for row in rows)
+
+
+def test_answered_rows_have_an_ordered_band_and_abstained_rows_have_a_reason() -> None:
+    for row in rows_of(predict(EXAMPLES, "--format", "json")):
+        if row["abstained"] is None:
+            assert 0 <= row["low"] <= row["median"] <= row["high"]
+            assert row["coverage"] == 0.8
+        else:
+            assert row["abstained"]
+            assert row["median"] is row["low"] is row["high"] is row["coverage"] is None
+
+
+def test_jsonl_holds_the_same_rows_a_line_each() -> None:
+    lines = predict(EXAMPLES, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == rows_of(predict(EXAMPLES, "--format", "json"))
+
+
+def test_the_table_is_aligned_and_shows_the_rendered_bands() -> None:
+    result = predict(EXAMPLES / "functions.py")
+    header, *lines = result.stdout.splitlines()
+    assert header.split() == ["WHERE", "UNIT", "BASIS", "METRIC", "80", "%", "BAND", "MEDIAN", "NOTE"]
+    rows = rows_of(predict(EXAMPLES / "functions.py", "--format", "json"))
+    assert len(lines) == len(rows)
+    for line, row in zip(lines, rows, strict=True):
+        assert line[header.index("METRIC") :].startswith(row["metric"])
+        assert render.quantity(row["metric"], row["high"]) in line
+
+
+def test_kernels_are_told_for_the_chosen_devices_and_sizes() -> None:
+    arguments = (EXAMPLES / "kernel.py", "--format", "json", "--device", "A100", "--device", "nvidia-l40s")
+    small, large = (
+        rows_of(predict(*arguments, "--workload", f"arg0={size}", "--workload", "dtype=fp16"))
+        for size in ("1024", "1048576x64")
+    )
+    kernels = [row for row in small if row["basis"] == "kernel"]
+    assert [row["device"] for row in kernels if row["qualname"] == kernels[0]["qualname"]] == [
+        *("nvidia-a100-sxm4-80gb", "nvidia-l40s")
+    ]
+    assert [row["qualname"] for row in small] == [row["qualname"] for row in large]
+    if all(row["abstained"] is None for row in [*small, *large]):
+        assert [row["median"] for row in small] != [row["median"] for row in large]
+
+
+def test_functions_keep_the_device_of_their_labels() -> None:
+    plain = rows_of(predict(EXAMPLES / "functions.py", "--format", "json"))
+    chosen = predict(EXAMPLES / "functions.py", "--format", "json", "--device", "a100", "--workload", "n=7")
+    assert rows_of(chosen) == plain
+
+
+@pytest.mark.parametrize("workload", ["M", "=4096", "M=", ""])
+def test_a_workload_that_is_none_is_one_line(workload: str) -> None:
+    result = predict(EXAMPLES / "functions.py", "--workload", workload)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"rlm-lsp: error: --workload {workload!r} is not NAME=VALUE; write it like M=4096 or dtype=fp16\n"
+    )
+
+
+def test_ir_without_a_public_function_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "empty.ttir"
+    path.write_text("module {\n}\n")
+    result = predict(path, "--format", "json")
+    assert result.exit_code == 0
+    assert rows_of(result) == []
+    assert f"{path}: nothing to predict" in result.stderr
+
+
+def test_a_summary_ends_the_run_on_stderr() -> None:
+    assert predict(EXAMPLES / "solution.go").stderr.startswith("rlm-lsp: 1 file, 1 unit in ")
+
+
+def test_a_directory_is_walked_in_order_without_dependencies_and_caches(tmp_path: Path) -> None:
+    skipped = (".git/a.py", "node_modules/a.js", "__pycache__/a.py", "env/lib/a.py")
+    for name in ("b/z.py", "b/a.go", "a.py", "notes.txt", *skipped):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("package main\nfunc f() {}\n" if name.endswith(".go") else GOOD)
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    (tmp_path / "__init__.py").touch()
+    result = predict(tmp_path, "--format", "json")
+    assert result.exit_code == 0
+    files = [row["file"] for row in rows_of(result)]
+    assert list(dict.fromkeys(files)) == [str(tmp_path / name) for name in ("a.py", "b/a.go", "b/z.py")]
+
+
+def make_bad(folder: Path, kind: str) -> Path:
+    path = folder / {"unknown": "bad.xyz", "directory": "bad"}.get(kind, "bad.py")
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "huge":
+        with path.open("wb") as file:
+            file.truncate(50 * 2**20)
+    elif kind != "missing":
+        content = {
+            "binary": b"\x7fELF\0\0\0",
+            "empty": b"",
+            "blank": b" \n\n",
+            "not utf-8": b"def f():\n    return '\xff\xfe'\n",
+            "unknown": GOOD.encode(),
+            "unparsable": b"def (((\n)]\n",
+        }
+        path.write_bytes(content[kind])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        ("missing", "no such file; check the path"),
+        ("binary", "is a binary file"),
+        ("empty", "is empty"),
+        ("blank", "is empty"),
+        ("huge", "50.0 MiB is over the limit"),
+        ("not utf-8", "is not valid UTF-8"),
+        ("unknown", "unknown language"),
+        ("directory", "no source file in this directory"),
+        ("unparsable", "has syntax errors and no unit"),
+    ],
+)
+def test_a_bad_path_is_one_line_and_the_others_still_get_predictions(tmp_path: Path, kind: str, what: str) -> None:
+    good = tmp_path / "good.py"
+    good.write_text(GOOD)
+    bad = make_bad(tmp_path, kind)
+    result = predict(bad, good, "--format", "json")
+    assert result.exit_code == 2
+    error, summary = result.stderr.splitlines()
+    assert error.startswith(f"rlm-lsp: error: {bad}: ")
+    assert what in error
+    assert "1 path failed" in summary
+    assert {row["qualname"] for row in rows_of(result)} == {"good"}
+
+
+def test_a_file_with_syntax_errors_gives_the_units_that_parse(tmp_path: Path) -> None:
+    path = tmp_path / "half.py"
+    path.write_text(GOOD + "\n\nx = (((\n")
+    result = predict(path, "--format", "json")
+    assert result.exit_code == 0
+    assert {row["qualname"] for row in rows_of(result)} == {"good"}
+
+
+def test_a_named_file_without_units_is_no_error_but_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "constants.py"
+    path.write_text("X = 1\n")
+    result = predict(path, "--format", "json")
+    assert result.exit_code == 0
+    assert rows_of(result) == []
+    assert f"{path}: nothing to predict" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("a.py", "--batch", "rows.jsonl")])
+def test_paths_and_batch_exclude_each_other(arguments: tuple[str, ...]) -> None:
+    result = predict(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr == "rlm-lsp: error: predict: name paths or give --batch, one of the two\n"
+
+
+def test_a_bad_model_directory_is_one_line(tmp_path: Path) -> None:
+    result = predict(EXAMPLES / "solution.go", "--model", tmp_path / "nothing")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"rlm-lsp: error: {tmp_path / 'nothing'}")
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = [sys.executable, "-m", "rlm_lsp", "predict", "--format", "jsonl", str(EXAMPLES)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
+    command = [sys.executable, "-m", "rlm_lsp", "predict", "--batch", "-"]
+    row = {"id": 1, "text": GOOD, "language": "python", "basis": "call", "queries": [{"metric": "latency"}]}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write((json.dumps(row) + "\n").encode() * 64)
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b""
+        assert process.wait() == 130

@@ -1,0 +1,145 @@
+"""Findings: how sure, how severe, in what words, and never without the model."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import Prediction
+from rlm_core.inference.calibration import bands
+from rlm_core.inference.cost_ratio import Change
+from rlm_core.source.units import find_units
+from rlm_core.types import Metric, Span, Unit
+from rlm_lsp.budgets import Budget, Held, Rules, read_comments
+from rlm_lsp.findings.finding import (
+    CODES,
+    Confidence,
+    Finding,
+    RegressionRule,
+    docs_link,
+    malformed,
+    over_budget,
+    percent,
+    regressions,
+)
+
+from tests.fakes import quantiles
+from tests.paths import REPOSITORY
+
+[UNIT] = find_units(b"def f(n):\n    return n\n", "python")
+SPAN = Span(0, 2, 0, 9, 2, 9)
+
+
+def predicted(median: float, metric: Metric = "latency", basis: str = "call", **changes: object) -> Prediction:
+    found = quantiles(median)
+    fields: dict[str, object] = {"quantiles": found, "bands": bands(found, 50, 500, "x")} | changes
+    return Prediction(basis, metric, "x86-64", {}, "m", median, floor=0.0, truncated=False, **fields)  # type: ignore[arg-type]
+
+
+def findings(budget: Budget, prediction: Prediction, confidence: Confidence | None = None) -> list[Finding]:
+    rules = Rules((Held(budget, SPAN, configured=False),))
+    return over_budget(UNIT, rules, [prediction], confidence or Confidence())
+
+
+def changed(ratio: float, metric: Metric = "latency") -> Change:
+    found = quantiles(ratio, 1.1)
+    return Change("call", metric, "x86-64", "m", ratio, bands(found, 50, 500, "x"), found)
+
+
+def test_a_finding_says_what_how_sure_where_and_why() -> None:
+    [finding] = findings(Budget("latency", 1e-3), predicted(4e-3))
+    assert finding.code == "over-budget"
+    assert finding.severity == "error"
+    assert finding.span == UNIT.name
+    assert finding.probability == pytest.approx(0.995, abs=0.003)
+    assert finding.message == (
+        "latency of `f` is over its budget of 1 ms with over 99 % probability:"
+        " predicted 2–8 ms (80 % band, median 4 ms)"
+    )
+    assert finding.budget == "latency < 1 ms"
+    [place] = finding.related
+    assert (place.span, place.path) == (SPAN, None)
+
+
+@pytest.mark.parametrize(
+    ("median", "severity"),
+    [(0.5e-3, None), (1e-3, None), (1.7e-3, "information"), (2.2e-3, "warning"), (8e-3, "error")],
+)
+def test_a_finding_is_as_severe_as_it_is_sure(median: float, severity: str | None) -> None:
+    assert [finding.severity for finding in findings(Budget("latency", 1e-3), predicted(median))] == (
+        [severity] if severity else []
+    )
+
+
+def test_an_accuracy_is_to_stay_above_its_budget() -> None:
+    budget = Budget("accuracy", 0.9)
+    low = predicted(0.5, "accuracy", "network", quantiles=tuple(0.5 + i / 1000 for i in range(17)))
+    [finding] = findings(budget, low)
+    assert "accuracy of `f` on x86-64 is under its budget of 90 %" in finding.message
+    high = predicted(0.95, "accuracy", "network", quantiles=tuple(0.95 + i / 1000 for i in range(17)))
+    assert findings(budget, high) == []
+
+
+def test_a_model_that_abstains_says_nothing() -> None:
+    silent = Prediction("call", "latency", "x86-64", {}, "m", None, (), 0.0, False, "unknown")
+    assert findings(Budget("latency", 1e-12), silent, Confidence(least=0.0, information=0.0)) == []
+    unknown = Change("call", "latency", "x86-64", "m", None, (), (), "unknown")
+    assert regressions(UNIT, Rules(), [unknown]) == []
+
+
+@given(st.floats(1e-9, 1e3), st.floats(1e-9, 1e3), st.floats(0.5, 0.99))
+def test_there_is_a_finding_exactly_when_the_model_is_sure_enough(median: float, value: float, least: float) -> None:
+    found = findings(Budget("latency", value), predicted(median), Confidence(least, 0.0))
+    assert len(found) == (predicted(median).above(value) >= least)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_more_probable_is_never_milder(first: float, second: float) -> None:
+    order = [None, "information", "warning", "error"]
+    low, high = sorted((first, second))
+    assert order.index(Confidence().severity(low)) <= order.index(Confidence().severity(high))
+    assert Confidence().severity(math.nan) is None
+
+
+def test_a_severity_of_one_is_never_reached() -> None:
+    assert Confidence(0.5, 1.0, 1.0, 0.99).severity(0.98) is None
+    assert Confidence(0.5, 0.5, 1.0, 1.0).severity(0.99) == "information"
+
+
+def test_a_regression_says_by_how_much_and_since_when() -> None:
+    [finding] = regressions(UNIT, Rules(), [changed(2.0), changed(1.2, "memory")], "v1.0")
+    assert finding.code == "regression"
+    assert finding.metric == "latency"
+    assert finding.message == (
+        "latency of `f` has grown since v1.0, about 2 times (80 % band 1.8–2.2×):"
+        " over 1.25 times with over 99 % probability"
+    )
+    assert regressions(UNIT, Rules(), [changed(2.0)], rule=RegressionRule(3.0, 0.8)) == []
+    assert regressions(UNIT, Rules(ignored=frozenset({"latency"})), [changed(2.0)]) == []
+
+
+def test_a_higher_accuracy_is_no_regression() -> None:
+    assert regressions(UNIT, Rules(), [changed(2.0, "accuracy")]) == []
+
+
+def test_a_malformed_budget_is_an_error_at_its_place() -> None:
+    source = b"# rlm: latency < 1\ndef f(): pass\n"
+    units: list[Unit] = find_units(source, "python")
+    [finding] = malformed(read_comments(source, "python", units).malformed)
+    assert (finding.code, finding.severity, finding.qualname) == ("malformed-budget", "error", "f")
+    assert finding.budget == "latency < 1"
+    assert (finding.span.start_byte, finding.span.end_byte) == (17, 18)
+
+
+@given(st.floats(0, 1))
+def test_no_probability_is_shown_as_certain(probability: float) -> None:
+    assert "100" not in percent(probability)
+
+
+def test_each_code_has_its_section_in_the_documentation() -> None:
+    for code in CODES:
+        path, _, anchor = docs_link(code).partition("#")
+        text = (REPOSITORY / path).read_text(encoding="utf-8")
+        assert f"\n### {anchor}\n" in text

@@ -1,0 +1,85 @@
+"""Which changes are marked: those that are sure enough, of what the label shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import Prediction
+from rlm_core.inference.cost_ratio import Change
+from rlm_lsp.lsp.features.head_diff import Since, is_sure, marks
+from rlm_lsp.settings import Settings
+
+from tests.fakes import quantiles
+
+pytestmark = pytest.mark.timeout(30)
+
+MakePrediction = Callable[..., Prediction]
+
+
+def change(ratio: float, factor: float = 1.3, metric: str = "latency", device: str | None = "x86-64") -> Change:
+    found = quantiles(ratio, factor)
+    return Change("call", metric, device, "test-1", ratio, (), found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "factor", "mark"),
+    [
+        (2.1, 1.3, "▲ 2.1×"),
+        (1 / 1.8, 1.3, "▼ 1.8×"),
+        (2.1, 4.0, None),  # P(ratio > 1.25) is 68 %
+        (1.2, 1.01, None),
+        (1.3, 1.01, "▲ 1.3×"),
+        (0.85, 1.01, None),
+        (0.78, 1.01, "▼ 1.3×"),
+        (1e6, 2.0, "▲ >999×"),
+    ],
+)
+def test_a_change_is_marked_when_it_is_large_and_sure(
+    make_prediction: MakePrediction, ratio: float, factor: float, mark: str | None
+) -> None:
+    found = marks(Since("changed", (change(ratio, factor),)), [make_prediction()], Settings())
+    assert found == ({"latency": mark} if mark is not None else {})
+
+
+def test_settings_say_how_large_and_how_sure(make_prediction: MakePrediction) -> None:
+    since = Since("changed", (change(1.2, 1.3),))
+    assert marks(since, [make_prediction()], Settings(change_ratio=1, change_confidence=0.8))
+    assert not marks(since, [make_prediction()], Settings(change_ratio=1, change_confidence=0.95))
+    assert not marks(since, [make_prediction()], Settings(change_ratio=1.2, change_confidence=0.6))
+
+
+def test_only_what_is_shown_is_marked(make_prediction: MakePrediction) -> None:
+    since = Since("changed", (change(3.0), change(3.0, metric="memory")))
+    assert set(marks(since, [make_prediction()], Settings())) == {"latency"}
+    assert marks(since, [make_prediction(device="arm64")], Settings()) == {}
+    assert marks(since, [], Settings()) == {}
+    # The first of several devices is the one in the label.
+    both = [make_prediction(device="arm64"), make_prediction()]
+    assert marks(since, both, Settings()) == {}
+    assert set(marks(since, both[::-1], Settings())) == {"latency"}
+
+
+def test_nothing_known_is_no_mark(make_prediction: MakePrediction) -> None:
+    abstained = Change("call", "latency", "x86-64", "test-1", None, (), (), "too far")
+    for since in (None, Since("new"), Since("same"), Since("changed"), Since("changed", (abstained,))):
+        assert marks(since, [make_prediction()], Settings()) == {}
+
+
+@given(
+    st.floats(0.01, 100),
+    st.floats(1.001, 50),
+    st.floats(1, 10),
+    st.floats(0.5, 0.99),
+    st.floats(1, 3),
+    st.floats(0, 0.2),
+)
+def test_more_that_is_asked_never_makes_a_mark(
+    ratio: float, factor: float, least: float, confidence: float, more: float, surer: float
+) -> None:
+    one = change(ratio, factor)
+    strict = Settings(change_ratio=least * more, change_confidence=min(confidence + surer, 0.99))
+    if is_sure(one, strict):
+        assert is_sure(one, Settings(change_ratio=least, change_confidence=confidence))

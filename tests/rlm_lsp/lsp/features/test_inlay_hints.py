@@ -1,0 +1,84 @@
+"""The hint of one unit, and which hints the user has switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+from rlm_core import Prediction
+from rlm_core.queries.analysis import Analyser
+from rlm_lsp.lsp.documents import place
+from rlm_lsp.lsp.features.inlay_hints import HiddenHints, inlay_hint
+from rlm_lsp.lsp.text_positions import Lines
+from rlm_lsp.settings import Settings
+
+pytestmark = pytest.mark.timeout(30)
+
+MakePrediction = Callable[..., Prediction]
+SOURCE = b"def f(n):\n    return n\n"
+UNIT = place(Analyser().analyse(SOURCE, "python")[0], Lines(SOURCE, PositionCodec()))
+SETTINGS = Settings()
+
+
+def label(hint: types.InlayHint | None) -> object:
+    return hint.label if hint is not None else None
+
+
+def test_a_hint_stands_behind_the_signature_and_explains_itself(make_prediction: MakePrediction) -> None:
+    hint = inlay_hint(UNIT, [make_prediction(), make_prediction(0.0, 3072.0, metric="memory")], SETTINGS)
+    assert hint == types.InlayHint(
+        position=types.Position(0, 9),
+        label="10–160 µs · ≤3 KiB",
+        tooltip="latency, peak memory: 80 % band of one call, as its tests call it",
+        padding_left=True,
+    )
+
+
+def test_the_tooltip_of_a_client_that_resolves_comes_later(make_prediction: MakePrediction) -> None:
+    hint = inlay_hint(UNIT, [make_prediction()], SETTINGS, uri="file:///a.py", version=3)
+    assert hint is not None
+    assert hint.tooltip is None
+    assert hint.data == {"uri": "file:///a.py", "version": 3, "unit": "f"}
+
+
+def test_a_unit_on_which_the_model_abstains_has_no_hint(make_prediction: MakePrediction) -> None:
+    assert inlay_hint(UNIT, [make_prediction(abstained="not trained")], SETTINGS) is None
+    assert inlay_hint(UNIT, [], SETTINGS) is None
+
+
+def test_costs_below_the_threshold_are_hidden(make_prediction: MakePrediction) -> None:
+    predictions = [make_prediction(), make_prediction(0.0, 3072.0, metric="memory")]
+    above = Settings(hide_below={"latency": 8e-5, "memory": 1.0})
+    below = Settings(hide_below={"latency": 9e-5})
+    assert label(inlay_hint(UNIT, predictions, above)) == "10–160 µs · ≤3 KiB"
+    assert label(inlay_hint(UNIT, predictions, below)) == "≤3 KiB"
+    assert inlay_hint(UNIT, predictions, Settings(hide_below={"latency": 1.0, "memory": 1e6})) is None
+
+
+def test_settings_say_what_a_label_shows_and_how_long_it_is(make_prediction: MakePrediction) -> None:
+    hint = inlay_hint(UNIT, [make_prediction()], Settings(label="median"))
+    assert hint is not None
+    assert (hint.label, hint.tooltip) == ("85 µs", "latency: median of one call, as its tests call it")
+    assert label(inlay_hint(UNIT, [make_prediction()], Settings(label="median±"))) == "85 ±75 µs"
+    assert label(inlay_hint(UNIT, [make_prediction()], Settings(max_label=8))) == "10–160µs"
+    assert inlay_hint(UNIT, [make_prediction()], Settings(max_label=5)) is None
+
+
+def test_a_change_is_marked(make_prediction: MakePrediction) -> None:
+    assert label(inlay_hint(UNIT, [make_prediction()], SETTINGS, {"latency": "▲ 2.1×"})) == "10–160 µs ▲ 2.1×"
+
+
+def test_files_and_languages_are_switched_off_and_on() -> None:
+    hidden = HiddenHints()
+    assert not hidden.hides("file:///a.py", "python")
+    assert hidden.toggle_file("file:///a.py")
+    assert hidden.hides("file:///a.py", "python")
+    assert not hidden.hides("file:///b.py", "python")
+    assert hidden.toggle_language("python")
+    assert hidden.hides("file:///b.py", "python")
+    assert not hidden.hides("file:///b.go", "go")
+    assert not hidden.toggle_language("python")
+    assert not hidden.toggle_file("file:///a.py")
+    assert not hidden.hides("file:///a.py", "python")

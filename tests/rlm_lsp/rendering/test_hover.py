@@ -1,0 +1,182 @@
+"""The text of a hover: nothing but what the predictions hold, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rlm_core import Prediction
+from rlm_core.inference.cost_ratio import Change
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.types import Band
+from rlm_lsp.rendering.hover import MOST_ROWS, head_words, hover_text
+
+from tests.fakes import quantiles, unpadded
+
+pytestmark = pytest.mark.timeout(30)
+
+MakePrediction = Callable[..., Prediction]
+UNIT = Analyser().analyse(b"def f(n):\n    return n\n", "python")[0]
+KERNEL_SOURCE = b"""
+import triton
+import triton.language as tl
+
+# rlm: sizes n_elements=4096
+@triton.jit
+def add(x_ptr, n_elements, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> AnalysedUnit:
+    [found] = [unit for unit in Analyser().analyse(KERNEL_SOURCE, "python") if unit.unit.kind == "kernel"]
+    return found
+
+
+def change(ratio: float, metric: str = "latency", abstained: str | None = None) -> Change:
+    if abstained is not None:
+        return Change("call", metric, "x86-64", "test-1", None, (), (), abstained)  # type: ignore[arg-type]
+    band = Band(ratio / 1.5, ratio * 1.5, 0.8, 100, 1000, f"changes/call/{metric}")
+    return Change("call", metric, "x86-64", "test-1", ratio, (band,), quantiles(ratio, 1.5))  # type: ignore[arg-type]
+
+
+def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> None:
+    memory = make_prediction(0.0, 3072.0, metric="memory", floor=64.0, median=0.0)
+    text = hover_text(UNIT, [make_prediction(), memory], markdown=True)
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({len(line) for line in table}) == 1
+    assert unpadded(text).splitlines() == [
+        "**`f`**: one call, as its tests call it",
+        "",
+        "| | median | 80 % band | 90 % band |",
+        "| - | - | - | - |",
+        "| latency | 85 µs | 10–160 µs | 10–320 µs |",
+        "| peak memory | ≤64 B | ≤3 KiB | ≤6 KiB |",
+        "",
+        "- on x86-64, runtime cpython-3.12",
+        "- latency and peak memory: bands checked on 120 packages that the model had not seen (4,500 measurements of"
+        " functions in all languages)",
+        "- meaning: what one call costs with inputs like those in a project's own tests, which are often small; the"
+        " 80 % band holds four costs in five",
+        "- predicted by model test-1; nothing was run",
+    ]
+
+
+def test_plain_text_has_a_line_for_each_metric(make_prediction: MakePrediction) -> None:
+    lines = hover_text(UNIT, [make_prediction()], markdown=False).splitlines()
+    assert lines[:4] == [
+        "f: one call, as its tests call it",
+        "",
+        "latency: median 85 µs, 80 % band 10–160 µs, 90 % band 10–320 µs",
+        "",
+    ]
+    assert not any(character in line for line in lines for character in "|`*")
+
+
+def test_the_reason_to_abstain_is_shown_once_and_without_our_terms(make_prediction: MakePrediction) -> None:
+    reason = "the model was not trained on latency of basis call in go"
+    text = hover_text(UNIT, [make_prediction(abstained=reason)] * 2, markdown=True)
+    assert text.count("- latency: no prediction, the model was not trained on latency of functions in go\n") == 1
+    assert "median" not in text
+    assert "meaning" not in text
+
+
+def test_a_truncated_text_is_said_to_be_truncated(make_prediction: MakePrediction) -> None:
+    assert "the text is long" in hover_text(UNIT, [make_prediction(truncated=True)], markdown=True)
+    assert "the text is long" not in hover_text(UNIT, [make_prediction()], markdown=True)
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+def test_devices_and_sizes_are_told_apart_in_the_table(
+    make_prediction: MakePrediction, kernel: AnalysedUnit, markdown: bool
+) -> None:
+    asked = [(device, size) for size in ("4096", "8192") for device in ("nvidia-t4", "nvidia-l4")]
+    predictions = [
+        make_prediction(basis="kernel", device=device, workload={"dtype": "fp16", "M": size}) for device, size in asked
+    ]
+    text = hover_text(kernel, predictions, markdown=markdown)
+    for device, size in asked:
+        row = (
+            f"| latency | {device} | M {size} | 85 µs |" if markdown else f"latency on {device} at M {size}: median 85"
+        )
+        assert row in unpadded(text)
+    assert ("- at dtype fp16\n" if markdown else "\nat dtype fp16\n") in text
+    assert "sizes from the comment at the kernel" in text
+    assert "latency on nvidia-t4 and latency on nvidia-l4: bands checked on 120 kernels" in text
+
+
+def test_a_device_that_is_known_by_its_data_sheet_says_so(
+    make_prediction: MakePrediction, kernel: AnalysedUnit
+) -> None:
+    learned = make_prediction(basis="kernel", device="nvidia-h100-sxm")
+    bands = tuple(replace(band, level="kernel/triton/latency#sheet", groups=21) for band in learned.bands)
+    by_sheet = replace(learned, device="nvidia-h200", bands=bands)
+    text = hover_text(kernel, [learned, by_sheet], markdown=True)
+    assert "latency on nvidia-h100-sxm: bands checked on 120 kernels" in text
+    told = "known by its data sheet alone, bands checked on 21 devices left out of training in turn"
+    assert f"latency on nvidia-h200: {told}" in text
+
+
+def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kernel: AnalysedUnit) -> None:
+    predictions = [make_prediction(basis="kernel", workload={"M": str(size)}) for size in range(MOST_ROWS + 7)]
+    text = hover_text(kernel, predictions, markdown=True)
+    assert unpadded(text).count("| latency |") == MOST_ROWS
+    assert "- 7 more are not shown" in text
+
+
+def test_the_level_of_a_band_is_put_in_words(make_prediction: MakePrediction) -> None:
+    def words(basis: str, level: str) -> str:
+        band = Band(1e-5, 1e-4, 0.8, 40, 400, level)
+        return hover_text(UNIT, [make_prediction(basis=basis, bands=(band,))], markdown=False)
+
+    assert "40 packages that the model had not seen (400 measurements of Python functions)" in words(
+        "call", "call/python/latency/x86-64"
+    )
+    assert "40 problems that the model had not seen (400 measurements of programs in all languages)" in words(
+        "program", "program/latency"
+    )
+    assert "(400 measurements of programs in all languages, all metrics together)" in words("program", "program")
+    assert "40 kernels that the model had not seen (400 measurements of kernels on nvidia-t4)" in words(
+        "kernel", "kernel/triton/latency/nvidia-t4"
+    )
+    assert "40 architectures that the model had not seen (400 measurements of networks on pixel-3)" in words(
+        "network", "network/onnx/latency@pixel-3/1"
+    )
+    assert "latency: bands from 400 measurements of 40 texts on build-box, left out in turn" in words(
+        "call", "adapted to build-box"
+    )
+    assert "\nlatency: scaled by 0.5 to this CPU (score of 2026-01-01)\n" in words(
+        "call", "call/python/latency; scaled by 0.5 to this CPU (score of 2026-01-01)"
+    )
+
+
+def test_a_share_of_comparable_units_is_told_with_the_floor(make_prediction: MakePrediction) -> None:
+    prediction = make_prediction()
+    text = hover_text(UNIT, [prediction], markdown=False, shares=[(prediction, 0.634)])
+    assert "latency: more than 63 % of the Python functions above 50 ns that the model learned from\n" in text
+
+
+def test_what_is_known_of_head_comes_first(make_prediction: MakePrediction) -> None:
+    text = hover_text(UNIT, [make_prediction()], markdown=True, against_head="unchanged")
+    assert "\n\n- Against HEAD: unchanged\n" in text
+    assert "HEAD" not in hover_text(UNIT, [make_prediction()], markdown=True)
+
+
+def test_a_change_is_told_with_its_band_for_each_metric() -> None:
+    assert head_words("new", ()) == "new"
+    assert head_words("same", ()) == "unchanged"
+    assert (
+        head_words("changed", [change(2.13), change(0.48, "memory")])
+        == "latency about 2.1× (80 % band 1.4–3.2×), peak memory about 0.48× (80 % band 0.32–0.72×)"
+    )
+
+
+def test_a_change_that_is_not_known_says_why() -> None:
+    reason = "the model was not calibrated on changes of latency of basis kernel"
+    assert (
+        head_words("changed", [change(1, abstained=reason)])
+        == "changed, and no prediction by how much: the model was not calibrated on changes of latency of kernels"
+    )
+    assert head_words("changed", ()) == "changed, and no prediction by how much"

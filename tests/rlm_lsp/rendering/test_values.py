@@ -1,0 +1,208 @@
+"""Rendering: exact texts for typical values, and laws for all values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import Band, Prediction
+from rlm_core.types import Metric
+from rlm_lsp.rendering import values as render
+from rlm_lsp.settings.model import LabelForm
+
+pytestmark = pytest.mark.timeout(60)
+
+SCALE = {
+    "ns": 1e-9,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "B": 1.0,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+    "%": 0.01,
+}
+VALUES = st.floats(min_value=0, max_value=1e14, allow_subnormal=False)
+METRICS = st.sampled_from(["latency", "memory", "accuracy"])
+
+
+def band_of(low: float, high: float) -> Band:
+    return Band(low, high, 0.8, 100, 1000, "call/latency")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("latency", 4.23e-5, "42 µs"),
+        ("latency", 9.996e-4, "1 ms"),
+        ("latency", 5e-8, "50 ns"),
+        ("latency", 123.4, "120 s"),
+        ("memory", 64, "64 B"),
+        ("memory", 1536, "1.5 KiB"),
+        ("memory", 3.3e9, "3.1 GiB"),
+        ("accuracy", 0.714, "71 %"),
+    ],
+)
+def test_a_value_has_two_significant_digits_and_a_unit(metric: Metric, value: float, text: str) -> None:
+    assert render.quantity(metric, value) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "text"),
+    [
+        ("latency", 1e-5, 1.6e-4, "10–160 µs"),
+        ("latency", 8e-4, 2e-3, "0.8–2 ms"),
+        ("latency", 8e-6, 2e-3, "8 µs–2 ms"),
+        ("latency", 4.01e-5, 4.02e-5, "40 µs"),
+        ("latency", 0.0, 3e-6, "≤3 µs"),
+        ("latency", 1e-5, float("inf"), "≥10 µs"),
+        ("latency", 0.0, float("inf"), "no upper bound"),
+        ("memory", 0.0, 3072, "≤3 KiB"),
+        ("accuracy", 0.62, 0.71, "62–71 %"),
+    ],
+)
+def test_a_band_shares_its_unit_where_that_reads_well(metric: Metric, low: float, high: float, text: str) -> None:
+    assert render.band(metric, band_of(low, high)) == text
+
+
+def test_a_band_below_the_floor_ends_at_the_floor() -> None:
+    assert render.band("memory", band_of(0, 0), floor=64) == "≤64 B"
+
+
+def test_a_median_below_the_floor_is_at_most_the_floor(make_prediction: Callable[..., Prediction]) -> None:
+    assert render.median(make_prediction(metric="memory", median=0.0, floor=64.0)) == "≤64 B"
+    assert render.median(make_prediction(abstained="not trained")) == ""
+
+
+def test_the_label_joins_the_bands_of_all_metrics(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(0.0, 3072.0, metric="memory", floor=64.0)
+    assert render.label([make_prediction(), memory]) == "10–160 µs · ≤3 KiB"
+
+
+def test_the_label_leaves_out_metrics_on_which_the_model_abstains(make_prediction: Callable[..., Prediction]) -> None:
+    assert render.label([make_prediction(), make_prediction(metric="memory", abstained="no data")]) == "10–160 µs"
+    assert render.label([make_prediction(abstained="no data")]) == ""
+
+
+def test_a_long_label_loses_spaces_first_then_lower_ends(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(180.0, 1.2 * 2**20, metric="memory", floor=64.0)
+    assert render.label([make_prediction(8e-5, 2e-3), memory]) == "80µs–2ms · 180B–1.2MiB"
+    memory = make_prediction(1010.0, 990.0 * 2**20, metric="memory", floor=64.0)
+    assert render.label([make_prediction(9.9e-7, 9.9e-1), memory]) == "≤990 ms · ≤990 MiB"
+
+
+@pytest.mark.parametrize(
+    ("low", "median", "high", "text"),
+    [
+        (1e-5, 4e-5, 1.6e-4, "40 −30/+120 µs"),
+        (1e-5, 8.5e-5, 1.6e-4, "85 ±75 µs"),
+        (0.0, 4e-5, 1.6e-4, ""),
+        (1e-5, 4e-5, float("inf"), ""),
+        (1e-5, 0.0, 1.6e-4, ""),
+    ],
+)
+def test_the_ends_of_a_band_are_told_as_distances_where_both_are_known(
+    make_prediction: Callable[..., Prediction], low: float, median: float, high: float, text: str
+) -> None:
+    prediction = make_prediction(low, high, median=median)
+    assert render.spread(prediction) == text
+    assert render.label([prediction], "median±") == (text or render.label([prediction]))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "mark", "times"),
+    [
+        (2.13, "▲ 2.1×", "2.1×"),
+        (1.0, "▲ 1×", "1×"),
+        (12.4, "▲ 12×", "12×"),
+        (123.0, "▲ 120×", "120×"),
+        (1e6, "▲ >999×", ">999×"),
+        (0.48, "▼ 2.1×", "0.48×"),
+        (0.0, "▼ >999×", "0×"),
+    ],
+)
+def test_a_ratio_is_told_as_a_factor(ratio: float, mark: str, times: str) -> None:
+    assert (render.mark(ratio), render.times(ratio)) == (mark, times)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.42, 3.19, "1.4–3.2×"),
+        (0.5, 0.9, "0.5–0.9×"),
+        (2, 2, "2×"),
+        (203, 5e6, "≥203×"),
+        (2, 1649, "2–1,650×"),
+        (90, 700.4, "90–700×"),
+    ],
+)
+def test_a_band_of_ratios(low: float, high: float, text: str) -> None:
+    assert render.ratio_band(band_of(low, high)) == text
+
+
+def test_of_several_devices_and_sizes_the_first_is_shown(make_prediction: Callable[..., Prediction]) -> None:
+    predictions = [make_prediction(median=value, low=value / 2, high=value * 2) for value in (1e-3, 2e-3, 3e-3)]
+    assert render.label(predictions) == "0.5–2 ms +2"
+    assert render.label(predictions, width=8) == "0.5–2 ms"
+    assert render.label([make_prediction(abstained="no data"), *predictions[1:]]) == "1–4 ms +1"
+
+
+def test_a_mark_stays_longer_than_the_second_metric(make_prediction: Callable[..., Prediction]) -> None:
+    latency, memory = make_prediction(), make_prediction(2048.0, 3072.0, metric="memory")
+    assert render.label([latency, memory], marks={"latency": "▲ 2.1×"}) == "10–160µs ▲ 2.1× · 2–3KiB"
+    assert render.label([latency, memory], width=16, marks={"latency": "▲ 2.1×"}) == "10–160 µs ▲ 2.1×"
+    assert render.label([latency, memory], width=16, marks={"memory": "▼ 1.8×"}) == "2–3 KiB ▼ 1.8×"
+    assert render.label([latency, memory], width=9, marks={"latency": "▲ 2.1×"}) == "10–160 µs"
+
+
+def test_a_label_may_name_its_metrics(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(0.0, 3072.0, metric="memory")
+    assert render.label([make_prediction(), memory], width=60, named=True) == "latency 10–160 µs · peak memory ≤3 KiB"
+
+
+@given(
+    st.lists(st.tuples(METRICS, VALUES, VALUES, VALUES), max_size=4),
+    st.sampled_from(["band", "median", "median±"]),
+    st.integers(5, 25),
+    st.dictionaries(METRICS, st.floats(1e-9, 1e9).map(render.mark)),
+)
+def test_a_label_never_exceeds_its_width(
+    make_prediction: Callable[..., Prediction],
+    fields: list[tuple[Metric, float, float, float]],
+    form: LabelForm,
+    width: int,
+    marks: dict[Metric, str],
+) -> None:
+    predictions = [make_prediction(min(a, b), max(a, b), metric=metric, floor=floor) for metric, a, b, floor in fields]
+    assert len(render.label(predictions, form, width, marks)) <= width
+    assert bool(render.label(predictions, form, render.LABEL_WIDTH, marks)) == bool(predictions)
+
+
+def parse(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * SCALE[unit]
+
+
+@given(METRICS, VALUES, VALUES)
+def test_a_larger_value_never_reads_smaller(metric: Metric, a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    assert parse(render.quantity(metric, low)) <= parse(render.quantity(metric, high)) * (1 + 1e-9)
+
+
+@given(METRICS, st.floats(min_value=1e-7, max_value=1e14))
+def test_a_text_is_within_rounding_of_its_value(metric: Metric, value: float) -> None:
+    assert parse(render.quantity(metric, value)) == pytest.approx(value, rel=0.051)
+
+
+@given(METRICS, st.floats(min_value=1e-7, max_value=1e14), st.floats(min_value=1e-7, max_value=1e14))
+def test_both_ends_of_a_band_are_within_rounding(metric: Metric, a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    match = re.fullmatch(r"([\d.e-]+)(?: (\S+?))?(?:–([\d.e-]+) (\S+))?", render.band(metric, band_of(low, high)))
+    assert match is not None
+    first, unit, second, last_unit = match[1], match[2] or match[4], match[3] or match[1], match[4] or match[2]
+    assert float(first) * SCALE[unit] == pytest.approx(low, rel=0.051)
+    assert float(second) * SCALE[last_unit] == pytest.approx(high, rel=0.051)
