@@ -27,8 +27,8 @@ LIMITED = (
 )
 # Looks at nothing before the tests have ended.
 PATIENT = (
-    "import runpy, sys; from rlm_core.measurement.functions import run; run._POLL_SECONDS = 60; sys.argv[0] = 'rlm_lsp';"
-    " runpy.run_module('rlm_lsp', run_name='__main__')"
+    "import runpy, sys; from rlm_core.measurement.functions import run; run._POLL_SECONDS = 60;"
+    " sys.argv[0] = 'rlm_lsp'; runpy.run_module('rlm_lsp', run_name='__main__')"
 )
 # Each test says that it has come to an end, and the third waits to be told to.
 WAITING = """
