@@ -1,10 +1,17 @@
-"""Settings of hypothesis for all tests: the same examples everywhere, and no clock on shared machines."""
+"""Settings of all tests: the same examples everywhere, no clock on shared machines, and folders of their own.
+
+A module, or a folder's ``conftest.py``, that says ``pytestmark = pytest.mark.extras`` needs packages beyond the
+``[test]`` extra (torch, pyarrow, scikit-learn, Ray). With the base install it is left out: importing it would fail.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("shared", deadline=None, derandomize=True)
@@ -15,3 +22,24 @@ _home = tempfile.TemporaryDirectory(prefix="rlm-lsp-tests-")
 os.environ |= {f"XDG_{name}_HOME": f"{_home.name}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
 # Notices are for people.
 os.environ["CI"] = "true"
+
+_HAS_EXTRAS = all(find_spec(name) is not None for name in ("torch", "pyarrow", "sklearn", "ray"))
+_FOLDER, _MARK = Path(__file__).parent, "pytestmark = pytest.mark.extras"
+
+
+def _needs_extras(path: Path) -> bool:
+    module = path / "conftest.py" if path.is_dir() else path
+    return (
+        module.suffix == ".py" and module.is_file() and "pytestmark = pytest.mark.extras" in module.read_text("utf-8")
+    )
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out what cannot be imported without the extras."""
+    return True if not _HAS_EXTRAS and _needs_extras(collection_path) else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests below a folder that needs the extras."""
+    if any(_needs_extras(folder) for folder in item.path.parents if folder.is_relative_to(_FOLDER)):
+        item.add_marker("extras")

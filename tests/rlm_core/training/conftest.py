@@ -19,6 +19,8 @@ from rlm_core.training.student.dataset import Corpus, load_corpus
 from rlm_core.training.student.task import Task
 from rlm_lsp.cli.app import app
 
+pytestmark = pytest.mark.extras
+
 CONFIG = """
 name = "tiny"
 [model]

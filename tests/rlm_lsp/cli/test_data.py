@@ -6,8 +6,11 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 from rlm_lsp.cli.app import app
+
+pytestmark = pytest.mark.extras
 
 
 def run(*arguments: str | Path) -> Result:

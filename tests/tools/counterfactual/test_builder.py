@@ -17,6 +17,8 @@ from rlm_core.training.datasets.splits import split_of
 
 from tools.counterfactual.builder import LABELS, MEMORY_FLOOR_BYTES, Builder, pairs
 
+pytestmark = pytest.mark.extras
+
 
 def function(kind: str, latency: float, memory: int) -> dict[str, Any]:
     spread = {"p10": latency, "p90": latency * 2}

@@ -14,6 +14,8 @@ from tools.counterfactual.templates import FAMILIES
 from tools.counterfactual.values import LITERALS, Argument, literal, make
 from tools.counterfactual.vocabulary import DOMAINS, seeded
 
+pytestmark = pytest.mark.extras
+
 
 @pytest.fixture(scope="module")
 def groups() -> list[Group]:

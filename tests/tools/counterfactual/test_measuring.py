@@ -16,6 +16,8 @@ from tools.counterfactual.measuring import measure, measure_groups
 from tools.counterfactual.programs import Program
 from tools.counterfactual.values import Argument
 
+pytestmark = pytest.mark.extras
+
 
 def version(body: str, *, owner: str = "") -> Program:
     arguments = (Argument("ints", 30, 1, "order"),)

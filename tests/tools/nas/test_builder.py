@@ -15,6 +15,8 @@ from rlm_core.training.datasets.splits import split_of
 from tools.nas import Builder
 from tools.nas.labels import FILES
 
+pytestmark = pytest.mark.extras
+
 LIVE = "|nor_conv_1x1~0|+|none~0|none~1|+|none~0|skip_connect~1|none~2|"
 ALIKE = "|none~0|+|nor_conv_1x1~0|none~1|+|none~0|none~1|skip_connect~2|"
 DEAD = "|nor_conv_3x3~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|"

@@ -17,6 +17,8 @@ from tools.nas.counts import count
 from tools.nas.spaces import Architecture, build
 from tools.nas.writer import with_weights, with_weights_as_inputs
 
+pytestmark = pytest.mark.extras
+
 CONV3 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 SKIPS = "|skip_connect~0|+|skip_connect~0|none~1|+|skip_connect~0|none~1|none~2|"
 NOTHING = "|nor_conv_3x3~0|+|none~0|none~1|+|none~0|none~1|avg_pool_3x3~2|"

@@ -14,6 +14,8 @@ from rlm_lsp.cli.app import app
 
 from tests.lsp.recording import Recording, recording
 
+pytestmark = pytest.mark.extras
+
 MODULE = """
 from pathlib import Path
 

@@ -20,6 +20,8 @@ from rlm_lsp.cli.app import app
 
 from tests.paths import REPOSITORY
 
+pytestmark = pytest.mark.extras
+
 KERNEL = """
 import os
 import time

@@ -10,6 +10,8 @@ import pytest
 
 from tests.paths import REPOSITORY
 
+pytestmark = pytest.mark.extras
+
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 STORE = 80 << 20
 
