@@ -17,7 +17,7 @@ from rlm_core.inference.adaptation import (
 )
 from rlm_core.inference.adaptation import adapt as fit
 
-from . import console
+from rlm_lsp.rendering import console
 
 
 def adapt(device: str, measurements: Path, model: str, out: Path | None, threads: int) -> None:

@@ -10,8 +10,8 @@ import click
 from rlm_core import RlmError
 
 from rlm_lsp import __version__
+from rlm_lsp.rendering import console
 
-from . import console
 from . import measure as measuring
 from . import train_options as cli_train
 from .bench_options import bench

@@ -20,8 +20,8 @@ from rlm_core.source import languages
 from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.queries import answer
+from rlm_lsp.rendering import console
 
-from . import console
 from .predict_on import Answering, Questions, chunks
 
 _BATCH_ROWS = 64

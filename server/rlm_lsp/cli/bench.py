@@ -14,7 +14,8 @@ from rlm_core.measurement.gpu.entries import module_file, triton_file
 from rlm_core.measurement.gpu.rows import digest
 from rlm_core.measurement.gpu.worker import Job
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .bench_jobs import Errors, Settings, announce, batches, each, has_gpu, named, needs, needs_gpu, run_jobs
 
 

@@ -17,10 +17,10 @@ from rlm_core.measurement.gpu.rows import Row, RowFile
 from rlm_core.measurement.gpu.worker import Event, Job, Keeper, Limits, run_job, work_through
 from rlm_core.serving.cluster import Cluster, Need
 
+from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render
 from rlm_lsp.sources import find_sources
 
-from . import console
 from .bench_store import keep_for_editor
 
 Found = TypeVar("Found")

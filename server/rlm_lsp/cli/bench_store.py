@@ -10,7 +10,7 @@ from rlm_core import RlmError
 from rlm_core.measurement.gpu.rows import read_rows
 from rlm_core.measurement.gpu.worker import Job
 
-from . import console
+from rlm_lsp.rendering import console
 
 if TYPE_CHECKING:
     from .bench_jobs import Settings

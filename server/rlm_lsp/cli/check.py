@@ -25,8 +25,7 @@ from rlm_lsp.findings.checker import Checker
 from rlm_lsp.findings.finding import SEVERITIES, Severity
 from rlm_lsp.findings.formats import WRITERS, Format, Reported
 from rlm_lsp.findings.formats.report import fails
-
-from . import console
+from rlm_lsp.rendering import console
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from rlm_core import DataError
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .extras import training_extra
 
 Kind = Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts", "code-regression"]

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from rlm_core import RlmError, models
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .extras import training_extra
 from .launch import check_full, launched
 

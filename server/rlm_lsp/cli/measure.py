@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 from rlm_core import DataError, RlmError
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .extras import training_extra
 from .measure_programs import programs
 from .options import PATH, ray_option, store_option

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 from rlm_core import DataError
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .options import PATH, SpreadCommand, ray_option, store_option
 
 if TYPE_CHECKING:

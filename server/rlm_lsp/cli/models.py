@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from rlm_core import DataError, ModelError
 
-from . import console
+from rlm_lsp.rendering import console
 
 if TYPE_CHECKING:
     from rlm_core.models import Summary

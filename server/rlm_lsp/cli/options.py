@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import click
 from rlm_core import RlmError
 
-from . import console
+from rlm_lsp.rendering import console
 
 
 @contextmanager

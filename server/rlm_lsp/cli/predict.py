@@ -24,10 +24,10 @@ from rlm_core.source.units import read_source
 from rlm_core.types import Band, Prediction
 
 from rlm_lsp.queries import DEFAULTS, Asked, unit_row
+from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render
 from rlm_lsp.sources import SourceFile, find_sources
 
-from . import console
 from .predict_on import Answering, Questions, chunks
 
 Format = Literal["table", "json", "jsonl"]

@@ -23,8 +23,7 @@ from rlm_core.serving.cluster import Cluster, Need, in_order
 from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.queries import Asked, queries_for
-
-from . import console
+from rlm_lsp.rendering import console
 
 Answers = list[list[Prediction]]
 _T = TypeVar("_T")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from rlm_core import DataError, RlmError
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .extras import training_extra
 from .options import PATH, DataCommand, threads_option
 

@@ -18,7 +18,7 @@ from rlm_core.serving.access import TOKEN, find_token, is_loopback
 from rlm_core.serving.listening import listen
 from rlm_core.serving.wire import Limits
 
-from . import console
+from rlm_lsp.rendering import console
 
 _CONNECTIONS = 1000
 _KEEP_ALIVE = 75  # seconds; longer than an editor rests between two edits

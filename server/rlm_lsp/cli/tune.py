@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rlm_core import DataError, models
 
-from . import console
+from rlm_lsp.rendering import console
+
 from .extras import training_extra
 from .launch import check_full, launched
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from rlm_core import RlmError
 
 from rlm_lsp.budgets.globs import matches
-from rlm_lsp.cli import console
 from rlm_lsp.history import git as head
+from rlm_lsp.rendering import console
 from rlm_lsp.sources import SourceFile, find_sources
 
 _AHEAD = 64

@@ -17,10 +17,10 @@ from rlm_core.source.units.finder import decode
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Query, Span
 
 from rlm_lsp.budgets import BudgetTable, BudgetTables, Rules, budget_of, budget_queries, read_comments, rules_of
-from rlm_lsp.cli import console
 from rlm_lsp.history.pairing import comparing, earlier, same
 from rlm_lsp.memory import release
 from rlm_lsp.queries import Asked, queries_for
+from rlm_lsp.rendering import console
 from rlm_lsp.sources import SourceFile
 
 from .baseline import fingerprint

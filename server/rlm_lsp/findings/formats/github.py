@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rlm_lsp.cli.console import PROGRAM
 from rlm_lsp.findings.finding import Severity
+from rlm_lsp.rendering.console import PROGRAM
 
 from .report import Reported
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from rlm_lsp.cli.console import PROGRAM
 from rlm_lsp.findings.finding import Severity
+from rlm_lsp.rendering.console import PROGRAM
 
 from .report import Reported, fails
 

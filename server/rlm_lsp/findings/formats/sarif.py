@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from rlm_lsp import __version__
-from rlm_lsp.cli.console import PROGRAM
 from rlm_lsp.findings.finding import CODES, Code, Severity, docs_link
+from rlm_lsp.rendering.console import PROGRAM
 
 from .report import Place, Reported
 

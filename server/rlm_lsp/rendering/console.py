@@ -1,4 +1,4 @@
-"""What the commands share on the terminal: one-line errors, one-line notes and a progress bar on stderr."""
+"""Terminal output on stderr: one-line errors, one-line notes and a progress bar. Standard output is left to results."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ PROGRAM = "rlm-lsp"
 
 
 def report_error(error: Exception | str) -> None:
-    """Print one line about something a user can mend."""
+    """Print a one-line error that the user can fix."""
     _print(f"{PROGRAM}: error: {_one_line(error)}")
 
 
 def note(text: str) -> None:
-    """Print one line that is not an error."""
+    """Print a one-line message that is not an error."""
     _print(f"{PROGRAM}: {_one_line(text)}")
 
 
 def _print(line: str) -> None:
     if "tqdm" in sys.modules:
-        # A bar that is on the screen makes room for the line.
+        # Clears a visible progress bar before printing, and redraws it below the line.
         from tqdm import tqdm
 
         tqdm.write(line, file=sys.stderr)
@@ -35,18 +35,18 @@ def _one_line(text: Exception | str) -> str:
 
 
 class Progress(Protocol):
-    """Tells how far a command has come."""
+    """Reports how far a command has come."""
 
     def __call__(self, done: int, total: int) -> None:
-        """``done`` of ``total`` steps are behind us."""
+        """Show that ``done`` of ``total`` steps are complete."""
         ...
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """A progress bar on stderr while the block runs; silent where stderr is no terminal.
+    """A progress bar on stderr for the duration of the block, if stderr is a terminal.
 
-    It is silent too where stdout is a terminal: the rows themselves then show the progress, and would break the bar.
+    No bar is shown when stdout is a terminal too: the printed rows show the progress, and would break the bar.
     """
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda done, total: None

@@ -1,4 +1,4 @@
-"""The progress bar stands on stderr, on a terminal only, and makes room for lines."""
+"""Messages and the progress bar go to stderr; the bar appears only on a terminal and makes room for messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import sys
 
 import pytest
-from rlm_lsp.cli import console
+from rlm_lsp.rendering import console
 
 
 class Terminal(io.StringIO):
