@@ -17,7 +17,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from rlm_core.source import languages
-from rlm_core.source.units.spans import name_text
+from rlm_core.source.directives import MARK, Directive, Directives, find_directives
 from rlm_core.training.datasets.triton_sizes import dtype_name
 from rlm_core.types import Span, Unit
 
@@ -28,9 +28,8 @@ from .sizes import read_sizes
 
 Origin = Literal["comment", "benchmark", "autotune", "default"]
 MOST_LINES = 16
+KEYWORD = "sizes"
 _NONE: Mapping[str, str] = MappingProxyType({})
-_MENTION = re.compile(rb"#+[ \t]*rlm:[ \t]*sizes\b")
-_COMMENT = re.compile(r"#+[ \t]*rlm:[ \t]*sizes\b(?P<said>.*)", re.DOTALL)
 _WORD = re.compile(r"[\s,]*(?:(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+))")
 _COUNT = re.compile(r"\d[\d_]*(?:x\d[\d_]*)*", re.ASCII)
 _PLAIN = re.compile(r"[^\W\d][\w.+-]*", re.ASCII)
@@ -68,8 +67,8 @@ def sizes_of(source: bytes, units: Sequence[Unit], defaults: Mapping[str, str] =
     ``defaults`` go before the sizes of :mod:`rlm_core.queries.kernel_defaults`, by the name of a kernel's argument.
     """
     kernels = [unit for unit in units if unit.kind == "kernel" and unit.language == "triton"]
-    mentioned, measures = _MENTION.search(source) is not None, b"Benchmark" in source and bool(kernels)
-    root = languages.parse("python", source).root_node if mentioned or measures else None
+    measures = b"Benchmark" in source and bool(kernels)
+    root = languages.parse("python", source).root_node if measures or MARK in source else None
     said, problems = _comments(source, root, kernels) if root is not None else ({}, [])
     measured = benchmarked(root, [_name(unit) for unit in kernels]) if root is not None and measures else {}
     found: dict[Unit, UnitSizes] = {}
@@ -96,67 +95,70 @@ def _comments(
     """What the comments say about each kernel, and what of it cannot be read."""
     found: dict[Unit, list[dict[str, str]]] = {}
     problems: list[SizesProblem] = []
-    lines = source.split(b"\n")
-    for mention in _MENTION.finditer(source):
-        node = root.descendant_for_byte_range(mention.start(), mention.start())
-        match = _COMMENT.fullmatch(name_text(node)) if node is not None and node.type == "comment" else None
-        if node is None or match is None:
+    directives = find_directives(source, "python", root)
+    for directive in directives:
+        if directive.keyword != KEYWORD:
             continue
-        unit = _owner(node, kernels, lines)
+        unit = _owner(directive, kernels, directives)
         if unit is None:
             text = "these sizes belong to no Triton kernel; write them inside one or directly above it"
-            problems.append(SizesProblem(text, _span(node, 0, len(match[0]))))
+            problems.append(SizesProblem(text, directive.whole))
             continue
-        workload, wrong = _workload(node, match)
+        workload, wrong = _workload(directive)
         problems += wrong
         if not wrong and len(found.get(unit, ())) == MOST_LINES:
             text = f"a kernel is asked at {MOST_LINES} sizes at most; remove this line"
-            problems.append(SizesProblem(text, _span(node, 0, len(match[0]))))
+            problems.append(SizesProblem(text, directive.whole))
         elif not wrong and workload not in found.get(unit, ()):
             found.setdefault(unit, []).append(workload)
     return found, problems
 
 
-def _owner(node: Node, kernels: Sequence[Unit], lines: Sequence[bytes]) -> Unit | None:
+def _owner(directive: Directive, kernels: Sequence[Unit], directives: Directives) -> Unit | None:
     """The innermost kernel around a comment, else the one below it and below other lines of comments."""
-    around = [unit for unit in kernels if unit.span.start_byte <= node.start_byte < unit.span.end_byte]
+    around = [unit for unit in kernels if unit.span.start_byte <= directive.start < unit.span.end_byte]
     if around:
         return min(around, key=lambda unit: unit.span.end_byte - unit.span.start_byte)
-    row = node.start_point.row
-    while row < len(lines) and lines[row].lstrip().startswith(b"#"):
+    row = directive.row
+    while row in directives.rows:
         row += 1
     return next((unit for unit in kernels if unit.span.start_line == row), None)
 
 
-def _workload(node: Node, match: re.Match[str]) -> tuple[dict[str, str], list[SizesProblem]]:
+def _workload(directive: Directive) -> tuple[dict[str, str], list[SizesProblem]]:
     """What one comment says, and what in it cannot be read."""
     workload: dict[str, str] = {}
     problems: list[SizesProblem] = []
 
-    def tell(text: str, start: int, end: int) -> None:
-        at = match.start("said")
-        problems.append(SizesProblem(text, _span(node, at + start, at + end)))
+    def report(text: str, start: int, end: int) -> None:
+        problems.append(SizesProblem(text, directive.span(start, end)))
 
-    for word in _WORD.finditer(match["said"]):
+    for word in _WORD.finditer(directive.text, len(KEYWORD)):
         name, written = word["name"], word["value"]
         if name is None:
-            tell(f"`{word['stray']}` is no NAME=VALUE; {_LIKE}", *word.span("stray"))
+            report(f"`{word['stray']}` is not NAME=VALUE; {_LIKE}", *word.span("stray"))
             continue
         try:
             value = _value(name, written)
         except ValueError as error:
-            tell(str(error), *word.span("value"))
+            report(str(error), *word.span("value"))
             continue
         if name in workload:
-            tell(f"`{name}` is given twice; keep one", *word.span("name"))
+            report(f"`{name}` is given twice; keep one", *word.span("name"))
         workload[name] = value
-    if not problems and not has_sizes(workload):
-        tell(f"no size is given; {_LIKE}", 0, len(match["said"]))
-    elif not problems and not _is_known(asked_workload(workload)):
+    if problems:
+        return workload, problems
+    if not has_sizes(workload):
+        text = f"no size is given; {_LIKE}"
+    elif not _is_known(asked_workload(workload)):
         names = ", ".join(f"`{name}`" for name in workload if name != "dtype")
         text = f"the model knows no size called {names}; name sizes like M, N, K, n_elements, seq_len or arg0"
-        tell(text, 0, len(match["said"]))
-    return workload, problems
+    else:
+        return workload, problems
+    sizes = directive.text[len(KEYWORD) :]
+    start = len(directive.text) - len(sizes.lstrip())
+    span = directive.span(start) if sizes.strip() else directive.whole
+    return workload, [SizesProblem(text, span)]
 
 
 def _value(name: str, text: str) -> str:
@@ -168,7 +170,7 @@ def _value(name: str, text: str) -> str:
     if _COUNT.fullmatch(text):
         numbers = text.replace("_", "").split("x")
         if any(int(number) < 1 or len(number) > 18 for number in numbers) or len(numbers) > 16:
-            raise ValueError(f"`{text}` is no size; sizes are from 1 to 18 digits, joined by x")
+            raise ValueError(f"`{text}` is not a size; sizes are from 1 to 18 digits, joined by x")
         return "x".join(str(int(number)) for number in numbers)
     if _PLAIN.fullmatch(text) or _is_number(text):
         return text
@@ -199,15 +201,3 @@ def _is_number(text: str) -> bool:
 
 def _name(unit: Unit) -> str:
     return unit.qualname.rpartition(".")[2]
-
-
-def _span(node: Node, start: int, end: int) -> Span:
-    """The characters ``[start, end)`` of a node that is a single line, without spaces around them."""
-    text = name_text(node)
-    said = text[start:end]
-    start, end = start + len(said) - len(said.lstrip()), start + len(said.rstrip())
-    if start >= end:
-        start, end = 0, len(text.rstrip())
-    first, last = len(text[:start].encode()), len(text[:end].encode())
-    row, column = node.start_point
-    return Span(row, column + first, row, column + last, node.start_byte + first, node.start_byte + last)

@@ -4,7 +4,7 @@
 which one a prediction is held against.
 """
 
-from .comments import FileComments, Malformed, PlacedBudget, UnitComments, read_comments
+from .comments import FileComments, LocatedBudget, Malformed, UnitComments, read_comments
 from .rules import Held, Rules, budget_of, budget_queries, rules_of
 from .syntax import Budget, Mistake, Written, bound, parse, render
 from .table import BudgetTable, BudgetTables, GlobBudget, read_budgets
@@ -16,9 +16,9 @@ __all__ = [
     "FileComments",
     "GlobBudget",
     "Held",
+    "LocatedBudget",
     "Malformed",
     "Mistake",
-    "PlacedBudget",
     "Rules",
     "UnitComments",
     "Written",

@@ -1,31 +1,38 @@
 """Budgets in the comments of a source file: ``# rlm: latency < 1 ms`` above a unit, ``# rlm: ignore``.
 
-Comments are found by the language's grammar, never in strings. A comment belongs to the unit that starts on the next
-line: above its decorators or attributes, between them and the definition, or above the first line of a program.
+A comment belongs to the unit that starts on the next line: above its decorators or attributes, between them and the
+definition, or above the first line of a program.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rlm_core.source import languages
-from rlm_core.types import METRICS_OF_BASIS, Metric, Span, Unit
-from tree_sitter import Node, QueryCursor
+from rlm_core.source.directives import MARK, Directive, find_directives
+from rlm_core.types import METRICS_OF_BASIS, Basis, Metric, Span, Unit
+from tree_sitter import Node
 
 from .syntax import METRICS, Budget, Mistake, parse
 
-_MARK = re.compile(r"[^\w\n]*?\brlm:[ \t]*")
 _WORD = re.compile(r"[^\s,]+")
-# What other parts of the tool read: the sizes of a kernel.
-_OTHERS = ("sizes",)
-_KINDS = {"call": "function", "program": "program", "kernel": "kernel", "module": "module", "network": "network"}
+_IGNORE = "ignore"
+# Read by `rlm_core.queries.kernel_sizes`.
+_OTHER_KEYWORDS = frozenset({"sizes"})
+_UNIT_WORDS: dict[Basis, str] = {
+    "call": "function",
+    "program": "program",
+    "kernel": "kernel",
+    "module": "module",
+    "network": "network",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedBudget:
-    """A budget and where a comment says it."""
+class LocatedBudget:
+    """A budget and the span of the comment or configuration that sets it."""
 
     budget: Budget
     span: Span
@@ -33,7 +40,7 @@ class PlacedBudget:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """What cannot be read as a budget, where it stands, and the unit below it if there is one."""
+    """Text that is not a valid budget: what is wrong, its span, and the unit below it if there is one."""
 
     message: str
     span: Span
@@ -43,191 +50,123 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class UnitComments:
-    """What the comments above a unit say: budgets, and the metrics without findings."""
+    """The comments above a unit: its budgets, and the metrics that get no findings."""
 
-    budgets: tuple[PlacedBudget, ...] = ()
+    budgets: tuple[LocatedBudget, ...] = ()
     ignored: frozenset[Metric] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class FileComments:
-    """What the comments of a file say: about each of its units, in their order, and what cannot be read."""
+    """The comments of a file: those of each unit, in the order of the units, and the malformed ones."""
 
     units: tuple[UnitComments, ...]
     malformed: tuple[Malformed, ...] = ()
 
 
-@dataclass(slots=True)
-class _Directive:
-    """The text behind ``rlm:`` on one line of a comment, and its place in the file."""
+def read_comments(source: bytes, language: str, units: Sequence[Unit], root: Node | None = None) -> FileComments:
+    """Read the budget comments of a UTF-8 source text above its units (as ``find_units`` returns them).
 
-    text: str
-    row: int
-    line_start: int
-    start: int
-    claimed: bool = False
-
-    def span(self, start: int = 0, end: int | None = None) -> Span:
-        """The span of some of the directive's characters."""
-        first, last = (self.start + len(self.text[:at].encode()) for at in (start, end))
-        return Span(self.row, first - self.line_start, self.row, last - self.line_start, first, last)
-
-
-@dataclass(slots=True)
-class _Block:
-    budgets: list[PlacedBudget] = field(default_factory=list)
-    ignored: set[Metric] = field(default_factory=set)
-
-
-def read_comments(source: bytes, language: str, units: Sequence[Unit]) -> FileComments:
-    """What the comments of a UTF-8 source text say about its units (as ``find_units`` gives them).
-
-    Texts without a grammar (Triton IR, ONNX) have no comments; their budgets stand in the configuration.
+    ``root`` is the root of the text's syntax tree; without it the text is parsed. Texts without a grammar (Triton IR,
+    ONNX) have no comments; their budgets are in the configuration.
 
     Raises:
         SourceError: the language is unknown.
     """
     nothing = FileComments(tuple(UnitComments() for _ in units))
     # Few files have a budget, and parsing is most of the work.
-    if b"rlm:" not in source or languages.by_name(language).grammar is None:
+    if MARK not in source or languages.by_name(language).grammar is None:
         return nothing
-    root = languages.parse(language, source).root_node
-    comments = QueryCursor(languages.comment_query(language, source)).captures(root).get("skip", [])
-    rows: dict[int, _Directive | None] = {}
-    for node in comments:
-        if "comment" in node.type:
-            rows |= _rows(source, node)
+    root = root or languages.parse(language, source).root_node
+    rows = find_directives(source, language, root).rows
     if not any(rows.values()):
         return nothing
-    told = [UnitComments() for _ in units]
+    comments: list[UnitComments] = []
     malformed: list[Malformed] = []
-    for number, anchors in _anchors(root, units):
-        unit = units[number]
-        blocks = [directive for anchor in sorted(anchors) for directive in _above(rows, anchor)]
-        told[number], wrong = _read(blocks, unit)
-        malformed += wrong
+    claimed: set[int] = set()
+    for unit, anchors in zip(units, _anchors(root, units), strict=True):
+        directives: list[Directive] = []
+        for anchor in sorted(anchors):
+            above = _comment_block(rows, anchor)
+            directives += [directive for row in above if row not in claimed and (directive := rows[row]) is not None]
+            claimed.update(above)
+        of_unit, mistakes = _read(directives, unit)
+        comments.append(of_unit)
+        malformed += mistakes
     if not root.has_error:
         malformed += [
-            Malformed("no unit starts below this comment; put it right above the definition", d.span(), d.text)
-            for d in rows.values()
-            if d is not None and not d.claimed and not _is_other(d)
+            Malformed("no unit starts below this comment; put it directly above the definition", d.span(), d.text)
+            for row, d in rows.items()
+            if d is not None and row not in claimed and d.keyword not in _OTHER_KEYWORDS
         ]
-    return FileComments(tuple(told), tuple(sorted(malformed, key=lambda entry: entry.span.start_byte)))
+    return FileComments(tuple(comments), tuple(sorted(malformed, key=lambda entry: entry.span.start_byte)))
 
 
-def _rows(source: bytes, node: Node) -> Iterator[tuple[int, _Directive | None]]:
-    """The rows that a comment has for itself, each with the directive that it says."""
-    start = node.start_byte
-    row_start = source.rfind(b"\n", 0, start) + 1
-    row = node.start_point.row
-    first = row
-    end = node.end_byte
-    while row_start < end:
-        newline = source.find(b"\n", row_start)
-        row_end = newline if newline >= 0 else len(source)
-        own = row > first or not source[row_start:start].strip()
-        own = own and not source[min(end, row_end) : row_end].strip()
-        if own:
-            begin = max(row_start, start)
-            yield row, _directive(source[begin : min(end, row_end)], row, row_start, begin)
-        row, row_start = row + 1, row_end + 1
-
-
-def _directive(line: bytes, row: int, line_start: int, start: int) -> _Directive | None:
-    text = line.decode("utf-8", errors="replace")
-    match = _MARK.match(text)
-    if match is None:
-        return None
-    said = text[match.end() :].rstrip()
-    for closing in ("*/", "-->", "=end"):
-        said = said.removesuffix(closing).rstrip()
-    return _Directive(said, row, line_start, start + len(text[: match.end()].encode()))
-
-
-def _anchors(root: Node, units: Sequence[Unit]) -> Iterator[tuple[int, set[int]]]:
+def _anchors(root: Node, units: Sequence[Unit]) -> list[set[int]]:
     """The rows in which each unit starts; one in which several start belongs to the smallest of them."""
-    found: list[set[int]] = []
+    starts: list[set[int]] = []
     for unit in units:
         rows = {unit.span.start_line}
         node = root.named_descendant_for_byte_range(unit.name.start_byte, unit.name.end_byte)
         while node is not None and node.parent is not None and node.start_byte >= unit.span.start_byte:
-            # What stands inside a program's text before its name is code, not its head.
+            # What is inside a program's text before its name is code, not its head.
             rows.add(node.start_point.row)
             before = node.prev_named_sibling
             while before is not None and "attribute" in before.type:
                 rows.add(before.start_point.row)
                 before = before.prev_named_sibling
             node = node.parent
-        found.append(rows)
-    owner: dict[int, int] = {}
-    for number, unit in enumerate(units):
-        size = unit.span.end_byte - unit.span.start_byte
-        for row in found[number]:
-            other = owner.get(row)
-            if other is None or size < units[other].span.end_byte - units[other].span.start_byte:
-                owner[row] = number
-    for number, rows in enumerate(found):
-        yield number, {row for row in rows if owner[row] == number}
+        starts.append(rows)
+    owners: dict[int, int] = {}
+    smallest_first = sorted(range(len(units)), key=lambda i: units[i].span.end_byte - units[i].span.start_byte)
+    for number in smallest_first:
+        for row in starts[number]:
+            owners.setdefault(row, number)
+    return [{row for row in rows if owners[row] == number} for number, rows in enumerate(starts)]
 
 
-def _above(rows: dict[int, _Directive | None], anchor: int) -> list[_Directive]:
-    """The directives of the comment lines that stand directly above a row, from top to bottom."""
-    found = []
-    row = anchor - 1
-    while row in rows:
-        directive = rows[row]
-        if directive is not None and not directive.claimed:
-            directive.claimed = True
-            found.append(directive)
-        row -= 1
-    return found[::-1]
+def _comment_block(rows: Mapping[int, Directive | None], anchor: int) -> range:
+    """The rows of the comment lines directly above a row, from top to bottom."""
+    first = anchor
+    while first - 1 in rows:
+        first -= 1
+    return range(first, anchor)
 
 
-def _read(directives: Sequence[_Directive], unit: Unit) -> tuple[UnitComments, list[Malformed]]:
-    block = _Block()
+def _read(directives: Sequence[Directive], unit: Unit) -> tuple[UnitComments, list[Malformed]]:
+    budgets: list[LocatedBudget] = []
+    ignored: set[Metric] = set()
     malformed: list[Malformed] = []
     for directive in directives:
-        if _is_other(directive):
+        if directive.keyword in _OTHER_KEYWORDS:
             continue
-        mistakes = list(
-            _ignored(directive, block) if _first(directive) == "ignore" else _budgets(directive, unit, block)
-        )
+        mistakes = _ignore(directive, ignored) if directive.keyword == _IGNORE else _add(directive, unit, budgets)
         malformed += [
             Malformed(mistake.message, directive.span(mistake.start, mistake.end), directive.text, unit)
             for mistake in mistakes
         ]
-    return UnitComments(tuple(block.budgets), frozenset(block.ignored)), malformed
+    return UnitComments(tuple(budgets), frozenset(ignored)), malformed
 
 
-def _first(directive: _Directive) -> str:
-    match = _WORD.match(directive.text)
-    return match[0] if match else ""
-
-
-def _is_other(directive: _Directive) -> bool:
-    return _first(directive) in _OTHERS
-
-
-def _ignored(directive: _Directive, block: _Block) -> Iterator[Mistake]:
+def _ignore(directive: Directive, ignored: set[Metric]) -> Iterator[Mistake]:
     words = list(_WORD.finditer(directive.text))[1:]
     known = {metric: metric for metric in METRICS}
     for word in words:
         if word[0] in known:
-            block.ignored.add(known[word[0]])
+            ignored.add(known[word[0]])
         else:
             yield Mistake(f"unknown metric {word[0]!r}; ignore {', '.join(METRICS)} or nothing else", *word.span())
     if not words:
-        block.ignored.update(METRICS)
+        ignored.update(METRICS)
 
 
-def _budgets(directive: _Directive, unit: Unit, block: _Block) -> Iterator[Mistake]:
+def _add(directive: Directive, unit: Unit, budgets: list[LocatedBudget]) -> Iterator[Mistake]:
     written, mistakes = parse(directive.text)
     yield from mistakes
     metrics = METRICS_OF_BASIS[unit.basis]
     for entry in written:
-        span = directive.span(entry.start, entry.end)
-        if entry.budget.metric not in metrics:
-            message = f"a {_KINDS[unit.basis]} has no {entry.budget.metric}; it has {' and '.join(metrics)}"
-            yield Mistake(message, entry.start, entry.end)
+        if entry.budget.metric in metrics:
+            budgets.append(LocatedBudget(entry.budget, directive.span(entry.start, entry.end)))
         else:
-            block.budgets.append(PlacedBudget(entry.budget, span))
+            message = f"a {_UNIT_WORDS[unit.basis]} has no {entry.budget.metric}; it has {' and '.join(metrics)}"
+            yield Mistake(message, entry.start, entry.end)

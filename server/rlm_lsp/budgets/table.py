@@ -16,7 +16,7 @@ from typing import Any
 
 from rlm_core.types import Span
 
-from .comments import Malformed, PlacedBudget
+from .comments import LocatedBudget, Malformed
 from .globs import matches
 from .rules import Held
 from .syntax import Mistake, parse
@@ -31,7 +31,7 @@ class GlobBudget:
     """A glob and one budget of the units in the files that it names."""
 
     glob: str
-    placed: PlacedBudget
+    placed: LocatedBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _read(path: Path, source: bytes, keys: tuple[str, ...]) -> BudgetTable | Non
             continue
         written, mistakes = parse(value)
         budgets += [
-            GlobBudget(glob, PlacedBudget(entry.budget, _inside(text, place, value, entry.start, entry.end)))
+            GlobBudget(glob, LocatedBudget(entry.budget, _inside(text, place, value, entry.start, entry.end)))
             for entry in written
         ]
         malformed += [_malformed(text, place, value, mistake) for mistake in mistakes]

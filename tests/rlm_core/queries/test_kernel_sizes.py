@@ -91,13 +91,13 @@ def test_names_of_the_same_meaning_become_the_models() -> None:
 @pytest.mark.parametrize(
     ("said", "where", "part"),
     [
-        ("M=64 q4", "q4", "`q4` is no NAME=VALUE; write it like"),
-        ("M=", "M=", "is no NAME=VALUE"),
-        ("=64", "=64", "is no NAME=VALUE"),
-        ("M=0", "0", "`0` is no size"),
+        ("M=64 q4", "q4", "`q4` is not NAME=VALUE; write it like"),
+        ("M=", "M=", "is not NAME=VALUE"),
+        ("=64", "=64", "is not NAME=VALUE"),
+        ("M=0", "0", "`0` is not a size"),
         ("M=1e", "1e", "neither a size nor a word"),
         ("M=64xx2", "64xx2", "neither a size nor a word"),
-        (f"M={'9' * 19}", "9" * 19, "is no size"),
+        (f"M={'9' * 19}", "9" * 19, "is not a size"),
         ("M=64 dtype=fp99", "fp99", "unknown type `fp99`"),
         ("M=64 M=65", "M", "`M` is given twice"),
         ("dtype=fp16", "dtype=fp16", "no size is given"),

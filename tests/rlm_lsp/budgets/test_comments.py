@@ -132,7 +132,7 @@ def test_modules_and_kernels_have_budgets_on_a_device() -> None:
         ("# rlm:\ndef f(): pass\n", "", "a budget is missing"),
     ],
 )
-def test_what_cannot_be_read_is_told_at_its_place(text: str, place: str, what: str) -> None:
+def test_malformed_text_is_reported_where_it_is(text: str, place: str, what: str) -> None:
     [wrong] = comments_of(text).malformed
     assert slice_of(text, wrong.span) == place
     assert what in wrong.message
@@ -142,7 +142,7 @@ def test_budgets_beside_a_mistake_hold() -> None:
     assert by_name("# rlm: latency < 1 ms, memory < 1 MB\ndef f(): pass\n") == {"f": [BUDGET]}
 
 
-def test_a_file_that_does_not_parse_is_not_told_that_its_budgets_are_astray() -> None:
+def test_no_budget_is_reported_as_misplaced_in_a_file_that_does_not_parse() -> None:
     told = comments_of("# rlm: latency < 1 ms\ndef f(:\n    pass\n")
     assert told.malformed == ()
 

@@ -14,7 +14,7 @@ from rlm_core.source import languages
 from rlm_core.source.units import find_units
 from rlm_core.types import Metric, Prediction, Unit
 
-from rlm_lsp.budgets import Budget, PlacedBudget, UnitComments, read_comments
+from rlm_lsp.budgets import Budget, LocatedBudget, UnitComments, read_comments
 from rlm_lsp.budgets import render as budget_text
 from rlm_lsp.budgets.syntax import SCALES
 
@@ -56,7 +56,7 @@ def set_budgets(
 ) -> list[Replacement] | None:
     """The edits that make ``budgets`` those of a unit; None where no comment can say so."""
     told = read_comments(source, language, units).units[units.index(unit)]
-    there: Mapping[Metric, PlacedBudget] = {
+    there: Mapping[Metric, LocatedBudget] = {
         placed.budget.metric: placed
         for placed in reversed(told.budgets)
         if placed.budget.device is None and not placed.budget.workload
