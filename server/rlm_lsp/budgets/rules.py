@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.data_sheets import answers_for
 from rlm_core.types import METRICS_OF_BASIS, CodeText, Metric, Prediction, Query, Span, Unit
-
-from rlm_lsp.queries import DEFAULTS, Asked, queries_for
 
 from .comments import UnitComments
 from .syntax import Budget
@@ -49,7 +48,9 @@ def rules_of(unit: Unit, comments: UnitComments, configured: Sequence[Held] = ()
     return Rules(tuple(entry for entry in held if entry.budget.metric in metrics), comments.ignored)
 
 
-def budget_queries(predictor: Predictor, code: CodeText, rules: Rules, asked: Asked = DEFAULTS) -> tuple[Query, ...]:
+def budget_queries(
+    predictor: Predictor, code: CodeText, rules: Rules, asked: QuerySelection = DEFAULT_SELECTION
+) -> tuple[Query, ...]:
     """What must be asked about a unit to hold it against its budgets; nothing where it has none.
 
     A configured budget on a device that is unknown for this kind of unit is meant for the other units of its files.
@@ -65,7 +66,7 @@ def budget_queries(predictor: Predictor, code: CodeText, rules: Rules, asked: As
         unknown = budget.device is not None and not answers_for(code.basis, budget.device, known)
         if not _narrow(budget) or (held.configured and unknown):
             continue
-        for query in queries_for(predictor, code, Asked((budget.metric,), (), dict(budget.workload))):
+        for query in queries_for(predictor, code, QuerySelection((budget.metric,), (), dict(budget.workload))):
             device = query.device if budget.metric == "accuracy" else budget.device or query.device
             narrowed = Query(budget.metric, device, {**query.workload, **dict(budget.workload)})
             if narrowed not in found:

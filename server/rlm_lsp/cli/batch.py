@@ -19,8 +19,8 @@ from rlm_core import RlmError
 from rlm_core.source import languages
 from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
-from rlm_lsp.queries import answer
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering.json_rows import prediction_fields
 
 from .predict_on import Answering, Questions, chunks
 
@@ -96,7 +96,7 @@ def _reply(rows: list[_Row], answers: Iterable[list[Prediction]]) -> Iterator[di
         if row.question is None:
             yield {"id": row.id, "line": row.line, "error": row.error}
         else:
-            predictions = [{**answer(one), "workload": dict(one.workload)} for one in next(found)]
+            predictions = [{**prediction_fields(one), "workload": dict(one.workload)} for one in next(found)]
             yield {"id": row.id, "predictions": predictions}
 
 

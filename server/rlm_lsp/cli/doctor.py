@@ -11,9 +11,9 @@ from pathlib import Path
 
 import rlm_core
 from rlm_core import CodeText
+from rlm_core.inference.query_selection import queries_for
 
 from rlm_lsp import __version__
-from rlm_lsp.queries import queries_for
 from rlm_lsp.rendering import values as render
 
 _SELF_TEST = "def total(numbers):\n    return sum(n * n for n in numbers) + {}\n"

@@ -18,14 +18,15 @@ from typing import Any, Literal
 
 from rlm_core import RlmError, SourceError
 from rlm_core.inference import calibration_source as level_notes
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source import languages
 from rlm_core.source.units import read_source
 from rlm_core.types import Band, Prediction
 
-from rlm_lsp.queries import DEFAULTS, Asked, unit_row
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.sources import SourceFile, find_sources
 
 from .predict_on import Answering, Questions, chunks
@@ -57,22 +58,29 @@ class _Tally:
         console.report_error(error)
 
 
-def asked_for(devices: Sequence[str], workload: Sequence[str]) -> Asked:
+def asked_for(devices: Sequence[str], workload: Sequence[str]) -> QuerySelection:
     """What the options ``--device NAME`` and ``--workload NAME=VALUE`` ask.
 
     Raises:
         RlmError: a workload is not of the form NAME=VALUE.
     """
     if not devices and not workload:
-        return DEFAULTS
+        return DEFAULT_SELECTION
     for entry in workload:
         if not all(entry.partition("=")):
             raise RlmError(f"--workload {entry!r} is not NAME=VALUE; write it like M=4096 or dtype=fp16")
-    return Asked(None, tuple(devices), {name: value for name, _, value in (entry.partition("=") for entry in workload)})
+    return QuerySelection(
+        None, tuple(devices), {name: value for name, _, value in (entry.partition("=") for entry in workload)}
+    )
 
 
 def predict_paths(
-    paths: Sequence[Path], form: Format, model: str, threads: int, asked: Asked = DEFAULTS, ray: str | None = None
+    paths: Sequence[Path],
+    form: Format,
+    model: str,
+    threads: int,
+    asked: QuerySelection = DEFAULT_SELECTION,
+    ray: str | None = None,
 ) -> int:
     """Print the predictions for all units below ``paths`` and return the exit status.
 
@@ -136,7 +144,9 @@ def _explain_no_unit(source: SourceFile, text: bytes, language: str) -> None:
         console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
 
 
-def _predicted(answering: Answering, units: Iterable[FileUnit], asked: Asked, size: int) -> Iterator[Predicted]:
+def _predicted(
+    answering: Answering, units: Iterable[FileUnit], asked: QuerySelection, size: int
+) -> Iterator[Predicted]:
     sent: deque[list[FileUnit]] = deque()
 
     def questions() -> Iterator[Questions]:

@@ -18,11 +18,11 @@ import rlm_core
 from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation import Personal
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.loading import is_full
 from rlm_core.serving.cluster import Cluster, Need, in_order
 from rlm_core.types import CodeText, Prediction, Query
 
-from rlm_lsp.queries import Asked, queries_for
 from rlm_lsp.rendering import console
 
 Answers = list[list[Prediction]]
@@ -31,15 +31,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Texts, and what is asked about them: the same about all (:class:`Asked`), or of each its own queries."""
+    """Texts, and what is asked about them: the same about all (:class:`QuerySelection`), or of each its own queries."""
 
     codes: Sequence[CodeText]
-    asked: Asked | Sequence[Sequence[Query]]
+    asked: QuerySelection | Sequence[Sequence[Query]]
 
     def answered(self, predictor: Predictor) -> Answers:
         """A list of predictions for each text."""
         asked = self.asked
-        if isinstance(asked, Asked):
+        if isinstance(asked, QuerySelection):
             return predictor.predict(self.codes, [queries_for(predictor, code, asked) for code in self.codes])
         return predictor.predict(self.codes, asked)
 

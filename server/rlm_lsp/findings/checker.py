@@ -10,6 +10,7 @@ from typing import cast
 
 from rlm_core import ModelError, RlmError, SourceError
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.data_sheets import answers_for
 from rlm_core.source.units import read_source
@@ -19,7 +20,6 @@ from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Query, Span
 from rlm_lsp.budgets import BudgetTable, BudgetTables, Rules, budget_of, budget_queries, read_comments, rules_of
 from rlm_lsp.history.pairing import comparing, earlier, same
 from rlm_lsp.memory import release
-from rlm_lsp.queries import Asked, queries_for
 from rlm_lsp.rendering import console
 from rlm_lsp.sources import SourceFile
 
@@ -224,7 +224,7 @@ class Checker:
         return Place(_shown(path), self._checked.name_of(path), region)
 
 
-def _costs(predictor: Predictor, unit: _Unit, asked: Asked) -> tuple[Query, ...]:
+def _costs(predictor: Predictor, unit: _Unit, asked: QuerySelection) -> tuple[Query, ...]:
     """The questions about a unit whose answers are costs, but for what its comments ignore."""
     queries = queries_for(predictor, unit.analysed.code, asked)
     return tuple(query for query in queries if query.metric != "accuracy" and query.metric not in unit.rules.ignored)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlm_core.inference.query_selection import QuerySelection
+
 from rlm_lsp.budgets import BudgetTables
-from rlm_lsp.queries import Asked
 from rlm_lsp.settings import Settings, resolve
 from rlm_lsp.settings.files import folder_source, user_source
 from rlm_lsp.settings.resolve import environment
@@ -41,9 +42,9 @@ class Profile:
         return RegressionRule(self.settings.change_ratio, self.settings.change_confidence)
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> QuerySelection:
         """What units are asked about where a budget does not say."""
-        return Asked(None, self.settings.devices)
+        return QuerySelection(None, self.settings.devices)
 
 
 class Profiles:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, Unit
 
@@ -20,7 +21,6 @@ from rlm_lsp.budgets import BudgetTable, BudgetTables, Held, Rules, budget_queri
 from rlm_lsp.findings.finding import Confidence, Finding, RegressionRule, malformed, over_budget, regressions
 from rlm_lsp.history.git import GitError
 from rlm_lsp.history.pairing import earlier, same
-from rlm_lsp.queries import Asked, queries_for
 from rlm_lsp.settings import Settings, SettingsStore
 from rlm_lsp.settings.files import FILE_NAMES, user_file
 
@@ -146,7 +146,7 @@ def _judge(engine: Engine, units: Sequence[_Unit], settings: Settings, predictor
     """Hold units against their budgets and against what they were; on the model's thread."""
     confidence = confidence_of(settings)
     found: list[Finding] = []
-    asked = Asked(None, settings.devices)
+    asked = QuerySelection(None, settings.devices)
     questions = [(unit, budget_queries(predictor, unit.analysed.code, unit.rules, asked)) for unit in units]
     questions = [(unit, queries) for unit, queries in questions if queries]
     answers = engine.answers(predictor, [(unit.analysed.code, queries) for unit, queries in questions])
@@ -158,7 +158,7 @@ def _judge(engine: Engine, units: Sequence[_Unit], settings: Settings, predictor
 def _regressed(
     engine: Engine, predictor: Predictor, units: Sequence[_Unit], settings: Settings, confidence: Confidence
 ) -> list[Finding]:
-    asked = Asked(settings.metrics, settings.devices)
+    asked = QuerySelection(settings.metrics, settings.devices)
     pairs = []
     for unit in units:
         if unit.before is not None:

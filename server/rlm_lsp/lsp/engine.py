@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 from rlm_core import RlmError
 from rlm_core.inference.percentile import share_below
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.history.pairing import comparing
-from rlm_lsp.queries import Asked, queries_for
 from rlm_lsp.settings import Settings
 
 from .prediction_cache import PredictionCache, content_key
@@ -61,7 +61,7 @@ class Engine:
 
     def __init__(self, settings: Settings, load: Callable[..., Predictor] | None = None) -> None:
         self._settings, self._load = settings, load or _load
-        self._asked = Asked(settings.metrics, settings.devices)
+        self._asked = QuerySelection(settings.metrics, settings.devices)
         self._cache = PredictionCache()
         self._changes: dict[bytes, tuple[Change, ...]] = {}
         self._workers = ThreadPoolExecutor(STEPS_AT_ONCE, thread_name_prefix="rlm-model")
@@ -98,7 +98,7 @@ class Engine:
         self._settings = settings
         return await self.load()
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, asked: QuerySelection) -> None:
         """Ask this about units from now on."""
         self._asked = asked
         self._renew()
@@ -112,7 +112,7 @@ class Engine:
         """Wait until loading has ended, well or badly."""
         await self._loaded.wait()
 
-    def cached(self, code: CodeText, wanted: Asked | None = None) -> tuple[Prediction, ...] | None:
+    def cached(self, code: CodeText, wanted: QuerySelection | None = None) -> tuple[Prediction, ...] | None:
         """The known predictions for a unit; ``wanted`` picks some of what is asked."""
         predictor, asked = self._predictor, self._asked
         if predictor is None:

@@ -13,11 +13,11 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
+from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp import __version__
 from rlm_lsp.history.head_units import Revisions
-from rlm_lsp.queries import Asked
 from rlm_lsp.settings import Settings, SettingsStore
 
 from .documents import Analysis, Documents
@@ -115,7 +115,7 @@ class Server(LanguageServer):
         if len(self.settings_store.by_folder) == 1:
             return self.engine.cached(code)
         settings = self.settings_for(uri)
-        return self.engine.cached(code, Asked(settings.metrics, settings.devices))
+        return self.engine.cached(code, QuerySelection(settings.metrics, settings.devices))
 
     def watch_files(self) -> None:
         """Ask the client to tell when files change on disk: Python, which open documents may call, and settings."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rlm_core import CodeText, Query
+from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.source.units import find_units
 from rlm_core.types import Span, Unit
 from rlm_lsp.budgets import Budget, Held, Rules, budget_of, budget_queries, read_comments, rules_of
-from rlm_lsp.queries import Asked
 
 from tests.rlm_lsp.findings.support import LengthPredictor
 
@@ -47,7 +47,7 @@ def test_a_narrow_budget_asks_for_its_device_and_sizes() -> None:
 
 def test_a_plain_budget_holds_on_all_chosen_devices() -> None:
     rules = Rules(held(Budget("latency", 1.0)))
-    asked = Asked(None, ("slow-gpu", "fast-gpu"))
+    asked = QuerySelection(None, ("slow-gpu", "fast-gpu"))
     assert [query.device for query in budget_queries(LengthPredictor(), KERNEL, rules, asked)] == [*asked.devices]
 
 

@@ -11,7 +11,7 @@ import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core import Callee, CodeText, Query
 from rlm_lsp.cli.app import app
-from rlm_lsp.queries import answer
+from rlm_lsp.rendering.json_rows import prediction_fields
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -46,7 +46,7 @@ def test_answers_equal_the_librarys() -> None:
         [expected] = predictor.predict([CodeText(TEXT, "python", "call", callees)], [queries])
         assert reply["id"] == row["id"]
         assert reply["predictions"] == [
-            {**answer(prediction), "workload": dict(prediction.workload)} for prediction in expected
+            {**prediction_fields(prediction), "workload": dict(prediction.workload)} for prediction in expected
         ]
 
 

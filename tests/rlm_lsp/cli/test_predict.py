@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rlm_core.inference.query_selection import DEFAULT_SELECTION
 from rlm_lsp.cli.app import app
+from rlm_lsp.cli.predict import asked_for
 from rlm_lsp.rendering import values as render
 
 from tests.paths import REPOSITORY
@@ -233,3 +235,10 @@ def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == b""
         assert process.wait() == 130
+
+
+def test_options_become_a_query_selection() -> None:
+    assert asked_for((), ()) is DEFAULT_SELECTION
+    selection = asked_for(["a100"], ["M=4096", "shape=64x128", "note=a=b"])
+    assert (selection.metrics, selection.devices) == (None, ("a100",))
+    assert selection.workload == {"M": "4096", "shape": "64x128", "note": "a=b"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rlm_core import CodeText, ModelError, Prediction, Query
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import Basis
 from rlm_lsp.lsp.engine import Engine
 from rlm_lsp.lsp.features.configuration import asked, is_configuration
-from rlm_lsp.queries import Asked, queries_for
 from rlm_lsp.settings import Settings, SettingsStore
 
 pytestmark = pytest.mark.timeout(30)
@@ -48,7 +48,7 @@ def folders(tmp_path: Path, **files: str) -> SettingsStore:
 
 
 def test_all_that_any_folder_shows_is_asked(tmp_path: Path) -> None:
-    assert asked(SettingsStore(None, (), {}, tmp_path / "none.toml")) == Asked(Settings().metrics, ())
+    assert asked(SettingsStore(None, (), {}, tmp_path / "none.toml")) == QuerySelection(Settings().metrics, ())
     store = folders(tmp_path, one='devices = ["a100"]\n', two='devices = ["l40s", "a100"]\nmetrics = ["latency"]\n')
     found = asked(store)
     assert set(found.metrics or ()) == {"latency", "memory", "accuracy"}
@@ -57,7 +57,7 @@ def test_all_that_any_folder_shows_is_asked(tmp_path: Path) -> None:
 
 
 def test_a_kernel_is_asked_at_each_of_its_sizes_on_each_device(make_prediction: Callable[..., Prediction]) -> None:
-    found = queries_for(Echo(make_prediction), KERNEL, Asked(("latency",), (None, "a100")))
+    found = queries_for(Echo(make_prediction), KERNEL, QuerySelection(("latency",), (None, "a100")))
     assert [(query.device, query.workload["M"], query.workload["mode"]) for query in found] == [
         ("own", "64", "forward"),
         ("a100", "64", "forward"),
@@ -70,9 +70,9 @@ def test_asked_sizes_take_the_place_of_the_files_and_other_values_join_them(
     make_prediction: Callable[..., Prediction],
 ) -> None:
     predictor = Echo(make_prediction)
-    [sized] = queries_for(predictor, KERNEL, Asked(("latency",), workload={"arg0": "7x7"}))
+    [sized] = queries_for(predictor, KERNEL, QuerySelection(("latency",), workload={"arg0": "7x7"}))
     assert sized.workload == {"mode": "forward", "arg0": "7x7"}
-    typed = queries_for(predictor, KERNEL, Asked(("latency",), workload={"dtype": "bf16"}))
+    typed = queries_for(predictor, KERNEL, QuerySelection(("latency",), workload={"dtype": "bf16"}))
     assert [(query.workload["M"], query.workload["dtype"]) for query in typed] == [("64", "bf16"), ("128", "bf16")]
 
 
@@ -84,17 +84,17 @@ def test_sizes_mean_nothing_for_a_function(make_prediction: Callable[..., Predic
 @pytest.mark.asyncio
 async def test_each_folder_sees_what_it_wants_of_all_that_is_known(make_prediction: Callable[..., Prediction]) -> None:
     engine = Engine(Settings(), lambda model, threads: Echo(make_prediction))
-    engine.ask(Asked(("latency", "memory"), (None, "a100")))
-    assert engine.cached(KERNEL, Asked(("latency",))) is None
+    engine.ask(QuerySelection(("latency", "memory"), (None, "a100")))
+    assert engine.cached(KERNEL, QuerySelection(("latency",))) is None
     await engine.load()
     await engine.predict([KERNEL])
     assert len(engine.cached(KERNEL) or ()) == 8
-    own = engine.cached(KERNEL, Asked(("latency",))) or ()
+    own = engine.cached(KERNEL, QuerySelection(("latency",))) or ()
     assert [(one.metric, one.device, one.workload["M"]) for one in own] == [
         ("latency", "own", "64"),
         ("latency", "own", "128"),
     ]
-    assert {one.device for one in engine.cached(KERNEL, Asked(None, ("a100",))) or ()} == {"a100"}
+    assert {one.device for one in engine.cached(KERNEL, QuerySelection(None, ("a100",))) or ()} == {"a100"}
     engine.close()
 
 

@@ -16,13 +16,14 @@ from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from rlm_core.inference.explain import Explanation, explain, strongest
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.history.measured import command_for
 from rlm_lsp.lsp.documents import Analysis, Placed
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.text_positions import Lines
-from rlm_lsp.queries import Asked, queries_for, unit_row
+from rlm_lsp.rendering.json_rows import unit_row
 
 from . import diagnostics
 from .hover import unit_at
@@ -153,7 +154,7 @@ async def explain_unit(ls: Server, arguments: Sequence[Any]) -> dict[str, Any]:
     code, metric = placed.analysed.code, arguments[2] if len(arguments) > 2 else None
     if metric is not None and metric not in _METRICS:
         raise _invalid(f"{metric!r} is no metric; name one of {', '.join(_METRICS)}")
-    asked = Asked(None if metric is None else (metric,), ls.settings_for(analysis.document.uri).devices)
+    asked = QuerySelection(None if metric is None else (metric,), ls.settings_for(analysis.document.uri).devices)
     queries = await ls.engine.run(lambda predictor: queries_for(predictor, code, asked))
     if not queries:
         raise _invalid("there is no model, or it has no such metric for this unit")

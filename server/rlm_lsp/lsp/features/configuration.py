@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
+from rlm_core.inference.query_selection import QuerySelection
 
-from rlm_lsp.queries import Asked
 from rlm_lsp.settings import SECTION, Settings, SettingsStore
 from rlm_lsp.settings.files import FILE_NAMES
 
@@ -104,13 +104,13 @@ async def _apply(ls: Server, before: Settings) -> None:
     diagnostics.refresh(ls)
 
 
-def asked(store: SettingsStore) -> Asked:
+def asked(store: SettingsStore) -> QuerySelection:
     """What the model is asked so that every folder's settings can be shown."""
     of_folders = list(store.by_folder.values())
     metrics = dict.fromkeys(metric for settings in of_folders for metric in settings.metrics)
     # None stands for the model's own device, which a folder without devices shows.
     devices = dict.fromkeys(device for settings in of_folders for device in settings.devices or (None,))
-    return Asked(tuple(metrics), () if tuple(devices) == (None,) else tuple(devices))
+    return QuerySelection(tuple(metrics), () if tuple(devices) == (None,) else tuple(devices))
 
 
 def report(ls: Server) -> None:

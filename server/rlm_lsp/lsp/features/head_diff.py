@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, Metric, Prediction, Query
 
 from rlm_lsp.history.git import GitError
 from rlm_lsp.history.pairing import comparing, earlier, same
 from rlm_lsp.lsp.documents import Analysis
-from rlm_lsp.queries import Asked, queries_for
 from rlm_lsp.rendering import values as render
 from rlm_lsp.settings import Settings
 
@@ -51,7 +51,7 @@ class _Basis:
     analysis: Analysis
     before: tuple[AnalysedUnit, ...]
     model: str
-    asked: Asked
+    asked: QuerySelection
 
     def is_that_of(self, other: _Basis) -> bool:
         """Whether the same would be found from ``other``. Analyses and what was at HEAD are kept, not made anew."""
@@ -125,7 +125,7 @@ class Changes:
             self._put(document.uri, None)
             return
         settings = ls.settings_for(document.uri)
-        basis = _Basis(analysis, before, model, Asked(settings.metrics, settings.devices))
+        basis = _Basis(analysis, before, model, QuerySelection(settings.metrics, settings.devices))
         known = self._found.get(document.uri)
         if known is None or not known[0].is_that_of(basis):
             units = await self._compare(basis)
@@ -186,7 +186,7 @@ def _changed(
 
 
 def _ask(
-    engine: Engine, pairs: Sequence[tuple[CodeText, CodeText]], asked: Asked, predictor: Predictor
+    engine: Engine, pairs: Sequence[tuple[CodeText, CodeText]], asked: QuerySelection, predictor: Predictor
 ) -> list[tuple[Change, ...]] | None:
     """The changes of pairs of texts; for the model's worker."""
     return engine.changes(

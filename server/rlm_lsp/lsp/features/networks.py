@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 from pygls.exceptions import JsonRpcInvalidParams
 from rlm_core import RlmError
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.devices import DEVICES, canonical_device
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.history.measured import measured_here
-from rlm_lsp.queries import Asked, answer, queries_for
 from rlm_lsp.rendering import values as render
 from rlm_lsp.rendering.hover import plain_reason
+from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.rendering.measured import measured_words
 
 from .fields import fields, optional, path_of
@@ -203,7 +204,7 @@ def _onnx(path: Path) -> Path:
 
 def _queries(predictor: Predictor, code: CodeText, devices: Sequence[str], batch: int | None) -> list[Query]:
     workload = {_BATCH: str(batch)} if batch is not None else {}
-    found = queries_for(predictor, code, Asked(None, devices))
+    found = queries_for(predictor, code, QuerySelection(None, devices))
     return [
         Query(one.metric, one.device, {**one.workload, **workload}) if one.metric == "latency" else one for one in found
     ]
@@ -214,7 +215,7 @@ def _told(prediction: Prediction | None) -> dict[str, Any] | None:
         return None
     metric, band = prediction.metric, prediction.band
     return {
-        **answer(prediction),
+        **prediction_fields(prediction),
         "abstained": plain_reason(prediction.abstained) if prediction.abstained is not None else None,
         "deviceName": _device_name(prediction.device),
         "medianText": render.median(prediction),

@@ -30,8 +30,8 @@ from rlm_lsp.history import git as head
 from rlm_lsp.lsp.documents import Document
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.text_positions import Lines
-from rlm_lsp.queries import answer
 from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.sources import find_sources
 
 from .fields import fields, number, optional
@@ -70,7 +70,7 @@ class Row:
             "line": self.line,
             "character": self.character,
             "qualname": self.qualname,
-            **answer(one),
+            **prediction_fields(one),
             "bandText": render.band(one.metric, band, one.floor) if band is not None else "",
             "medianText": render.median(one),
         }

@@ -1,4 +1,4 @@
-"""What is asked about a unit: the model's defaults, with chosen devices and sizes where they mean something."""
+"""The queries about a unit: the model's defaults, with the chosen devices and sizes where they apply."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 from rlm_core import CodeText, Prediction, Query
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.types import METRICS_OF_BASIS, Basis
-from rlm_lsp.cli.predict import asked_for
-from rlm_lsp.queries import DEFAULTS, Asked, queries_for
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -34,54 +33,51 @@ class KnownPredictor:
         raise NotImplementedError
 
 
-def asked(basis: Basis, what: Asked) -> list[tuple[str, str | None, dict[str, str]]]:
-    found = queries_for(KnownPredictor(), CodeText("x", "python", basis), what)
-    return [(query.metric, query.device, dict(query.workload)) for query in found]
+def selected(basis: Basis, selection: QuerySelection) -> list[tuple[str, str | None, dict[str, str]]]:
+    queries = queries_for(KnownPredictor(), CodeText("x", "python", basis), selection)
+    return [(query.metric, query.device, dict(query.workload)) for query in queries]
 
 
 @pytest.mark.parametrize("basis", ["call", "program", "kernel", "module", "network"])
-def test_nothing_asked_is_the_defaults(basis: Basis) -> None:
+def test_an_empty_selection_gives_the_defaults(basis: Basis) -> None:
     code = CodeText("x", "python", basis)
     assert queries_for(KnownPredictor(), code) == KnownPredictor().default_queries(basis, "python")
-    assert queries_for(KnownPredictor(), code, Asked()) == queries_for(KnownPredictor(), code, DEFAULTS)
+    assert queries_for(KnownPredictor(), code, QuerySelection()) == queries_for(
+        KnownPredictor(), code, DEFAULT_SELECTION
+    )
 
 
-def test_only_the_wanted_metrics_are_asked() -> None:
-    assert [metric for metric, *_ in asked("call", Asked(("memory",)))] == ["memory"]
-    assert asked("call", Asked(())) == []
-    assert asked("call", Asked(("accuracy",))) == []
+def test_only_the_wanted_metrics_are_selected() -> None:
+    assert [metric for metric, *_ in selected("call", QuerySelection(("memory",)))] == ["memory"]
+    assert selected("call", QuerySelection(())) == []
+    assert selected("call", QuerySelection(("accuracy",))) == []
 
 
-def test_a_kernel_is_asked_for_every_chosen_device() -> None:
-    found = asked("kernel", Asked(("latency",), ("l40s", "a device to be refused"), {"M": "64"}))
+def test_a_kernel_has_a_query_for_every_chosen_device() -> None:
+    found = selected("kernel", QuerySelection(("latency",), ("l40s", "a device to be refused"), {"M": "64"}))
     assert found == [
         ("latency", "l40s", {"default": "1", "M": "64"}),
         ("latency", "a device to be refused", {"default": "1", "M": "64"}),
     ]
 
 
-def test_what_is_asked_takes_the_place_of_a_default() -> None:
-    [(_, _, workload)] = asked("kernel", Asked(("latency",), workload={"default": "2"}))
+def test_a_chosen_workload_replaces_the_default() -> None:
+    [(_, _, workload)] = selected("kernel", QuerySelection(("latency",), workload={"default": "2"}))
     assert workload == {"default": "2"}
 
 
 @pytest.mark.parametrize("basis", ["call", "program"])
 def test_a_function_or_program_keeps_its_device_and_workload(basis: Basis) -> None:
-    assert asked(basis, Asked(devices=("a100",), workload={"M": "64"})) == asked(basis, DEFAULTS)
+    assert selected(basis, QuerySelection(devices=("a100",), workload={"M": "64"})) == selected(
+        basis, DEFAULT_SELECTION
+    )
 
 
 def test_a_function_takes_a_device_that_is_known_for_functions() -> None:
-    assert {device for _, device, _ in asked("call", Asked(devices=("a100", "x86-64")))} == {"x86-64"}
+    assert {device for _, device, _ in selected("call", QuerySelection(devices=("a100", "x86-64")))} == {"x86-64"}
 
 
-def test_an_accuracy_is_asked_once_whatever_the_devices() -> None:
-    found = asked("network", Asked(devices=("pixel-3", "raspberry-pi-4")))
+def test_an_accuracy_has_one_query_whatever_the_devices() -> None:
+    found = selected("network", QuerySelection(devices=("pixel-3", "raspberry-pi-4")))
     assert [device for metric, device, _ in found if metric == "accuracy"] == [None]
     assert [device for metric, device, _ in found if metric == "latency"] == ["pixel-3", "raspberry-pi-4"]
-
-
-def test_options_become_what_is_asked() -> None:
-    assert asked_for((), ()) is DEFAULTS
-    found = asked_for(["a100"], ["M=4096", "shape=64x128", "note=a=b"])
-    assert (found.metrics, found.devices) == (None, ("a100",))
-    assert found.workload == {"M": "4096", "shape": "64x128", "note": "a=b"}

@@ -1,0 +1,75 @@
+"""Which queries to ask a predictor about a unit.
+
+Input: a predictor, the text of a unit, and the user's choice of metrics, devices and workload. Output: the model's
+default queries for the unit's basis, with the user's choice in place of the defaults. The command line, the editor and
+``rlm-lsp check`` all choose their queries here, so the same settings give the same predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from rlm_core.queries.devices import canonical_device
+from rlm_core.types import CodeText, Metric, Query
+
+from .predictor import Predictor
+
+# The cost of a function or a program is predicted for the machine of its labels, whatever the workload.
+_FIXED_BASES = frozenset({"call", "program"})
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySelection:
+    """The user's choice: metrics (None: all), devices and workload (empty: the model's defaults).
+
+    None among the devices is the model's own default device.
+    """
+
+    metrics: Sequence[Metric] | None = None
+    devices: Sequence[str | None] = ()
+    workload: Mapping[str, str] = field(default_factory=dict)
+
+
+DEFAULT_SELECTION = QuerySelection()
+
+
+def queries_for(
+    predictor: Predictor, code: CodeText, selection: QuerySelection = DEFAULT_SELECTION
+) -> tuple[Query, ...]:
+    """The queries about a unit, in the order of the model's defaults, without duplicates.
+
+    Chosen devices apply to kernels, modules and networks. A function keeps the device that its labels were measured on,
+    unless the model knows the chosen device for functions too. A kernel gets one query for each of the sizes that its
+    file names; chosen sizes replace them.
+    """
+    queries: list[Query] = []
+    known_devices = predictor.devices(code.basis)
+    chosen_devices = [
+        name
+        for name in selection.devices
+        if name is None or code.basis not in _FIXED_BASES or (canonical_device(name) or name) in known_devices
+    ]
+    named_sizes = [dict(workload) for workload in code.workloads if not _has_sizes(selection.workload)] or [{}]
+    for default in predictor.default_queries(code.basis, code.language):
+        if selection.metrics is not None and default.metric not in selection.metrics:
+            continue
+        devices: Sequence[str | None] = [default.device]
+        if chosen_devices and default.metric != "accuracy":
+            devices = chosen_devices
+        for sizes, device in product(named_sizes, devices):
+            workload = default.workload
+            if code.basis not in _FIXED_BASES:
+                workload = {**default.workload, **sizes, **selection.workload}
+            query = Query(default.metric, device or default.device, workload)
+            if query not in queries:
+                queries.append(query)
+    return tuple(queries)
+
+
+def _has_sizes(workload: Mapping[str, str]) -> bool:
+    # Imported on first use: it takes numpy, which must not slow down the start of the server.
+    from rlm_core.queries.query_vector import has_sizes
+
+    return has_sizes(workload)
