@@ -1,5 +1,4 @@
-"""Networks of NAS benchmarks: architecture codes -> ONNX graphs -> rows with measured accuracy and latency."""
+"""Networks of NAS benchmarks: architecture codes -> ONNX graphs -> rows with measured accuracy and latency.
 
-from .builder import Builder
-
-__all__ = ["Builder"]
+Run it with ``python -m tools.nas``.
+"""

@@ -30,7 +30,7 @@ def build(
         raise DataError(f"--languages: only leethub has several; leave the option out for {kind}")
     with training_extra():
         from rlm_core.training.datasets.cache import default_cache
-        from rlm_core.training.datasets.schema import write_rows
+        from rlm_core.training.datasets.schema import EDITS_SCHEMA, SCHEMA, write_rows
         from rlm_core.training.datasets.texts import build_texts
     folder = cache or default_cache()
     if kind == "texts":
@@ -40,19 +40,19 @@ def build(
         return
     builder = _builder(kind, labels, folder, split, download=not offline, wanted=wanted)
     with console.progress("building") as progress:
-        write_rows(builder.rows(progress), out)
+        write_rows(builder.rows(progress), out, EDITS_SCHEMA if kind == "counterfactual" else SCHEMA)
     report = builder.report()
     print(f"{out}: {report.rows:,} rows of {report.units:,} units")
-    for reason, count in sorted(report.missing.items(), key=lambda item: -item[1]):
-        print(f"  left out {count:,}: {reason}; for example {', '.join(report.examples[reason][:3])}")
+    for line in report.lines():
+        print(f"  {line}")
 
 
 def _builder(kind: Kind, labels: Path | None, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
     """The builder of a kind of data set: ``rows(progress)`` and ``report()``."""
     from rlm_core.training.datasets import code_regression, functions, leethub, triton
 
-    from tools import nas
     from tools.counterfactual import builder as counterfactual
+    from tools.nas import builder as nas
 
     if kind == "counterfactual":
         # Its labels are our own measurements and come with the package.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,15 @@ from typing import Any
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
-from rlm_core.training.datasets.schema import SCHEMA, read_rows, write_rows
+from rlm_core.training.datasets.schema import EDITS_SCHEMA, Edit, read_edits, read_rows, write_rows
 from rlm_core.training.datasets.splits import split_of
 
-from tools.counterfactual.builder import LABELS, MEMORY_FLOOR_BYTES, Builder, pairs
+from tools.counterfactual.__main__ import main
+from tools.counterfactual.builder import LABELS, MEMORY_FLOOR_BYTES, Builder
 
 pytestmark = pytest.mark.extras
+
+METRICS = ("latency", "memory")
 
 
 def function(kind: str, latency: float, memory: int) -> dict[str, Any]:
@@ -26,6 +31,11 @@ def function(kind: str, latency: float, memory: int) -> dict[str, Any]:
         "kind": kind, "name": "work", "text": f"def work():\n    return {latency}\n", "latency": latency,
         "helpers": ["def helper():\n    pass\n"], "spread": spread, "memory": memory,
     }  # fmt: skip
+
+
+def ratio(rows: dict[str, dict[str, Any]], name: str) -> float:
+    """log10 of a row's value over that of the row that it is an edit of."""
+    return math.log10(rows[name]["value"] / rows[rows[name]["edit_of"]]["value"])
 
 
 @pytest.fixture
@@ -50,8 +60,8 @@ def test_a_function_gives_a_row_a_metric_and_the_rows_fit_the_schema(labels: Pat
     assert builder.report().units == 3
     assert len({row["id"] for row in rows}) == 6
     assert {row["split"] for row in rows} == {split_of("edits/sum")}
-    assert all(set(row) == set(SCHEMA.names) for row in rows)
-    assert write_rows(rows, tmp_path / "rows.parquet") == 6
+    assert all(set(row) == set(EDITS_SCHEMA.names) for row in rows)
+    assert write_rows(rows, tmp_path / "rows.parquet", EDITS_SCHEMA) == 6
     assert list(read_rows([tmp_path / "rows.parquet"])) == rows
     assert {row["split"] for row in Builder(labels, "test").rows()} == {"test"}
 
@@ -63,16 +73,19 @@ def test_values_are_clipped_at_the_floors(labels: Path) -> None:
     assert values["wrap-loop/memory"] == 640
 
 
-def test_pairs_name_rows_and_hold_the_log_ratio_of_after_to_before(labels: Path) -> None:
-    ids = {row["id"] for row in Builder(labels).rows()}
-    slower, renamed = pairs(labels)
-    assert slower.latency == pytest.approx(2)
-    assert slower.memory == pytest.approx(1)
-    assert slower.noise == pytest.approx(math.log10(2))
-    assert (slower.longer, renamed.longer) == (1, -1)
-    assert (slower.kind, slower.neutral, renamed.neutral) == ("wrap-loop", False, True)
-    for pair in (slower, renamed):
-        assert {f"{pair.before_id}/latency", f"{pair.after_id}/memory"} <= ids
+def test_an_edit_names_the_row_before_it_and_the_noise_of_their_ratio(labels: Path, tmp_path: Path) -> None:
+    rows = {row["id"]: row for row in Builder(labels).rows()}
+    base, slower, renamed = (f"counterfactual/sum/0/{kind}" for kind in ("base", "wrap-loop", "rename-local"))
+    assert ratio(rows, f"{slower}/latency") == pytest.approx(2)
+    assert ratio(rows, f"{slower}/memory") == pytest.approx(1)
+    assert rows[f"{slower}/latency"]["noise"] == pytest.approx(math.log10(2))
+    assert rows[f"{slower}/memory"]["noise"] == 0
+    assert rows[f"{renamed}/memory"]["noise"] == math.inf  # must change nothing
+    assert rows[f"{base}/latency"]["edit_of"] is rows[f"{base}/latency"]["noise"] is None
+    write_rows(rows.values(), tmp_path / "rows.parquet", EDITS_SCHEMA)
+    edits = [Edit(f"{base}/{metric}", f"{name}/{metric}") for name in (slower, renamed) for metric in METRICS]
+    assert list(read_edits([tmp_path / "rows.parquet"])) == edits
+    assert list(read_edits([tmp_path / "rows.parquet"], ["no such split"])) == []
 
 
 def test_a_file_of_other_labels_is_refused(tmp_path: Path) -> None:
@@ -86,12 +99,14 @@ def test_the_shipped_labels_hold_enough_unseen_functions_and_no_family_in_two_sp
     assert LABELS.stat().st_size < 1_500_000
     splits = defaultdict(set)
     groups = defaultdict(set)
-    for row in Builder().rows():
+    rows = list(Builder().rows())
+    for row in rows:
         splits[row["family"]].add(row["split"])
         groups[row["split"]].add(row["group"])
         assert row["value"] > 0
     assert all(len(found) == 1 for found in splits.values())
-    tested = {pair.before_id for pair in pairs() if pair.split == "test" and not pair.neutral}
+    tested = {row["edit_of"] for row in rows if row["split"] == "test" and row["noise"] not in (None, math.inf)}
+    tested = {name for name in tested if name.endswith("/latency")}
     assert len(tested) >= 200
     assert len(groups["train"]) > 900
 
@@ -99,11 +114,31 @@ def test_the_shipped_labels_hold_enough_unseen_functions_and_no_family_in_two_sp
 def test_shipped_neutral_edits_cost_nothing_and_wrapped_loops_do() -> None:
     ratios = defaultdict(list)
     kinds: Counter[str] = Counter()
-    for pair in pairs():
-        kinds[pair.kind] += 1
-        ratios["neutral" if pair.neutral else pair.kind].append(pair.latency)
+    rows = {row["id"]: row for row in Builder().rows() if row["metric"] == "latency"}
+    for name, row in rows.items():
+        kind = re.sub(r"-\d+\Z", "", name.split("/")[-2])
+        if row["edit_of"] is not None:
+            kinds[kind] += 1
+            ratios["neutral" if row["noise"] == math.inf else kind].append(ratio(rows, name))
     middle = {kind: sorted(found)[len(found) // 2] for kind, found in ratios.items()}
     assert abs(middle["neutral"]) < math.log10(1.03)
     assert middle["wrap-loop"] > math.log10(3)
     assert middle["shrink-size"] < 0
     assert kinds["wrap-loop"] > 100
+
+
+def test_the_command_builds_the_data_set(
+    labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "rows.parquet"
+    monkeypatch.setattr(sys, "argv", ["counterfactual", "--labels", str(labels), "--out", str(out), "--split", "val"])
+    main()
+    assert capsys.readouterr().out == f"{out}: 6 rows of 3 units\n"
+    assert {row["split"] for row in read_rows([out])} == {"val"}
+    assert len(list(read_edits([out]))) == 4
+
+
+def test_the_command_says_what_is_wrong_with_a_label_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["counterfactual", "--labels", str(tmp_path / "none"), "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"error: .*none: cannot be read"):
+        main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from rlm_core.source.onnx_graph import parse, render
 from rlm_core.training.datasets.schema import read_rows, write_rows
 from rlm_core.training.datasets.splits import split_of
 
-from tools.nas import Builder
+from tools.nas.__main__ import main
+from tools.nas.builder import Builder
 from tools.nas.labels import FILES
 
 pytestmark = pytest.mark.extras
@@ -175,3 +177,17 @@ def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ofa_latency.csv.gz").write_text("not gzip")
     with pytest.raises(DataError, match="cannot be read"):
         Builder(tmp_path)
+
+
+def test_the_command_builds_the_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "nasbench201_latency.csv.gz", LATENCY)
+    out = tmp_path / "nas.parquet"
+    monkeypatch.setattr(sys, "argv", ["nas", "--labels", str(tmp_path), "--out", str(out), "--split", "test"])
+    main()
+    rows = list(read_rows([out]))
+    assert {row["split"] for row in rows} == {"test"}
+    first, *left_out = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{out}: {len(rows)} rows of ")
+    assert any("label file not in the folder; for example nasbench201_accuracy.csv.gz" in line for line in left_out)

@@ -13,12 +13,20 @@
 | ``held_out`` | what a test row's model has not seen: ``package``, ``module`` or ``problem`` |
 | ``split`` | ``train``, ``val``, ``cal`` or ``test`` |
 | ``source`` | where the text comes from: repository, blob and path, or package, version, file and line |
+
+A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has two more columns:
+
+| column | meaning |
+|---|---|
+| ``edit_of`` | ``id`` of the row of the unedited function, same metric; null for that row itself |
+| ``noise`` | log10 of the largest ratio that is noise; infinite for edits that should not change the cost |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +35,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 
 FORMAT = "rlm-data-1"
 SPLITS = ("train", "val", "cal", "test")
@@ -50,7 +59,8 @@ SCHEMA = pa.schema(
     ],
     metadata={"format": FORMAT},
 )
-_ROWS_A_GROUP = 4096
+EDITS_SCHEMA = SCHEMA.append(pa.field("edit_of", pa.string())).append(pa.field("noise", pa.float64()))
+_ROWS_PER_BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +72,48 @@ class Report:
     missing: dict[str, int]
     examples: dict[str, list[str]]
 
+    def lines(self) -> list[str]:
+        """What was left out, a line per reason, the most frequent first."""
+        by_count = sorted(self.missing.items(), key=lambda item: -item[1])
+        return [
+            f"left out {count:,}: {reason}; for example {', '.join(self.examples[reason][:3])}"
+            for reason, count in by_count
+        ]
 
-def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> int:
-    """Write rows to a Parquet file (through a temporary file, so that a broken build leaves nothing) and count them."""
-    partial = path.with_name(path.name + ".partial")
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The ids of two rows: a function before and after an edit."""
+
+    before: str
+    after: str
+
+
+def write_rows(rows: Iterable[dict[str, Any]], path: Path, schema: pa.Schema = SCHEMA) -> int:
+    """Write rows to a Parquet file, whole or not at all, and count them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    count, batch = 0, []
-    with pq.ParquetWriter(partial, SCHEMA, compression="zstd", dictionary_pagesize_limit=64 << 20) as writer:
-        for row in rows:
-            batch.append(row)
-            if len(batch) == _ROWS_A_GROUP:
-                writer.write_table(pa.Table.from_pylist(batch, SCHEMA))
-                count, batch = count + len(batch), []
-        if batch:
-            writer.write_table(pa.Table.from_pylist(batch, SCHEMA))
+    count, rows = 0, iter(rows)
+    with (
+        atomic_write(path) as partial,
+        pq.ParquetWriter(partial, schema, compression="zstd", dictionary_pagesize_limit=64 << 20) as writer,
+    ):
+        while batch := list(islice(rows, _ROWS_PER_BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema))
             count += len(batch)
-    partial.replace(path)
     return count
+
+
+def read_edits(paths: Sequence[Path], splits: Sequence[str] | None = None) -> Iterator[Edit]:
+    """The edits in data sets; ``splits`` keeps only those.
+
+    Raises:
+        DataError: a file is missing or is not one of our data sets.
+    """
+    for table in read_tables(paths, splits):
+        if "edit_of" in table.schema.names:
+            for before, after in zip(table["edit_of"].to_pylist(), table["id"].to_pylist(), strict=True):
+                if before is not None:
+                    yield Edit(before, after)
 
 
 def read_rows(paths: Sequence[Path], splits: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -104,7 +139,7 @@ def read_tables(paths: Sequence[Path], splits: Sequence[str] | None = None) -> I
             raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
         if (file.schema_arrow.metadata or {}).get(b"format") != FORMAT.encode():
             raise DataError(f"{path}: not a data set of format {FORMAT}; build it with `rlm-lsp data build`")
-        for batch in file.iter_batches(_ROWS_A_GROUP):
+        for batch in file.iter_batches(_ROWS_PER_BATCH):
             table = pa.Table.from_batches([batch])
             if splits is not None:
                 table = table.filter(pc.is_in(table["split"], pa.array(list(splits))))

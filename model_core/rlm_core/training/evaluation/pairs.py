@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
-
-from tools.counterfactual.builder import Pair as Edit
 
 from .metrics import Array, Figure, share, with_interval
 from .rows import Row
@@ -72,7 +70,6 @@ class PairReport:
 def report_pairs(
     rows: Sequence[Row],
     predicted: Mapping[str, Array],
-    edits: Iterable[Edit] = (),
     ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]] = MappingProxyType({}),
 ) -> list[PairReport]:
     """All suites that the rows hold pairs for.
@@ -80,10 +77,9 @@ def report_pairs(
     Args:
         rows: rows of any bases.
         predicted: by predictor, medians in SI units, ``(rows,)``; pairs with NaN are left out for all.
-        edits: the pairs of the counterfactual data set, whose row ids they name.
         ratios: by predictor, what tells the ratios of pairs where it knows better than its medians.
     """
-    suites = {"same problem": same_problem(rows), "revisions": revisions(rows), "edits": edited(rows, edits)}
+    suites = {"same problem": same_problem(rows), "revisions": revisions(rows), "edits": edited(rows)}
     known = np.all([np.isfinite(values) for values in predicted.values()], axis=0)
     reports = []
     for suite, found in suites.items():
@@ -157,18 +153,17 @@ def revisions(rows: Sequence[Row]) -> list[Pair]:
     return _pairs_of_programs(rows, key)
 
 
-def edited(rows: Sequence[Row], edits: Iterable[Edit]) -> list[Pair]:
-    """Functions and their edits."""
-    places = {row.id: place for place, row in enumerate(rows) if row.held_out == "edit"}
-    found = []
-    for edit in edits if places else ():
-        for metric, ratio in (("latency", edit.latency), ("memory", edit.memory)):
-            first, second = (places.get(f"{name}/{metric}") for name in (edit.before_id, edit.after_id))
-            noise = edit.noise if metric == "latency" else 0.0
-            changed = not edit.neutral and abs(ratio) >= max(math.log10(MIN_RATIO), noise)
-            if first is not None and second is not None:
-                found.append(Pair(first, second, edit.family, ratio, changed))
-    return found
+def edited(rows: Sequence[Row]) -> list[Pair]:
+    """Functions and their edits, in the order of the edits."""
+    index = {row.id: number for number, row in enumerate(rows)}
+    pairs = []
+    for second, row in enumerate(rows):
+        first = index.get(row.edit_of) if row.edit_of is not None else None
+        if first is not None:
+            ratio = math.log10(row.value / rows[first].value)
+            changed = abs(ratio) >= max(math.log10(MIN_RATIO), row.noise or 0.0)
+            pairs.append(Pair(first, second, row.family, ratio, changed))
+    return pairs
 
 
 def _pairs_of_programs(rows: Sequence[Row], key: Callable[[Row], tuple[object, ...]]) -> list[Pair]:

@@ -39,6 +39,8 @@ class Row:
     held_out: str
     split: str
     source: str
+    edit_of: str | None = None
+    noise: float | None = None
 
     @property
     def slice(self) -> tuple[str, str, str]:
@@ -152,5 +154,5 @@ def _row(row: dict[str, Any], seen: dict[str, str]) -> Row:
     callees = tuple(Callee(seen.setdefault(c["text"], c["text"]), c["level"]) for c in row["callees"])
     code = CodeText(seen.setdefault(row["text"], row["text"]), row["language"], row["basis"], callees)
     query = Query(row["metric"], row["device"], row["workload"])
-    names = (row[name] for name in ("group", "family", "held_out", "split", "source"))
-    return Row(row["id"], code, query, row["value"], *names)
+    names = {name: row[name] for name in ("group", "family", "held_out", "split", "source")}
+    return Row(row["id"], code, query, row["value"], **names, edit_of=row.get("edit_of"), noise=row.get("noise"))

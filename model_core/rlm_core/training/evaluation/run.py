@@ -23,7 +23,6 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.loading import load
 from rlm_core.training.datasets.schema import SPLITS
-from tools.counterfactual import builder as counterfactual
 
 from .answers import Answers, ask, ask_changes
 from .baselines import DESCRIPTIONS, MAIN, fit_baselines
@@ -207,12 +206,11 @@ def _slice(
 def _pairs(rows: Sequence[Row], answers: Mapping[str, Answers], predictor: Predictor) -> list[PairReport]:
     concerned = np.array([place for place, row in enumerate(rows) if row.code.basis in ("call", "program")], np.int64)
     chosen = [rows[place] for place in concerned]
-    edits = counterfactual.pairs() if any(row.held_out == "edit" for row in chosen) else ()
     names = [name for name in (MODEL, MAIN["call"]) if name in answers]
     medians = {name: answers[name].median[concerned] for name in names}
     if not isinstance(predictor, OnnxPredictor):
-        return report_pairs(chosen, medians, edits)
-    return report_pairs(chosen, medians, edits, {MODEL: partial(ask_changes, predictor, chosen)})
+        return report_pairs(chosen, medians)
+    return report_pairs(chosen, medians, {MODEL: partial(ask_changes, predictor, chosen)})
 
 
 def _write_predictions(found: Evaluation, path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlm_core.inference.cost_ratio import Array, ChangeModel, change_name
 from rlm_core.inference.residuals import fit_residuals
-from tools.counterfactual.builder import Pair as Edit
+from rlm_core.training.datasets.schema import Edit
 
 from .dataset import Corpus, floor_of
 
@@ -32,7 +32,7 @@ def fit_changes(corpus: Corpus, medians: Array, roles: Array, edits: Iterable[Ed
         corpus: texts, queries and rows.
         medians: log10 of the predicted medians, ``(rows,)``; NaN where a row was not predicted.
         roles: what the change role says of each row's text, ``(rows,)``.
-        edits: measured edits of functions, whose row ids they name.
+        edits: measured edits of functions in the ``train`` split, as ``schema.read_edits`` gives them.
     """
     by_metric: dict[tuple[str, str], Pairs] = defaultdict(list)
     for pair in [*_solutions(corpus), *_edited(corpus, edits)]:
@@ -87,11 +87,5 @@ def _solutions(corpus: Corpus) -> Pairs:
 
 
 def _edited(corpus: Corpus, edits: Iterable[Edit]) -> Pairs:
-    places = {str(name): place for place, name in enumerate(corpus.rows.ids)}
-    found: Pairs = []
-    for edit in edits:
-        for metric in ("latency", "memory"):
-            first, second = (places.get(f"{name}/{metric}") for name in (edit.before_id, edit.after_id))
-            if edit.split == "train" and first is not None and second is not None:
-                found.append((first, second))
-    return found
+    index = {str(name): number for number, name in enumerate(corpus.rows.ids)}
+    return [(index[edit.before], index[edit.after]) for edit in edits if edit.before in index and edit.after in index]

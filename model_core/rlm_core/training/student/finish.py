@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -26,7 +27,7 @@ from rlm_core.inference.residuals import Residuals
 from rlm_core.inference.student import ENCODER, TOKENIZER, TREES, WIDE
 from rlm_core.inference.tokenizer import Ids
 from rlm_core.training.datasets import functions, leethub
-from tools.counterfactual.builder import pairs
+from rlm_core.training.datasets.schema import Edit
 
 from .changes_fit import fit_changes
 from .config import TrainConfig
@@ -65,7 +66,7 @@ class Trained:
     start: str | None
 
 
-def finish(run: Trained, out: Path) -> None:
+def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     """Encode, fit the head, calibrate, write the trained directory."""
     began = time.monotonic()
     corpus, rows, config = run.corpus, run.corpus.rows, run.settings.train
@@ -93,7 +94,7 @@ def finish(run: Trained, out: Path) -> None:
         return fit_head(features, train, val, student.config, config)[0]
 
     calibration = calibrate(features, corpus, head, run.scales, head_of)
-    changes = fit_changes(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, pairs())
+    changes = fit_changes(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, edits)
     student.head = head
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
     save_file(tensors, out / WEIGHTS)

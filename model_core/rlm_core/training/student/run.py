@@ -31,6 +31,7 @@ from rlm_core.inference.student import TOKENIZER, TREES, WIDE
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.datasets.texts import read_texts
 
 from .batches import head_inputs
@@ -142,7 +143,7 @@ def train(
         made = Trained(
             loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out), origin
         )
-        finish(made, out)
+        finish(made, read_edits(data, ("train",)), out)
 
 
 def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:

@@ -21,6 +21,7 @@ import torch
 from rlm_core.errors import DataError
 from rlm_core.inference.card import SliceCard
 from rlm_core.inference.novelty import Familiarity, fit_familiarity
+from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.student.batches import head_inputs
 from rlm_core.training.student.changes_fit import fit_changes
 from rlm_core.training.student.config import TrainConfig
@@ -29,7 +30,6 @@ from rlm_core.training.student.finish import texts_by_prefix
 from rlm_core.training.student.head_fit import Features, calibrate, log_medians
 from rlm_core.training.student.network import Head
 from rlm_core.training.student.wide_fit import BASES, WideFit, fit_wide
-from tools.counterfactual.builder import pairs
 
 from .draft import Draft
 from .material import Encoded, encode
@@ -89,7 +89,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         kept = {name: level for name, level in draft.levels.items() if name.split("/")[0] not in bases}
         draft.levels = kept | calibrate(features, numbered, draft.head, scales, head_of).to_json()
         medians = log_medians(features, draft.head, numbered, scales)
-        draft.changes |= fit_changes(numbered, medians, fitted.changes, pairs())
+        draft.changes |= fit_changes(numbered, medians, fitted.changes, read_edits(data, ("train",)))
         parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
         fresh = fit_familiarity(parts["train"], parts["cal"])
         draft.familiarity = Familiarity({**draft.familiarity.regions, **fresh.regions})

@@ -20,8 +20,6 @@ from rlm_core.training.evaluation.pairs import (
 )
 from rlm_core.training.evaluation.rows import Row
 
-from tools.counterfactual.builder import Pair as Edit
-
 
 def solution(number: int, value: float, *, group: str = "p", date: str = "2024-01-15", source: str = "") -> Row:
     """A solution in Go, a text of its own."""
@@ -56,18 +54,18 @@ def test_revisions_share_repository_and_path_but_not_the_blob() -> None:
 
 
 def test_edits_count_when_they_change_the_cost_beyond_noise() -> None:
-    def function(name: str, metric: str) -> Row:
+    def function(name: str, metric: str, value: float, before: str | None = "base", noise: float = 0.0) -> Row:
         code, query = CodeText(name, "python", "call"), Query(metric, "x86-64")  # type: ignore[arg-type]
-        return Row(f"{name}/{metric}", code, query, 1.0, "g", "f", "edit", "test", "")
+        before = before and f"{before}/{metric}"
+        return Row(f"{name}/{metric}", code, query, value, "g", "f", "edit", "test", "", before, noise)
 
-    def edit(after: str, latency: float, memory: float, noise: float = 0.01, *, neutral: bool = False) -> Edit:
-        fields = {"before_id": "base", "after_id": after, "kind": "k", "family": "f", "split": "test", "longer": 1}
-        fields |= {"latency": latency, "memory": memory, "noise": noise, "neutral": neutral}
-        return Edit(**{name: fields[name] for name in Edit.__dataclass_fields__})  # type: ignore[arg-type]
-
-    rows = [function(name, metric) for name in ("base", "a", "b", "c") for metric in ("latency", "memory")]
-    edits = [edit("a", 1.0, 0.0), edit("b", 0.2, -1.0, noise=0.5), edit("c", 1.0, 1.0, neutral=True)]
-    found = [pair for pair in edited(rows, [*edits, edit("not in the data", 1.0, 1.0)]) if pair.changed]
+    rows = [function("base", "latency", 1.0, None), function("base", "memory", 100.0, None)]
+    rows += [function("a", "latency", 10.0, noise=0.01), function("a", "memory", 100.0)]
+    rows += [function("b", "latency", 10**0.2, noise=0.5), function("b", "memory", 10.0)]
+    rows += [function("c", "latency", 10.0, noise=math.inf), function("c", "memory", 10.0, noise=math.inf)]
+    rows += [function("d", "latency", 10.0, "not in the data")]
+    assert [rows[pair.second].id for pair in edited(rows)] == [row.id for row in rows[2:-1]]
+    found = [pair for pair in edited(rows) if pair.changed]
     assert [(rows[p.first].id, rows[p.second].id, p.ratio) for p in found] == [
         ("base/latency", "a/latency", 1.0),
         ("base/memory", "b/memory", -1.0),

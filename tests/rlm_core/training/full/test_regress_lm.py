@@ -1,4 +1,4 @@
-"""Checkpoints of regress-lm, against values recorded with it (``tests/bench/regress_lm_reference.py record``).
+"""Checkpoints of regress-lm, against values recorded with it (``tools/experiments/regress_lm_reference.py record``).
 
 Models and values under ``data`` were made there with seeded random weights.
 """

@@ -1,6 +1,7 @@
 """What it buys to know other numbers of the same network: accuracy, then latencies, on unseen NAS-Bench-201 networks.
 
-    python tests/bench/conditioning.py --data nas.parquet --run RUN_DIR [--epochs 6] [--share 1] [--out FIGURES.json]
+    python -m tools.experiments.conditioning --data nas.parquet --run RUN_DIR [--epochs 6] [--share 1] \
+        [--out FIGURES.json]
 
 One full model learns CIFAR-10 accuracy and the latencies of ``DEVICES``, each number also conditioned on those before
 it. Each latency of a ``test`` network is then answered from the text alone, given the accuracy, and given the accuracy

@@ -1,6 +1,6 @@
 """Checks the ONNX graphs of every NAS label file: the checker on all, onnxruntime on a sample, counts against labels.
 
-    python tests/bench/nas_graphs.py --labels DIR [--run 100] [--files FILE ...]
+    python -m tools.experiments.nas_graphs --labels DIR [--run 100] [--files FILE ...]
 
 Prints a row a file: architectures, those that pass ``onnx.checker`` with shape inference, those that run and give
 finite numbers, and how many rows agree with each column of parameters or operations (to the digits that it prints).

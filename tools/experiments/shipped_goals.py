@@ -1,7 +1,7 @@
 """The goals that the shipped model is measured against, read out of an evaluation.
 
     rlm-lsp eval --data X.parquet... --baselines --format json > eval.json
-    python tests/bench/shipped_goals.py --eval eval.json --out shipped.json [--join refit.json] [--model DIR]
+    python -m tools.experiments.shipped_goals --eval eval.json --out shipped.json [--join refit.json] [--model DIR]
 
 ``--join`` appends the goals of ``refit_goals.py``, so that one file goes to ``rlm-lsp card --goals``.
 """

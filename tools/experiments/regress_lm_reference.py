@@ -2,9 +2,9 @@
 
 Needs a checkout and what it imports (``pip install ordered-set absl-py transformers``):
 
-    python tests/bench/regress_lm_reference.py --reference PATH compare
-    python tests/bench/regress_lm_reference.py --reference PATH speed --numbers ieee --tokens 300 --inputs 1
-    python tests/bench/regress_lm_reference.py --reference PATH record tests/rlm_core/training/full/data
+    python -m tools.experiments.regress_lm_reference --reference PATH compare
+    python -m tools.experiments.regress_lm_reference --reference PATH speed --numbers ieee --tokens 300 --inputs 1
+    python -m tools.experiments.regress_lm_reference --reference PATH record tests/rlm_core/training/full/data
 
 ``compare`` converts freshly seeded models and compares log-probabilities and number tokens. ``speed`` takes one model,
 512 wide with 2 + 2 layers or (``--encoder t5gemma-s``) T5Gemma's small encoder and 2 layers, through its 64 samples and

@@ -1,7 +1,7 @@
 """What `rlm-lsp tune` buys on packages that the model has not seen: tuned on half of the modules, asked of the rest.
 
-    python tests/bench/tune_halves.py --labels LABELS.jsonl.gz --source-cache DIR --work DIR [--packages NAME...]
-                                      [--model DIR] [--fewest 200] [--out FIGURES.json]
+    python -m tools.experiments.tune_halves --labels LABELS.jsonl.gz --source-cache DIR --work DIR [--packages NAME...]
+        [--model DIR] [--fewest 200] [--out FIGURES.json]
 
 A module's half is decided by a hash of its name. A package counts when both halves have ``--fewest`` rows. The half
 that is asked about is of the split ``test``, which tuning never reads. Reported for each package and metric: median

@@ -1,6 +1,6 @@
 """How kernels are answered, as the product does it: five folds by kernel, ranks and the 80 % band.
 
-    python tests/bench/kernels_cv.py --data triton.parquet --config configs/student.toml
+    python -m tools.experiments.kernels_cv --data triton.parquet --config configs/student.toml
 
 Everything, bands included, is fitted without the kernels of a fold. Prints Spearman pooled, between kernels (medians)
 and within kernels (mean of those with five rows), coverage and width of the band, pooled and the mean of kernels.

@@ -1,6 +1,6 @@
 """How many rows of a GPU the kernels' trees need of it: its rows held out of training, then 0, 10, 100 or all given.
 
-    python tests/bench/gpu_held_out.py --data triton.parquet --config configs/student.toml --out gpus.json
+    python -m tools.experiments.gpu_held_out --data triton.parquet --config configs/student.toml --out gpus.json
 
 A GPU's rows leave the training rows; its kernels are then predicted, each by trees that have seen no row of the kernel
 on any GPU, in five folds of the groups outside of the test split, and once on the groups of the test split. With 0 rows

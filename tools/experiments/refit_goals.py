@@ -1,6 +1,7 @@
 """Figures under other protocols than the shipped model's: the head refitted on encodings that have seen no label.
 
-    python tests/bench/refit_goals.py --run RUN_DIR --config configs/student.toml --data X.parquet... --out goals.json
+    python -m tools.experiments.refit_goals --run RUN_DIR --config configs/student.toml --data X.parquet... \
+        --out goals.json
 
 LeetCode on random rows, Triton and PyTorch in five folds by group, NAS-Bench-201 accuracy from few architectures.
 ``RUN_DIR`` is a directory of ``rlm-lsp train``: its tokenizer and its pretrained encoder are used, never its labels.
@@ -32,7 +33,7 @@ from scipy.stats import kendalltau, spearmanr
 
 Figure = Callable[[npt.NDArray[np.int64]], float]
 _RESAMPLES = 200
-_MODULES_PLAIN, _MODULES_CEILING = 0.794, 0.989  # printed by tests/bench/modules_cv.py
+_MODULES_PLAIN, _MODULES_CEILING = 0.794, 0.989  # printed by tools/experiments/modules_cv.py
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """How a number should leave the model: five outputs on one encoder, one task and one budget of steps.
 
-    python tests/bench/rlm_ablate.py --data X.parquet --slice program/python/memory --steps 400 [--out FIGURES.json]
+    python -m tools.experiments.rlm_ablate --data X.parquet --slice program/python/memory --steps 400 \
+        [--out FIGURES.json]
 
 | output | what is learnt |
 |---|---|

@@ -1,6 +1,6 @@
 """How well features read out of the source predict the latency of PyTorch modules on unseen problems, five folds.
 
-    python tests/bench/modules_cv.py LABELS.jsonl.gz SOURCE_CACHE [--seeds 2] [--ablate]
+    python -m tools.experiments.modules_cv LABELS.jsonl.gz SOURCE_CACHE [--seeds 2] [--ablate]
 
 Rows are eager and default-compile measurements; v0 and v1 sizes of a problem share a group. Printed for each learner:
 Spearman pooled, between problems (medians of their rows) and per device (mean), and the median error as a factor. The

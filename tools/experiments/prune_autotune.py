@@ -1,6 +1,6 @@
 """How close to the best does measuring the promising tenth of a kernel's configurations come?
 
-    python tests/bench/prune_autotune.py --labels benchmark_hub_cuda_hip.jsonl.gz
+    python -m tools.experiments.prune_autotune --labels benchmark_hub_cuda_hip.jsonl.gz
 
 For each kernel and GPU: rank its configurations, measure the best ranked share, and compare the fastest of those with
 the fastest of all. ``known kernel`` has seen the kernel on other GPUs but never on this one; ``rule`` is what a kernel

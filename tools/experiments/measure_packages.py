@@ -1,7 +1,7 @@
 """Measures functions of PyPI packages under their own tests, one package at a time, for labels to train on.
 
-    python tests/bench/measure_packages.py --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--jobs N]
-                                           [--out LABELS]
+    python -m tools.experiments.measure_packages --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--jobs N]
+        [--out LABELS]
 
 ``packages.toml`` beside this file says which packages, in which versions, and where their tests are: in the package as
 it is installed, or in its source distribution. Each gets an environment of its own, into which pip installs it; then

@@ -1,6 +1,6 @@
 """How well the features of networks rank NAS-Bench-201: accuracy from few labels, latency on each device.
 
-    python tests/bench/nas_accuracy.py --data nas.parquet [--texts 3000] [--skip-latency]
+    python -m tools.experiments.nas_accuracy --data nas.parquet [--texts 3000] [--skip-latency]
 
 Accuracy: Kendall's tau of CIFAR-10 test accuracy after 200 epochs on networks that are not fitted, from 156, 1,562 and
 80 % of them; drawn by row, and by group (no network that computes the same function as a fitted one). Latency:

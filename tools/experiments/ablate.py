@@ -1,7 +1,7 @@
 """What each part of the model buys, on functions (Python) and programs (Python, C++).
 
-    python tests/bench/ablate.py --run RUN_DIR --config configs/student.toml --data functions.parquet leethub.parquet \
-        --out ablations.json [--tokens 1200000] [--share 0.3]
+    python -m tools.experiments.ablate --run RUN_DIR --config configs/student.toml --data functions.parquet \
+        leethub.parquet --out ablations.json [--tokens 1200000] [--share 0.3]
 
 Two kinds of rows. *Parts*: the head refitted on the encodings of a trained run without one of its inputs. *Encoders*:
 encoders trained for the same few tokens on the same rows, with one thing changed; the deep part alone is scored.

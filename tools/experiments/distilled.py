@@ -1,6 +1,6 @@
 """Models side by side on the ``test`` split: a teacher, its distilled student, a student that saw labels alone.
 
-    python tests/bench/distilled.py --data functions.parquet --model labels=DIR --model distilled=DIR
+    python -m tools.experiments.distilled --data functions.parquet --model labels=DIR --model distilled=DIR
 
 Of each and each metric: Spearman of the medians; the mean negative log-likelihood in nats of log10 of the value, from
 the calibrated quantiles (piecewise even between them, exponential beyond); the share of values in the 80 % band. Rows

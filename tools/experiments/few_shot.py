@@ -1,6 +1,6 @@
 """How well ten measurements on an unseen device rank unseen networks: labels in, a table of Spearman out.
 
-    python tests/bench/few_shot.py --data nas.parquet [--model DIR] [--measured 10] [--goals FILE]
+    python -m tools.experiments.few_shot --data nas.parquet [--model DIR] [--measured 10] [--goals FILE]
 
 The model predicts networks of the test split on all devices but the one in question and its kin, as ``rlm-lsp adapt``
 asks it; the fit sees ten true latencies of the new device. "device" leaves out all batch sizes of one device; "family"

@@ -1,0 +1,45 @@
+"""What the generators' commands share: a builder -> a Parquet file, with progress and a report on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from rlm_core.errors import RlmError
+from rlm_core.training.datasets.schema import SCHEMA, Report, write_rows
+from tqdm import tqdm
+
+
+class Builder(Protocol):
+    """Makes rows of a data set; after iterating :meth:`rows`, :meth:`report` says what was left out."""
+
+    def rows(self, progress: Callable[[int, int], None] = ...) -> Iterator[dict[str, Any]]:
+        """All rows."""
+        ...
+
+    def report(self) -> Report:
+        """What was kept and what was left out, by reason."""
+        ...
+
+
+def build(make: Callable[[], Builder], out: Path, schema: pa.Schema = SCHEMA) -> None:
+    """Write the rows of a builder and print what was kept; exit with a message when the labels cannot be used."""
+    try:
+        builder = make()
+        # `disable=None`: no bar where stderr is not a terminal.
+        with tqdm(desc="building", unit="label", disable=None, leave=False) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            write_rows(builder.rows(progress), out, schema)
+    except RlmError as error:
+        sys.exit(f"error: {error}")
+    report = builder.report()
+    print(f"{out}: {report.rows:,} rows of {report.units:,} units")
+    for line in report.lines():
+        print(f"  {line}")

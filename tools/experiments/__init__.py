@@ -1,0 +1,4 @@
+"""Experiments behind the figures in the documentation and the model card: ``python -m tools.experiments.NAME``.
+
+Benchmarks of speed are in ``tests/bench``. The product imports neither.
+"""
