@@ -1,4 +1,4 @@
-"""Pages about editors that the tests cannot run: what is to be copied is valid and starts a server."""
+"""The page about editors that the tests cannot run: each snippet is valid and starts a server."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from rlm_lsp.settings import SettingsStore
 from .snippets import snippets
 
 
-def client(page: str) -> tuple[list[str], Any]:
-    """The command and the initialization options of the one snippet of a page."""
-    [text] = snippets(page).values()
-    settings = json.loads(text)
-    if page.endswith("zed.md"):
+def client(title: str) -> tuple[list[str], Any]:
+    """The command and the initialization options of a snippet."""
+    settings = json.loads(snippets("editors/other.md")[title])
+    if title == "settings.json":  # Zed
         assert settings["languages"]["Python"]["language_servers"][0] in settings["lsp"]
         [server] = settings["lsp"].values()
         return [server["binary"]["path"], *server["binary"]["arguments"]], server["initialization_options"]
@@ -25,9 +24,9 @@ def client(page: str) -> tuple[list[str], Any]:
     return server["command"], server["initializationOptions"]
 
 
-@pytest.mark.parametrize("page", ["editors/zed.md", "editors/sublime.md"])
-def test_the_snippet_starts_the_server_with_settings_that_it_knows(page: str) -> None:
-    [program, *arguments], options = client(page)
+@pytest.mark.parametrize("title", ["settings.json", "LSP.sublime-settings"])
+def test_the_snippet_starts_the_server_with_settings_that_it_knows(title: str) -> None:
+    [program, *arguments], options = client(title)
     assert program.rpartition("/")[2] == "rlm-lsp"
     assert CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
     assert list(SettingsStore(options, []).unreported()) == []
