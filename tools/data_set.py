@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 from rlm_core.errors import RlmError
-from rlm_core.training.datasets.schema import SCHEMA, Report, write_rows
+from rlm_core.training.datasets.builder import RowBuilder
+from rlm_core.training.datasets.schema import SCHEMA, write_rows
 from tqdm import tqdm
 
 
-class Builder(Protocol):
-    """Makes rows of a data set; after iterating :meth:`rows`, :meth:`report` says what was left out."""
-
-    def rows(self, progress: Callable[[int, int], None] = ...) -> Iterator[dict[str, Any]]:
-        """All rows."""
-        ...
-
-    def report(self) -> Report:
-        """What was kept and what was left out, by reason."""
-        ...
-
-
-def build(make: Callable[[], Builder], out: Path, schema: pa.Schema = SCHEMA) -> None:
+def build(make: Callable[[], RowBuilder], out: Path, schema: pa.Schema = SCHEMA) -> None:
     """Write the rows of a builder and print what was kept; exit with a message when the labels cannot be used."""
     try:
         builder = make()

@@ -14,7 +14,7 @@ from rlm_core.training.datasets.schema import EDITS_SCHEMA, SPLITS
 
 from tools.data_set import build
 
-from .builder import LABELS, Builder
+from .builder import LABELS, CounterfactualBuilder
 from .generator import generate
 from .measuring import measure
 
@@ -39,7 +39,7 @@ def main() -> None:
         for reason, count in summary.left_out.items():
             print(f"  left out {count:,}: {reason}")
     if arguments.out is not None:
-        build(lambda: Builder(arguments.labels, arguments.split), arguments.out, EDITS_SCHEMA)
+        build(lambda: CounterfactualBuilder(arguments.labels, arguments.split), arguments.out, EDITS_SCHEMA)
 
 
 if __name__ == "__main__":

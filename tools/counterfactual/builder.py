@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
-from rlm_core.training.datasets.labels import read_labels
-from rlm_core.training.datasets.schema import Report
-from rlm_core.training.datasets.splits import split_of
+from rlm_core.training.datasets.schema import split_of
 
 from .edits import CALLEE, EDITS
 
@@ -24,7 +23,6 @@ MEMORY_FLOOR_BYTES = 64.0
 HELD_OUT = "edit"
 BASE = "base"
 
-Progress = Callable[[int, int], None]
 _FIELDS = frozenset({"group", "family", "functions", "python", "date", "machine"})
 _METRICS = ("latency", "memory")
 
@@ -34,13 +32,12 @@ def family_split(family: str) -> str:
     return "test" if split_of(family) == "test" else "train"
 
 
-class Builder:
-    """Builds the rows of a label file, by default of the one in this folder."""
+class CounterfactualBuilder(RowBuilder):
+    """Rows of a label file, by default of the one in this folder."""
 
     def __init__(self, labels: Path | None = None, split: str = "auto") -> None:
+        super().__init__(split)
         self._labels = read_labels(labels or LABELS, _FIELDS, "counterfactual")
-        self._split = split
-        self._rows = self._units = 0
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
         """All rows, group by group in the order of the label file."""
@@ -71,10 +68,6 @@ class Builder:
                         "noise": None if is_base else _noise(metric, base, function),
                     }
             progress(done, len(self._labels))
-
-    def report(self) -> Report:
-        """What was built; a label file leaves nothing out."""
-        return Report(self._rows, self._units, {}, {})
 
 
 def _names(label: dict[str, Any]) -> list[str]:

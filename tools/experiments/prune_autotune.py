@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from rlm_core.measurement.gpu.autotune_pruner import Choice, Pruner, numbers
 from rlm_core.queries.devices import canonical_device
-from rlm_core.training.datasets.labels import read_labels
+from rlm_core.training.datasets.builder import read_labels
 from rlm_core.training.pruner_fit import Trial, fit
 
 Order = npt.NDArray[np.int64]

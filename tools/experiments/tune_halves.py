@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from rlm_core import RlmError, models
 from rlm_core.inference.student import OnnxPredictor
-from rlm_core.training.datasets.functions import Builder
+from rlm_core.training.datasets.functions import FunctionBuilder
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation.answers import ask
 from rlm_core.training.evaluation.metrics import spearman
@@ -84,7 +84,7 @@ def main() -> None:
 def _halves(labels: Path, cache: Path, work: Path, packages: list[str] | None, fewest: int) -> dict[str, Path]:
     """A data set for each package: one half of its modules to train on, the other as test rows."""
     rows: dict[str, list[dict[str, object]]] = {}
-    for row in Builder(labels, cache).rows():
+    for row in FunctionBuilder(labels, cache).rows():
         name = str(row["family"])
         if packages and name not in packages:
             continue

@@ -9,7 +9,7 @@ from rlm_core.training.datasets.schema import SPLITS
 
 from tools.data_set import build
 
-from .builder import Builder
+from .builder import NasBuilder
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
     parser.add_argument("--split", choices=["auto", *SPLITS], default="auto", help="split of all rows (default: auto)")
     arguments = parser.parse_args()
-    build(lambda: Builder(arguments.labels, arguments.split), arguments.out)
+    build(lambda: NasBuilder(arguments.labels, arguments.split), arguments.out)
 
 
 if __name__ == "__main__":

@@ -17,21 +17,18 @@ data set, and with batch 1, whatever the query's batch. Networks at chance level
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError
 from rlm_core.source.onnx_graph import from_model, render
-from rlm_core.training.datasets.schema import Report
-from rlm_core.training.datasets.splits import split_of
+from rlm_core.training.datasets.builder import BuildReport, Progress, RowBuilder
 
 from .labels import FILES, Entry, Measurement, read_entries
 from .spaces import Architecture, build
 
-Progress = Callable[[int, int], None]
 _CHUNK = 64
 
 
@@ -40,13 +37,12 @@ def network_text(architecture: Architecture) -> str:
     return render(from_model(build(architecture)))
 
 
-class Builder:
-    """Builds the rows of the label files in a folder; after :meth:`rows`, :meth:`report` says what was left out."""
+class NasBuilder(RowBuilder):
+    """Rows of the label files in a folder."""
 
     def __init__(self, labels: Path, split: str = "auto", *, workers: int = 2) -> None:
+        super().__init__(split)
         self._entries: dict[str, list[Entry]] = {}
-        self._missing: Counter[str] = Counter()
-        self._examples: dict[str, list[str]] = defaultdict(list)
         for name in FILES:
             if (labels / name).exists():
                 self._entries[name] = read_entries(labels / name)
@@ -54,9 +50,8 @@ class Builder:
                 self._leave_out("label file not in the folder", name)
         if not self._entries:
             raise DataError(f"{labels}: none of the label files of networks is there ({', '.join(FILES)})")
-        self._split, self._workers = split, workers
+        self._workers = workers
         self._texts: dict[Architecture, str] = {}
-        self._rows = 0
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
         """All rows, file by file, in the order of the label files."""
@@ -66,17 +61,13 @@ class Builder:
                 self._leave_out(reason, entry.name)
             for measurement in entry.measurements:
                 self._rows += 1
-                yield _row(entry, measurement, text, self._split)
+                yield _row(entry, measurement, text, self._split_of(entry.group))
             progress(done, len(entries))
 
-    def report(self) -> Report:
-        """What was kept and what was left out, by reason; units are distinct texts."""
-        return Report(self._rows, len(set(self._texts.values())), dict(self._missing), dict(self._examples))
-
-    def _leave_out(self, reason: str, name: str) -> None:
-        self._missing[reason] += 1
-        if len(self._examples[reason]) < 5:
-            self._examples[reason].append(name)
+    def report(self) -> BuildReport:
+        """What was kept and what was left out; units are distinct texts."""
+        self._units = len(set(self._texts.values()))
+        return super().report()
 
     def _read(self, entries: Iterable[Entry]) -> Iterator[str]:
         """The text of each entry's network, made once for each architecture."""
@@ -110,6 +101,6 @@ def _row(entry: Entry, measurement: Measurement, text: str, split: str) -> dict[
         "group": entry.group,
         "family": entry.group,
         "held_out": "architecture",
-        "split": split_of(entry.group) if split == "auto" else split,
+        "split": split,
         "source": f"{entry.space} {entry.code}",
     }

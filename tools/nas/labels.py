@@ -84,7 +84,7 @@ def read_entries(path: Path) -> list[Entry]:
     except KeyError as error:
         raise DataError(f"{path}:{number}: lacks column {error}; is this the right file?") from None
     except ValueError as error:
-        raise DataError(f"{path}:{number}: {error}; mend or remove the line") from None
+        raise DataError(f"{path}:{number}: {error}; fix or remove the line") from None
     except (OSError, EOFError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
 

@@ -13,9 +13,9 @@ from typing import Any
 from tree_sitter import Node
 
 from rlm_core.source.units.spans import name_text
-from rlm_core.training.datasets.triton_sizes import dtype_name
 
 from .literals import arguments_of, constants, value_of
+from .sizes import dtype_name
 
 MOST = 5
 _WORD = re.compile(r"[^\W\d]\w*")

@@ -18,13 +18,12 @@ from tree_sitter import Node
 
 from rlm_core.source import languages
 from rlm_core.source.directives import MARK, Directive, Directives, find_directives
-from rlm_core.training.datasets.triton_sizes import dtype_name
 from rlm_core.types import Span, Unit
 
 from .kernel_benchmarks import benchmarked
 from .kernel_defaults import asked_as, default_workload, meaning_of, read_kernel
 from .query_vector import has_sizes
-from .sizes import read_sizes
+from .sizes import dtype_name, read_sizes
 
 Origin = Literal["comment", "benchmark", "autotune", "default"]
 MOST_LINES = 16

@@ -31,6 +31,19 @@ _BYTES = {
     "int4": 0.5,
     "fp4": 0.5,
 }
+_DTYPES = {
+    "float64": "fp64",
+    "double": "fp64",
+    "float32": "fp32",
+    "float": "fp32",
+    "tfloat32": "tf32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+}
 # Role -> names, lower case, most telling first. ``tokens`` is what others count as batch times sequence.
 _ROLES = {
     "tokens": (
@@ -200,3 +213,11 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+def dtype_name(name: str) -> str:
+    """The one spelling of a dtype: ``torch.float16`` and ``half`` are ``fp16``; an unknown one stays as it is."""
+    short = str(name).strip().lower().removeprefix("torch.").removeprefix("tl.")
+    if short.startswith(("float8", "fp8")):
+        return "fp8"
+    return _DTYPES.get(short, short)

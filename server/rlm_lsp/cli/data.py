@@ -56,15 +56,15 @@ def _builder(kind: Kind, labels: Path | None, cache: Path, split: str, *, downlo
 
     if kind == "counterfactual":
         # Its labels are our own measurements and come with the package.
-        return counterfactual.Builder(labels, split)
+        return counterfactual.CounterfactualBuilder(labels, split)
     if labels is None:
         raise DataError(f"--labels is missing; name the labels of {kind}")
     if kind == "functions":
-        return functions.Builder(labels, cache, split, download=download)
+        return functions.FunctionBuilder(labels, cache, split, download=download)
     if kind == "triton":
-        return triton.Builder(labels, cache, split, download=download)
+        return triton.TritonBuilder(labels, cache, split, download=download)
     if kind == "code-regression":
-        return code_regression.Builder(labels, split)
+        return code_regression.CodeRegressionBuilder(labels, split)
     if kind == "nas":
-        return nas.Builder(labels, split)
-    return leethub.Builder(labels, cache, split, download=download, languages=frozenset(wanted) or None)
+        return nas.NasBuilder(labels, split)
+    return leethub.LeetHubBuilder(labels, cache, split, download=download, languages=frozenset(wanted) or None)

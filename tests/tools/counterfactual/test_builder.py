@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
-from rlm_core.training.datasets.schema import EDITS_SCHEMA, Edit, read_edits, read_rows, write_rows
-from rlm_core.training.datasets.splits import split_of
+from rlm_core.training.datasets.schema import EDITS_SCHEMA, Edit, read_edits, read_rows, split_of, write_rows
 
 from tools.counterfactual.__main__ import main
-from tools.counterfactual.builder import LABELS, MEMORY_FLOOR_BYTES, Builder
+from tools.counterfactual.builder import LABELS, MEMORY_FLOOR_BYTES, CounterfactualBuilder
 
 pytestmark = pytest.mark.extras
 
@@ -52,7 +51,7 @@ def labels(tmp_path: Path) -> Path:
 
 
 def test_a_function_gives_a_row_a_metric_and_the_rows_fit_the_schema(labels: Path, tmp_path: Path) -> None:
-    builder = Builder(labels)
+    builder = CounterfactualBuilder(labels)
     heard: list[tuple[int, int]] = []
     rows = list(builder.rows(lambda done, total: heard.append((done, total))))
     assert heard == [(1, 1)]
@@ -63,18 +62,18 @@ def test_a_function_gives_a_row_a_metric_and_the_rows_fit_the_schema(labels: Pat
     assert all(set(row) == set(EDITS_SCHEMA.names) for row in rows)
     assert write_rows(rows, tmp_path / "rows.parquet", EDITS_SCHEMA) == 6
     assert list(read_rows([tmp_path / "rows.parquet"])) == rows
-    assert {row["split"] for row in Builder(labels, "test").rows()} == {"test"}
+    assert {row["split"] for row in CounterfactualBuilder(labels, "test").rows()} == {"test"}
 
 
 def test_values_are_clipped_at_the_floors(labels: Path) -> None:
-    values = {row["id"].split("/", 3)[3]: row["value"] for row in Builder(labels).rows()}
+    values = {row["id"].split("/", 3)[3]: row["value"] for row in CounterfactualBuilder(labels).rows()}
     assert values["base/memory"] == MEMORY_FLOOR_BYTES
     assert values["rename-local/latency"] == LATENCY_FLOOR_SECONDS
     assert values["wrap-loop/memory"] == 640
 
 
 def test_an_edit_names_the_row_before_it_and_the_noise_of_their_ratio(labels: Path, tmp_path: Path) -> None:
-    rows = {row["id"]: row for row in Builder(labels).rows()}
+    rows = {row["id"]: row for row in CounterfactualBuilder(labels).rows()}
     base, slower, renamed = (f"counterfactual/sum/0/{kind}" for kind in ("base", "wrap-loop", "rename-local"))
     assert ratio(rows, f"{slower}/latency") == pytest.approx(2)
     assert ratio(rows, f"{slower}/memory") == pytest.approx(1)
@@ -91,15 +90,15 @@ def test_an_edit_names_the_row_before_it_and_the_noise_of_their_ratio(labels: Pa
 def test_a_file_of_other_labels_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text('{"package": "x"}\n')
-    with pytest.raises(DataError, match="lacks 'date'; is this a file of counterfactual labels"):
-        Builder(path)
+    with pytest.raises(DataError, match="'date' is missing; is this a file of counterfactual labels"):
+        CounterfactualBuilder(path)
 
 
 def test_the_shipped_labels_hold_enough_unseen_functions_and_no_family_in_two_splits() -> None:
     assert LABELS.stat().st_size < 1_500_000
     splits = defaultdict(set)
     groups = defaultdict(set)
-    rows = list(Builder().rows())
+    rows = list(CounterfactualBuilder().rows())
     for row in rows:
         splits[row["family"]].add(row["split"])
         groups[row["split"]].add(row["group"])
@@ -114,7 +113,7 @@ def test_the_shipped_labels_hold_enough_unseen_functions_and_no_family_in_two_sp
 def test_shipped_neutral_edits_cost_nothing_and_wrapped_loops_do() -> None:
     ratios = defaultdict(list)
     kinds: Counter[str] = Counter()
-    rows = {row["id"]: row for row in Builder().rows() if row["metric"] == "latency"}
+    rows = {row["id"]: row for row in CounterfactualBuilder().rows() if row["metric"] == "latency"}
     for name, row in rows.items():
         kind = re.sub(r"-\d+\Z", "", name.split("/")[-2])
         if row["edit_of"] is not None:

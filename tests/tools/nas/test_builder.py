@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.source.onnx_graph import parse, render
-from rlm_core.training.datasets.schema import read_rows, write_rows
-from rlm_core.training.datasets.splits import split_of
+from rlm_core.training.datasets.schema import read_rows, split_of, write_rows
 
 from tools.nas.__main__ import main
-from tools.nas.builder import Builder
+from tools.nas.builder import NasBuilder
 from tools.nas.labels import FILES
 
 pytestmark = pytest.mark.extras
@@ -62,8 +61,8 @@ def write(folder: Path, name: str, text: str) -> Path:
     return folder
 
 
-def build(folder: Path, **options: Any) -> tuple[list[dict[str, Any]], Builder]:
-    builder = Builder(folder, workers=1, **options)
+def build(folder: Path, **options: Any) -> tuple[list[dict[str, Any]], NasBuilder]:
+    builder = NasBuilder(folder, workers=1, **options)
     return list(builder.rows()), builder
 
 
@@ -85,7 +84,7 @@ def test_a_latency_column_is_a_device_and_a_batch_in_seconds(tmp_path: Path) -> 
 def test_what_is_not_physical_is_left_out_and_counted(tmp_path: Path) -> None:
     rows, builder = build(write(tmp_path, "nasbench201_latency.csv.gz", LATENCY))
     assert len(rows) == 4 + 3 + 3
-    missing = builder.report().missing
+    missing = builder.report().left_out
     assert missing["network without a path, pruned away before it was measured"] == 1
     assert missing["no latency in the column"] == 1
     assert missing["label file not in the folder"] == len(FILES) - 1
@@ -125,7 +124,7 @@ def test_throughput_is_not_read_and_gaps_are_counted(tmp_path: Path) -> None:
         ("accuracy", None, pytest.approx(0.595)),
         ("latency", "xilinx-vck190", pytest.approx(0.0035)),
     ]
-    assert builder.report().missing["no latency in the column"] == 1
+    assert builder.report().left_out["no latency in the column"] == 1
 
 
 def test_every_label_file_is_read_and_its_rows_fit_the_schema(tmp_path: Path) -> None:
@@ -138,7 +137,7 @@ def test_every_label_file_is_read_and_its_rows_fit_the_schema(tmp_path: Path) ->
     for name, text in labels.items():
         write(tmp_path, name, text)
     progress: list[tuple[int, int]] = []
-    builder = Builder(tmp_path, workers=2)
+    builder = NasBuilder(tmp_path, workers=2)
     assert write_rows(builder.rows(lambda done, total: progress.append((done, total))), tmp_path / "nas.parquet") == 38
     assert progress[-1] == (11, 11)
     rows = {row["id"]: row for row in read_rows([tmp_path / "nas.parquet"])}
@@ -167,16 +166,16 @@ def test_every_label_file_is_read_and_its_rows_fit_the_schema(tmp_path: Path) ->
 def test_a_broken_file_gets_one_clear_line(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path, "nasbench201_latency.csv.gz", text)
     with pytest.raises(DataError, match=message) as error:
-        Builder(tmp_path)
+        NasBuilder(tmp_path)
     assert len(str(error.value).splitlines()) == 1
 
 
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="none of the label files"):
-        Builder(tmp_path)
+        NasBuilder(tmp_path)
     (tmp_path / "ofa_latency.csv.gz").write_text("not gzip")
     with pytest.raises(DataError, match="cannot be read"):
-        Builder(tmp_path)
+        NasBuilder(tmp_path)
 
 
 def test_the_command_builds_the_data_set(

@@ -1,8 +1,8 @@
 """Function labels + pinned wheels -> rows of basis ``call``.
 
 The text is the function's source as the measurement's hash confirms it; callees come from the same wheel. Some
-packages are test only; elsewhere the module decides the split. Generators and coroutines are measured a resume at a
-time and stay out.
+packages are used for tests only; elsewhere the module decides the split. Generators and coroutines are measured per
+resume and left out.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import hashlib
 import inspect
 import tokenize
 import zipfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from typing import Any
 from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module
 from rlm_core.types import Unit
 
+from .builder import Progress, RowBuilder, read_labels
 from .cache import find_wheel
-from .labels import read_labels
-from .schema import Report
-from .splits import split_of
+from .schema import split_of
 
 TEST_PACKAGES = frozenset(
     {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
@@ -35,27 +34,21 @@ LATENCY_FLOOR_SECONDS = 5e-8  # 0.05 µs: below it the profiler's own correction
 DEVICE = "x86-64"
 RUNTIME = {"runtime": "cpython-3.12"}
 
-Progress = Callable[[int, int], None]
-
-
 _FIELDS = frozenset(
     {"package", "version", "module", "qualname", "file", "firstlineno", "source_sha1", "generator"}
     | {"calls", "latency_ok", "latency_us", "mem_calls", "peak_bytes"}
 )
 
 
-class Builder:
-    """Builds the rows of a label file; after iterating :meth:`rows`, :meth:`report` says what could not be had."""
+class FunctionBuilder(RowBuilder):
+    """Rows of functions of packages, read from wheels in a source cache."""
 
     def __init__(
         self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
     ) -> None:
+        super().__init__(split)
         self._labels = read_labels(labels, _FIELDS, "function")
-        self._cache, self._split = cache, split
-        self._download, self._workers = download, workers
-        self._missing: Counter[str] = Counter()
-        self._examples: dict[str, list[str]] = defaultdict(list)
-        self._rows = self._units = 0
+        self._cache, self._download, self._workers = cache, download, workers
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
         """All rows, package by package, in the order of the label file."""
@@ -67,20 +60,14 @@ class Builder:
         with ProcessPoolExecutor(self._workers) as pool:
             futures = {key: pool.submit(_package_rows, wheels[key], packages[key], self._split) for key in packages}
             for key, future in futures.items():
-                rows, missing = future.result()
-                for reason, name in missing:
-                    self._missing[reason] += 1
-                    if len(self._examples[reason]) < 5:
-                        self._examples[reason].append(name)
+                rows, left_out = future.result()
+                for reason, name in left_out:
+                    self._leave_out(reason, name)
                 self._rows += len(rows)
                 self._units += len({row["source"] for row in rows})
                 yield from rows
                 done += len(packages[key])
                 progress(done, len(self._labels))
-
-    def report(self) -> Report:
-        """What was kept and what was left out, by reason."""
-        return Report(self._rows, self._units, dict(self._missing), dict(self._examples))
 
 
 def _package_rows(
@@ -89,22 +76,22 @@ def _package_rows(
     if wheel is None:
         return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
     rows: list[dict[str, Any]] = []
-    missing: list[tuple[str, str]] = []
+    left_out: list[tuple[str, str]] = []
     with zipfile.ZipFile(wheel) as archive:
         sources = _WheelSources(archive)
         graph = CallGraph(sources.load)
         for label in labels:
             name = f"{label['package']}:{label['module']}:{label['qualname']}"
             if label["generator"]:
-                missing.append(("generator or coroutine", name))
+                left_out.append(("generator or coroutine", name))
                 continue
             values = _values(label)
             if not values:
-                missing.append((f"fewer than {MIN_CALLS} good calls", name))
+                left_out.append((f"fewer than {MIN_CALLS} good calls", name))
                 continue
             text, unit, index = sources.function(label)
             if text is None:
-                missing.append(("source hash differs or file absent", name))
+                left_out.append(("source hash differs or file absent", name))
                 continue
             callees = graph.callees(index, unit) if unit is not None and index is not None else ()
             group = f"{label['package']}/{label['module']}"
@@ -129,7 +116,7 @@ def _package_rows(
                         "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
                     }
                 )
-    return rows, missing
+    return rows, left_out
 
 
 def _values(label: dict[str, Any]) -> dict[str, float]:
@@ -142,7 +129,7 @@ def _values(label: dict[str, Any]) -> dict[str, float]:
 
 
 class _WheelSources:
-    """Python files of one wheel, read and indexed when first asked for."""
+    """Python files of one wheel, read and indexed on first use."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive

@@ -1,4 +1,4 @@
-"""The user's own measurements as Parquet: label rows as ``rlm-lsp measure export`` has them, or rows to train on."""
+"""The user's own measurements as Parquet: the label rows of ``rlm-lsp measure export``, or rows to train on."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 from rlm_core.measurement.types import BENCHED, RUNTIME
 from rlm_core.types import BASIS_OF_KIND, METRICS_OF_BASIS
 
 from .functions import LATENCY_FLOOR_SECONDS, MIN_CALLS
-from .schema import write_rows
-from .splits import split_of
+from .schema import open_parquet, split_of, write_rows
 
 FORMAT = "rlm-measurements-1"
 _SPREAD = pa.struct([("p10", pa.float64()), ("p50", pa.float64()), ("p90", pa.float64())])
@@ -38,24 +37,18 @@ LABELS = pa.schema(
 
 def write_labels(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """Write label rows, without source text."""
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(pa.Table.from_pylist(list(rows), LABELS), partial, compression="zstd")
-    partial.replace(path)
+    with atomic_write(path) as partial:
+        pq.write_table(pa.Table.from_pylist(list(rows), LABELS), partial, compression="zstd")
 
 
 def read_labels(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The label rows of a file, each with its place for messages.
+    """The label rows of a file, each with its location for messages.
 
     Raises:
-        DataError: the file has none.
+        DataError: the file cannot be read or has other contents.
     """
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
-    if (table.schema.metadata or {}).get(b"format") != FORMAT.encode():
-        raise DataError(f"{path}: not a file of measurements; export it without --source to take it in elsewhere")
-    rows = table.to_pylist(maps_as_pydicts="strict")
+    file = open_parquet(path, FORMAT, "a file of measurements", "export it without --source to import it elsewhere")
+    rows = file.read().to_pylist(maps_as_pydicts="strict")
     return [(f"{path}: row {number}", row) for number, row in enumerate(rows, 1)]
 
 
@@ -65,10 +58,10 @@ def write_training_rows(labels: Iterable[dict[str, Any]], path: Path) -> int:
 
 
 def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Rows of :mod:`.schema`, a metric each, of label rows that have a text and enough good calls.
+    """Rows of :mod:`.schema`, one per metric, of label rows that have a text and enough good calls.
 
-    As with the labels of packages, generators and coroutines stay out and the module is the group. Of a program,
-    kernel, PyTorch module or network its file is; a row an input, or a device and workload.
+    As with the labels of packages, generators and coroutines are left out and the module is the group. For a program,
+    kernel, PyTorch module or network the file is the group, with one row per input, or per device and workload.
     """
     for label in labels:
         if "text" not in label or label["generator"]:
@@ -88,7 +81,7 @@ def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "language": label["language"],
                 "basis": basis,
                 "metric": metric,
-                # Programs have one device and workload in the model, the judge's; a team's rows take its place.
+                # The model knows one device and workload of programs, the judge's; a team's rows replace it.
                 "device": None if is_program else label["device"] if is_benched else label["machine"],
                 "workload": {} if is_program else workload,
                 "value": value,

@@ -1,4 +1,4 @@
-"""The schema of a data set: one row a (unit, query), values in SI units.
+"""The schema of a data set, one row per unit and query with values in SI units; its Parquet files; its splits.
 
 | column | meaning |
 |---|---|
@@ -8,8 +8,8 @@
 | ``language``, ``basis`` | as in :mod:`rlm_core.types` |
 | ``metric``, ``device``, ``workload`` | the query |
 | ``value`` | the measurement: seconds, bytes or a fraction |
-| ``group`` | problem or module; a group is in one split only |
-| ``family`` | package or problem: the whole that a user's code is never part of |
+| ``group`` | problem or module; all rows of a group are in one split |
+| ``family`` | project group: the package or problem, which no user's code is part of |
 | ``held_out`` | what a test row's model has not seen: ``package``, ``module`` or ``problem`` |
 | ``split`` | ``train``, ``val``, ``cal`` or ``test`` |
 | ``source`` | where the text comes from: repository, blob and path, or package, version, file and line |
@@ -24,7 +24,8 @@ A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has two more co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -39,6 +40,8 @@ from rlm_core.files import atomic_write
 
 FORMAT = "rlm-data-1"
 SPLITS = ("train", "val", "cal", "test")
+# Upper ends of the shares of the splits: 75 % train, 5 % val, 10 % cal, 10 % test.
+_SHARES = (("train", 0.75), ("val", 0.80), ("cal", 0.90), ("test", 1.0))
 
 SCHEMA = pa.schema(
     [
@@ -61,24 +64,6 @@ SCHEMA = pa.schema(
 )
 EDITS_SCHEMA = SCHEMA.append(pa.field("edit_of", pa.string())).append(pa.field("noise", pa.float64()))
 _ROWS_PER_BATCH = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a build kept and what it could not have: ``missing`` counts by reason, ``examples`` names some of each."""
-
-    rows: int
-    units: int
-    missing: dict[str, int]
-    examples: dict[str, list[str]]
-
-    def lines(self) -> list[str]:
-        """What was left out, a line per reason, the most frequent first."""
-        by_count = sorted(self.missing.items(), key=lambda item: -item[1])
-        return [
-            f"left out {count:,}: {reason}; for example {', '.join(self.examples[reason][:3])}"
-            for reason, count in by_count
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +101,21 @@ def read_edits(paths: Sequence[Path], splits: Sequence[str] | None = None) -> It
                     yield Edit(before, after)
 
 
+def open_parquet(path: Path, form: str | None, kind: str, advice: str) -> pq.ParquetFile:
+    """A Parquet file, checked to be of the format ``form`` (None: any).
+
+    Raises:
+        DataError: it cannot be read or is not ``kind``; the message ends with ``advice``.
+    """
+    try:
+        file = pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
+    if form is not None and (file.schema_arrow.metadata or {}).get(b"format") != form.encode():
+        raise DataError(f"{path}: not {kind} of format {form}; {advice}")
+    return file
+
+
 def read_rows(paths: Sequence[Path], splits: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     """The rows of data sets, one after another; ``splits`` keeps only those.
 
@@ -133,14 +133,35 @@ def read_tables(paths: Sequence[Path], splits: Sequence[str] | None = None) -> I
         DataError: a file is missing or is not one of our data sets.
     """
     for path in paths:
-        try:
-            file = pq.ParquetFile(path)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
-        if (file.schema_arrow.metadata or {}).get(b"format") != FORMAT.encode():
-            raise DataError(f"{path}: not a data set of format {FORMAT}; build it with `rlm-lsp data build`")
+        file = open_parquet(path, FORMAT, "a data set", "build it with `rlm-lsp data build`")
         for batch in file.iter_batches(_ROWS_PER_BATCH):
             table = pa.Table.from_batches([batch])
             if splits is not None:
                 table = table.filter(pc.is_in(table["split"], pa.array(list(splits))))
             yield table
+
+
+def split_of(group: str) -> str:
+    """The split of a group by a hash of its name: the same on every machine and for every data set."""
+    digest = hashlib.sha256(group.encode()).digest()
+    point = int.from_bytes(digest[:8], "big") / 2**64
+    return next(split for split, end in _SHARES if point < end)
+
+
+def merge_groups(pairs: Iterable[tuple[Hashable, str]]) -> dict[str, str]:
+    """Join the groups that share a key (the canonical text): group -> smallest name among those joined to it."""
+    parent: dict[str, str] = {}
+
+    def find(group: str) -> str:
+        while parent[group] != group:
+            parent[group] = parent[parent[group]]
+            group = parent[group]
+        return group
+
+    first: dict[Hashable, str] = {}
+    for key, group in pairs:
+        parent.setdefault(group, group)
+        other = first.setdefault(key, group)
+        a, b = sorted((find(group), find(other)))
+        parent[b] = a
+    return {group: find(group) for group in parent}

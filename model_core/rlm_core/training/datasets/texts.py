@@ -1,7 +1,7 @@
 """Wheels in the source cache -> unlabelled texts for pretraining: every Python function of some packages.
 
-Packages that are test only stay out, and so do the modules of other labelled packages that are not in the train split:
-what a model is judged on is never read.
+Test packages are left out, and so are the modules of other labelled packages outside the train split: a model never
+reads what it is judged on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 from rlm_core.source.canonical import canonical
 from rlm_core.source.units import find_units
 
-from .functions import TEST_PACKAGES, Progress
-from .splits import split_of
+from .builder import Progress
+from .functions import TEST_PACKAGES
+from .schema import open_parquet, split_of
 
 FORMAT = "rlm-texts-1"
 SCHEMA = pa.schema([("text", pa.string()), ("language", pa.string())], metadata={"format": FORMAT})
@@ -45,7 +47,8 @@ def build_texts(
             progress(done, len(wheels))
     out.parent.mkdir(parents=True, exist_ok=True)
     table = pa.table({"text": list(distinct), "language": ["python"] * len(distinct)}, schema=SCHEMA)
-    pq.write_table(table, out, compression="zstd")
+    with atomic_write(out) as partial:
+        pq.write_table(table, partial, compression="zstd")
     return len(distinct)
 
 
@@ -55,13 +58,7 @@ def read_texts(path: Path) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: the file is missing or is not one of ours.
     """
-    try:
-        file = pq.ParquetFile(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from None
-    if (file.schema_arrow.metadata or {}).get(b"format") != FORMAT.encode():
-        raise DataError(f"{path}: not a file of texts; build it with `rlm-lsp data build texts`")
-    table = file.read()
+    table = open_parquet(path, FORMAT, "a file of texts", "build it with `rlm-lsp data build texts`").read()
     chosen = table.filter(pc.less(pc.utf8_length(table["text"]), _LONGEST))
     yield from zip(chosen["text"].to_pylist(), chosen["language"].to_pylist(), strict=True)
 

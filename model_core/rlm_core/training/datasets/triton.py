@@ -1,8 +1,10 @@
 """Labels of Triton kernels and PyTorch modules + git repositories -> rows of basis ``kernel`` and ``module``.
 
-The text is what ``kernels`` and ``modules`` make of the source that was measured,
-read by blob id; the query carries device, sizes, dtype, mode and backend. Repeats of one (text, device, workload) are
-one row with their median. A group is an idea (softmax, whoever wrote it) or a problem.
+The text is what ``units.kernels`` and ``units.modules`` make of the measured source, read by blob id; the query has
+device, sizes, dtype, mode and backend. Positional arguments are ``arg0``, ``arg1`` ...; a shape is ``4096x128``; a
+number is a scalar. Dtypes have one spelling (``torch.float16`` is ``fp16``); several are joined by ``+`` in the order
+given. Repeats of one (text, device, workload) are one row with their median. A group is an idea (softmax, by any
+author) or a problem.
 """
 
 from __future__ import annotations
@@ -11,29 +13,40 @@ import hashlib
 import json
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError
 from rlm_core.queries.devices import canonical_device
+from rlm_core.queries.sizes import dtype_name
 from rlm_core.source.canonical import canonical
 from rlm_core.source.units.kernels import kernel_text
 from rlm_core.source.units.modules import module_text
 
-from . import triton_sizes as sizes
+from .builder import Progress, RowBuilder, read_labels
 from .cache import find_repository, read_blobs
-from .functions import Progress
-from .labels import read_labels
-from .schema import Report
-from .splits import merge_groups, split_of
+from .schema import merge_groups
 from .triton_groups import kernel_group, operator_group, problem_group, problem_of
 
 _FIELDS = frozenset({"repo", "kernel_id", "language", "device", "latency_ms", "source_path"})
 _KERNELS = frozenset({"triton", "pytorch+triton"})
 # FP32 is what PyTorch makes of a problem that names no dtype.
 _DEFAULT_MODULE_DTYPE = "float32"
+
+
+# Sizes of the models that a label names instead of sizes, from their published configurations.
+_MODELS = {
+    "llama_2_7b": (4096, 32000),
+    "llama_3_8b": (4096, 128256),
+    "qwen2.5_7b": (3584, 152064),
+    "qwen2.5_14b": (5120, 152064),
+    "qwen2.5_72b": (8192, 152064),
+    "deepseek_v2_lite": (2048, 102400),
+    "deepseek_v3": (7168, 129280),
+}
+_NOT_SIZES = frozenset({"mode", "dtype", "warmup", "repetitions", "layout", "sweep_dim"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +59,20 @@ class _Text:
     source: str
 
 
-class Builder:
-    """Builds the rows of a folder of label files or one of them; after :meth:`rows`, :meth:`report` says what lacks.
+class TritonBuilder(RowBuilder):
+    """Rows of one label file or of a folder of them, with sources from repositories in a source cache.
 
     Raises:
-        DataError: no label file, or a row lacks a field.
+        DataError: there is no label file, or a row lacks a field.
     """
 
     def __init__(self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True) -> None:
         files = sorted((*labels.glob("*.jsonl"), *labels.glob("*.jsonl.gz"))) if labels.is_dir() else [labels]
         if not files:
             raise DataError(f"{labels}: holds no .jsonl or .jsonl.gz file; name the folder of the Triton labels")
+        super().__init__(split)
         self._labels = [row for path in files for row in read_labels(path, _FIELDS, "Triton")]
-        self._cache, self._split, self._download = cache, split, download
-        self._missing: Counter[str] = Counter()
-        self._examples: dict[str, list[str]] = defaultdict(list)
-        self._rows = self._units = 0
+        self._cache, self._download = cache, download
         self.groups: dict[str, Counter[str]] = {}
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
@@ -98,27 +109,23 @@ class Builder:
                 "group": group,
                 "family": group,
                 "held_out": "kernel" if cell[0] == "kernel" else "problem",
-                "split": split_of(group) if self._split == "auto" else self._split,
+                "split": self._split_of(group),
                 "source": text.source,
             }
-
-    def report(self) -> Report:
-        """What was kept and what was left out, by reason."""
-        return Report(self._rows, self._units, dict(self._missing), dict(self._examples))
 
     def _found(self, progress: Progress) -> Iterator[tuple[_Text, dict[str, Any], dict[str, str], str]]:
         by_repository: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for label in self._labels:
             reason = _unusable(label)
             if reason is not None:
-                self._count(reason, label["kernel_id"])
+                self._leave_out(reason, label["kernel_id"])
             else:
                 by_repository[label["repo"]].append(label)
         done = len(self._labels) - sum(map(len, by_repository.values()))
         for repository, labels in by_repository.items():
             path = find_repository(self._cache, repository, download=self._download)
             if path is None:
-                self._count("repository not found", repository, len(labels))
+                self._leave_out("repository not found", repository, len(labels))
             else:
                 names = {label["source_blob"]: None for label in labels}
                 names |= {name: None for label in labels if (name := _config(label)) is not None}
@@ -141,25 +148,20 @@ class Builder:
             device = canonical_device(label["device"])
             workload = _workload(label, contents)
             if source is None:
-                self._count("blob not in the repository", where)
+                self._leave_out("blob not in the repository", where)
             elif not source.strip():
-                self._count("empty source", where)
+                self._leave_out("empty source", where)
             elif device is None:
-                self._count(f"unknown device {label['device']}", label["kernel_id"])
+                self._leave_out(f"unknown device {label['device']}", label["kernel_id"])
             elif workload is None:
-                self._count("sizes not in the repository", label["kernel_id"])
+                self._leave_out("sizes not in the repository", label["kernel_id"])
             elif not label["latency_ms"] > 0:
-                self._count("no positive time", label["kernel_id"])
+                self._leave_out("no positive time", label["kernel_id"])
             else:
                 key = (label["source_blob"], _unit_name(label))
                 if key not in texts:
                     texts[key] = _text(label, source, where)
                 yield texts[key], label, workload, device
-
-    def _count(self, reason: str, example: str, rows: int = 1) -> None:
-        self._missing[reason] += rows
-        if len(self._examples[reason]) < 5:
-            self._examples[reason].append(example)
 
 
 def _unusable(label: dict[str, Any]) -> str | None:
@@ -203,27 +205,27 @@ def _workload(label: dict[str, Any], contents: dict[str, str]) -> dict[str, str]
     given, benchmark = label.get("input_size"), _benchmark(label)
     dtypes = [str(name) for name in label.get("dtypes_in_harness") or label.get("input_extra") or ()]
     if isinstance(given, list):
-        return sizes.positional(given, dtypes)
+        return positional(given, dtypes)
     if (config := _config(label)) is not None:
         try:
-            given = sizes.merged_configs(json.loads(contents[config]))
+            given = merged_configs(json.loads(contents[config]))
         except (KeyError, ValueError, TypeError, AttributeError):
             return None
-    # A string names a setting whose sizes stand in the source.
+    # A string names a setting whose sizes are in the source.
     model_size = "vocab_size" if "cross_entropy" in label["kernel_id"] else "hidden_size"
     given = given if isinstance(given, dict) else {}
-    named = sizes.named(given, [*dtypes, *_other_dtypes(label)], model_size)
+    workload = named(given, [*dtypes, *_other_dtypes(label)], model_size)
     if benchmark == "liger":
-        named["mode"] = str(label["mode"])
+        workload["mode"] = str(label["mode"])
         variant = _VARIANTS.get(str(label.get("provider")))
         if variant is not None:
-            named["variant"] = variant
+            workload["variant"] = variant
     if benchmark in ("vllm_triton_backend", "aiter"):
-        named["autotuned"] = "best"
+        workload["autotuned"] = "best"
     if label.get("backend"):
-        named["backend"] = sizes.backend(label["backend"])
-        named.setdefault("dtype", sizes.dtype_name(_DEFAULT_MODULE_DTYPE))
-    return named
+        workload["backend"] = backend(label["backend"])
+        workload.setdefault("dtype", dtype_name(_DEFAULT_MODULE_DTYPE))
+    return workload
 
 
 _VARIANTS = {"liger_tiled": "tiled", "liger_in_place": "in-place", "liger-fp32-accum": "fp32-accumulation"}
@@ -232,3 +234,60 @@ _VARIANTS = {"liger_tiled": "tiled", "liger_in_place": "in-place", "liger-fp32-a
 def _other_dtypes(label: dict[str, Any]) -> list[str]:
     """Dtypes that only the name of a GEMM says: activations and weights of 8 bits."""
     return ["fp8"] if "a8w8_blockscale" in label["kernel_id"] else []
+
+
+def dtype_text(names: Iterable[str]) -> str:
+    """Several dtypes in first-seen order, joined by ``+``."""
+    return "+".join(dict.fromkeys(dtype_name(name) for name in names if name))
+
+
+def positional(values: Sequence[Any], dtypes: Iterable[str] = ()) -> dict[str, str]:
+    """The workload of a call by position: lists are shapes (empty: a scalar tensor), the rest are scalars."""
+    workload = {f"arg{number}": _value(value) for number, value in enumerate(values)}
+    return workload | _dtype(dtypes)
+
+
+def named(sizes: Mapping[str, Any], dtypes: Iterable[str] = (), model_size: str = "hidden_size") -> dict[str, str]:
+    """The workload of a call by name; a nested mapping (``config``) is flattened, an outer name wins over an inner.
+
+    A model named instead of sizes gives the one that counts: ``hidden_size`` or ``vocab_size``.
+    """
+    flat: dict[str, Any] = {}
+    found = list(dtypes)
+    for mapping in (*(value for value in sizes.values() if isinstance(value, Mapping)), sizes):
+        for name, value in mapping.items():
+            if name == "dtype":
+                found.append(str(value))
+            elif name not in _NOT_SIZES and value is not None and not isinstance(value, Mapping):
+                flat[name] = value
+    if (model := _MODELS.get(str(flat.get("model_config")))) is not None:
+        flat = {model_size: model[0] if model_size == "hidden_size" else model[1]} | flat
+    return {name: _value(value) for name, value in flat.items()} | _dtype(found)
+
+
+def backend(name: str) -> str:
+    """The backend of a module's measurement: ``eager``, ``compile`` (inductor, default mode) or ``compile-<mode>``."""
+    if name in ("torch", "eager"):
+        return "eager"
+    mode = name.removeprefix("torch_compile").removeprefix("_inductor").strip("_")
+    return "compile" if mode in ("", "default") else f"compile-{mode}"
+
+
+def merged_configs(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The one setting of a robust-kbench configuration: its input, initialisation and shared values together."""
+    merged: dict[str, Any] = {}
+    for part in ("input", "init", "shared"):
+        for entry in config.get(f"single_{part}_configs") or []:
+            merged |= entry
+    return merged
+
+
+def _dtype(names: Iterable[str]) -> dict[str, str]:
+    text = dtype_text(names)
+    return {"dtype": text} if text else {}
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "x".join(str(part) for part in value) if value else "1"
+    return str(value)

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import rlm_core
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.code_regression import Builder
-from rlm_core.training.datasets.schema import read_rows
-from rlm_core.training.datasets.splits import split_of
+from rlm_core.training.datasets.code_regression import CodeRegressionBuilder
+from rlm_core.training.datasets.schema import read_rows, split_of
 from rlm_core.training.full import store
 
 from tests.rlm_core.training.full.conftest import CONFIG, run_cli
@@ -37,9 +36,11 @@ def row(space: str, number: int = 0, **changes: Any) -> dict[str, Any]:
     return found | changes
 
 
-def build(path: Path, rows: list[dict[str, Any]], split: str = "auto") -> tuple[list[dict[str, Any]], Builder]:
+def build(
+    path: Path, rows: list[dict[str, Any]], split: str = "auto"
+) -> tuple[list[dict[str, Any]], CodeRegressionBuilder]:
     path.write_text("".join(json.dumps(entry) + "\n" for entry in rows))
-    builder = Builder(path, split)
+    builder = CodeRegressionBuilder(path, split)
     return list(builder.rows()), builder
 
 
@@ -98,7 +99,7 @@ def test_networks_have_their_latencies_and_unknown_devices_are_named(tmp_path: P
         ("nvidia-gtx-1080-ti", {"batch": "32"}, pytest.approx(0.004)),
         ("pixel-3", {"batch": "1"}, pytest.approx(0.02)),
     ]
-    assert builder.report().missing == {"latency of unknown device abacus": 1, "no latency in the metadata": 1}
+    assert builder.report().left_out == {"latency of unknown device abacus": 1, "no latency in the metadata": 1}
     assert builder.report().examples["no latency in the metadata"] == ["NB201_0"]
 
 
@@ -112,7 +113,7 @@ def test_what_cannot_be_mapped_is_counted_and_named(tmp_path: Path) -> None:
     ]
     found, builder = build(tmp_path / "a.jsonl", rows)
     assert found == []
-    assert builder.report().missing == {
+    assert builder.report().left_out == {
         "language Brainfuck is not one of ours": 1,
         "no language in the metadata": 1,
         "empty text": 1,
@@ -128,15 +129,15 @@ def test_parquet_with_the_later_column_and_gzip_are_read(tmp_path: Path) -> None
     with gzip.open(tmp_path / "a.jsonl.gz", "wt") as file:
         file.write(json.dumps(entry) + "\n\n")
     for name, count in (("a.parquet", 3), ("a.jsonl.gz", 1)):
-        found = list(Builder(tmp_path / name, "test").rows())
+        found = list(CodeRegressionBuilder(tmp_path / name, "test").rows())
         assert [(one["value"], one["split"]) for one in found] == [(42.0, "test")] * count
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"space": "APPS"}\n', r"row 1 lacks 'identifier'; is this a file of Code-Regression\?"),
-        ('{"identifier": "a", "space": "APPS", "input": "x"}\n', "row 1 lacks 'target or val_accuracy'"),
+        ('{"space": "APPS"}\n', r"row 1 has no 'identifier'; is this a file of Code-Regression\?"),
+        ('{"identifier": "a", "space": "APPS", "input": "x"}\n', "row 1 has no 'target or val_accuracy'"),
         ("{nonsense\n", "a.jsonl:1: not JSON"),
         ("[1]\n", "a.jsonl:1: not an object"),
         ("", "no rows"),
@@ -145,13 +146,13 @@ def test_parquet_with_the_later_column_and_gzip_are_read(tmp_path: Path) -> None
 def test_another_file_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "a.jsonl").write_text(content)
     with pytest.raises(DataError, match=message):
-        Builder(tmp_path / "a.jsonl")
+        CodeRegressionBuilder(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize("name", ["none.jsonl", "none.parquet"])
 def test_a_missing_file_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"cannot be read|not a readable Parquet"):
-        Builder(tmp_path / name)
+        CodeRegressionBuilder(tmp_path / name)
 
 
 def test_metadata_is_never_run(tmp_path: Path) -> None:

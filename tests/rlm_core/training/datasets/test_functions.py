@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME, Builder
+from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME, FunctionBuilder
 
 MODULE = '''"""A module."""
 
@@ -70,10 +70,10 @@ def label(**changes: Any) -> dict[str, Any]:
     return fields | changes
 
 
-def build(cache: Path, *labels: dict[str, Any], split: str = "auto") -> tuple[list[dict[str, Any]], Builder]:
+def build(cache: Path, *labels: dict[str, Any], split: str = "auto") -> tuple[list[dict[str, Any]], FunctionBuilder]:
     path = cache / "labels.jsonl"
     path.write_text("".join(json.dumps(entry) + "\n" for entry in labels))
-    builder = Builder(path, cache, split, download=False, workers=1)
+    builder = FunctionBuilder(path, cache, split, download=False, workers=1)
     return list(builder.rows()), builder
 
 
@@ -85,7 +85,7 @@ def test_a_function_gives_a_row_a_metric_in_si_units(cache: Path) -> None:
         assert (row["basis"], row["language"], row["device"], row["workload"]) == ("call", "python", DEVICE, RUNTIME)
         assert (row["family"], row["group"]) == ("small-package", "small-package/small_package.main")
         assert row["source"] == "small-package==1.0:small_package/main.py:6"
-    assert builder.report().missing == {}
+    assert builder.report().left_out == {}
     assert (builder.report().rows, builder.report().units) == (2, 1)
 
 
@@ -114,7 +114,7 @@ def test_line_ends_encodings_and_lambdas_are_read_as_python_does(
 ) -> None:
     digest = hashlib.sha1(text.encode()).hexdigest()
     rows, builder = build(cache, label(file=file, qualname=qualname, firstlineno=line, source_sha1=digest))
-    assert builder.report().missing == {}
+    assert builder.report().left_out == {}
     assert rows[0]["text"] == text
 
 
@@ -132,14 +132,14 @@ def test_line_ends_encodings_and_lambdas_are_read_as_python_does(
 def test_what_is_left_out_is_counted_by_its_reason(cache: Path, changes: dict[str, Any], reason: str) -> None:
     rows, builder = build(cache, label(**changes))
     assert rows == []
-    assert builder.report().missing == {reason: 1}
+    assert builder.report().left_out == {reason: 1}
     assert builder.report().examples == {reason: ["small-package:small_package.main:work"]}
 
 
 def test_a_package_without_a_wheel_is_counted_and_named(cache: Path) -> None:
     rows, builder = build(cache, label(), label(version="2.0"), label(version="2.0", qualname="other"))
     assert len(rows) == 2
-    [(reason, count)] = builder.report().missing.items()
+    [(reason, count)] = builder.report().left_out.items()
     assert count == 2
     assert "wheel" in reason
 
@@ -169,5 +169,5 @@ def test_packages_of_the_test_set_are_never_trained_on(cache: Path) -> None:
 def test_labels_of_another_kind_are_said_to_be(tmp_path: Path, row: object) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n")
-    with pytest.raises(DataError, match=r"labels\.jsonl:1: lacks .*; is this a file of function labels"):
-        Builder(path, tmp_path)
+    with pytest.raises(DataError, match=r"labels\.jsonl:1: .* is missing; is this a file of function labels"):
+        FunctionBuilder(path, tmp_path)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.leethub import DEVICE, Builder
-from rlm_core.training.datasets.splits import split_of
+from rlm_core.training.datasets.leethub import DEVICE, LeetHubBuilder
+from rlm_core.training.datasets.schema import split_of
 
 JAVA = "class Solution {\n    int f() { return 1; }\n}\n"
 
@@ -44,10 +44,10 @@ def label(blob: str, slug: str = "two-sum", **changes: Any) -> dict[str, Any]:
     return fields | changes
 
 
-def build(cache: Path, *labels: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], Builder]:
+def build(cache: Path, *labels: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], LeetHubBuilder]:
     path = cache / "labels.jsonl"
     path.write_text("".join(json.dumps(entry) + "\n" for entry in labels))
-    builder = Builder(path, cache, download=False, **options)
+    builder = LeetHubBuilder(path, cache, download=False, **options)
     return list(builder.rows()), builder
 
 
@@ -62,7 +62,7 @@ def test_a_solution_gives_a_row_a_metric_in_si_units(cache: Path) -> None:
         assert row["group"] == row["family"] == "leetcode/two-sum"
         assert row["split"] == split_of("leetcode/two-sum")
         assert row["source"] == f"someone/solutions@{blob}:two-sum/a.java"
-    assert (builder.report().rows, builder.report().units, builder.report().missing) == (2, 1, {})
+    assert (builder.report().rows, builder.report().units, builder.report().left_out) == (2, 1, {})
 
 
 def test_what_cannot_be_had_is_counted_by_its_reason(cache: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_cannot_be_had_is_counted_by_its_reason(cache: Path) -> None:
     )
     assert len(rows) == 2
     report = builder.report()
-    assert report.missing == {
+    assert report.left_out == {
         "blob not in the repository": 1,
         "empty solution": 1,
         "unknown language cobol": 1,
@@ -114,7 +114,7 @@ def test_a_second_label_of_a_blob_is_counted_as_left_out(cache: Path) -> None:
     blob = add(cache, JAVA)
     rows, builder = build(cache, label(blob), label(blob, date="2024-06-01", path="b.java", runtime_ms=5))
     assert [row["value"] for row in rows if row["metric"] == "latency"] == [0.003]
-    assert builder.report().missing == {"blob with a label already": 1}
+    assert builder.report().left_out == {"blob with a label already": 1}
 
 
 def test_a_text_that_is_no_utf_8_is_still_read(cache: Path) -> None:
@@ -134,5 +134,5 @@ def test_a_repository_name_cannot_become_a_path_or_an_option(cache: Path, name: 
 def test_labels_of_another_kind_are_said_to_be(tmp_path: Path, row: object) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n")
-    with pytest.raises(DataError, match=r"labels\.jsonl:1: lacks .*; is this a file of LeetCode labels"):
-        Builder(path, tmp_path)
+    with pytest.raises(DataError, match=r"labels\.jsonl:1: .* is missing; is this a file of LeetCode labels"):
+        LeetHubBuilder(path, tmp_path)

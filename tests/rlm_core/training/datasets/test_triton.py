@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets import triton_sizes as sizes
-from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.datasets.splits import split_of
-from rlm_core.training.datasets.triton import Builder
+from rlm_core.training.datasets.schema import split_of, write_rows
+from rlm_core.training.datasets.triton import TritonBuilder, dtype_text, named
 from rlm_core.training.datasets.triton_groups import kernel_group, operator_group, problem_group, problem_of
 
 KERNEL = (
@@ -55,11 +53,11 @@ def label(blob: str | None, **changes: Any) -> dict[str, Any]:
     return fields | changes
 
 
-def build(cache: Path, *labels: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], Builder]:
+def build(cache: Path, *labels: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], TritonBuilder]:
     folder = cache / "labels"
     folder.mkdir(exist_ok=True)
     (folder / "a.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in labels))
-    builder = Builder(folder, cache, download=False, **options)
+    builder = TritonBuilder(folder, cache, download=False, **options)
     return list(builder.rows()), builder
 
 
@@ -75,7 +73,7 @@ def test_a_kernel_gives_a_row_in_seconds_with_what_the_model_reads(cache: Path, 
     assert (row["held_out"], row["split"]) == ("kernel", split_of("kernel/softmax"))
     assert row["source"] == f"someone/kernels@{blob}:a.py"
     assert row["id"].startswith("triton/tritonbench_g/softmax_optimize/")
-    assert (builder.report().rows, builder.report().units, builder.report().missing) == (1, 1, {})
+    assert (builder.report().rows, builder.report().units, builder.report().left_out) == (1, 1, {})
     assert builder.groups["kernel"] == {"kernel/softmax": 1}
     assert write_rows([row], tmp_path / "rows.parquet") == 1
 
@@ -105,7 +103,7 @@ def test_what_cannot_be_had_is_counted_by_its_reason(cache: Path) -> None:
         label(blob, config_path="absent.json", input_size="N_1"),
     )
     assert len(rows) == 1
-    assert builder.report().missing == {
+    assert builder.report().left_out == {
         "source not named by the labels": 1,
         "baseline of another library, its source is not named": 1,
         "language cuda is not one of ours": 1,
@@ -212,30 +210,22 @@ def test_operators_and_problems_share_the_groups_of_their_kernels() -> None:
     assert problem_of("tritonbench_t/Adam", "Adam.py") is None
 
 
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [("torch.float16", "fp16"), ("bfloat16", "bf16"), ("float8_e4m3fn", "fp8"), ("long", "int64"), ("odd", "odd")],
-)
-def test_dtypes_have_one_spelling(given: str, name: str) -> None:
-    assert sizes.dtype_name(given) == name
-
-
 def test_dtypes_keep_their_first_order_once() -> None:
-    assert sizes.dtype_text(["torch.int8", "float16", "half"]) == "int8+fp16"
+    assert dtype_text(["torch.int8", "float16", "half"]) == "int8+fp16"
 
 
 def test_a_model_named_instead_of_sizes_gives_its_sizes() -> None:
     given = {"model_config": "llama_3_8b", "BT": 4}
-    assert sizes.named(given) == {"model_config": "llama_3_8b", "BT": "4", "hidden_size": "4096"}
-    assert sizes.named(given, (), "vocab_size")["vocab_size"] == "128256"
+    assert named(given) == {"model_config": "llama_3_8b", "BT": "4", "hidden_size": "4096"}
+    assert named(given, (), "vocab_size")["vocab_size"] == "128256"
 
 
 def test_a_folder_without_labels_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no \.jsonl or \.jsonl\.gz file"):
-        Builder(tmp_path, tmp_path)
+        TritonBuilder(tmp_path, tmp_path)
 
 
 def test_labels_of_another_kind_are_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"repo": "a/b"}\n')
-    with pytest.raises(DataError, match=r"x\.jsonl:1: lacks .*; is this a file of Triton labels"):
-        Builder(tmp_path / "x.jsonl", tmp_path)
+    with pytest.raises(DataError, match=r"x\.jsonl:1: .* is missing; is this a file of Triton labels"):
+        TritonBuilder(tmp_path / "x.jsonl", tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.labels import read_labels
+from rlm_core.training.datasets.builder import read_labels
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -19,7 +19,7 @@ def test_rows_are_read_a_line_each(tmp_path: Path, compressed: bool) -> None:
 
 def test_a_row_without_a_field_is_named_by_its_line(tmp_path: Path) -> None:
     (tmp_path / "labels.jsonl").write_text('{"a": 1}\n\n{"b": 2}\n')
-    with pytest.raises(DataError, match=r"labels\.jsonl:3: lacks 'a'; is this a file of test labels\?"):
+    with pytest.raises(DataError, match=r"labels\.jsonl:3: 'a' is missing; is this a file of test labels\?"):
         read_labels(tmp_path / "labels.jsonl", {"a"}, "test")
 
 
