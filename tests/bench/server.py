@@ -32,6 +32,7 @@ from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.canonical import canonical
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 
 from .lsp_stdio import Client, session
@@ -77,7 +78,7 @@ def functions(count: int) -> list[str]:
     found: dict[str, str] = {}
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
         source = path.read_bytes()
-        for unit in find_units(source, "python"):
+        for unit in find_units(ParsedSource(source, "python")):
             if unit.kind == "function" and "." not in unit.qualname and unit.span.start_column == 0:
                 found.setdefault(unit.qualname, unit.text)
     texts = list(found.values())
@@ -120,7 +121,7 @@ def _read(unit: AnalysedUnit) -> list[str]:
 def bare_seconds(source: str, threads: int) -> tuple[float, int]:
     """Time and number of tokens of the texts of a file, the best of two runs."""
     bare = Bare()
-    ids = bare.ids(Analyser().analyse(source.encode(), "python"))
+    ids = bare.ids(Analyser().analyse(ParsedSource(source.encode(), "python")))
     return min(bare.seconds(ids, threads) for _ in range(2)), sum(map(len, ids))
 
 
@@ -161,7 +162,7 @@ async def hints(arguments: argparse.Namespace) -> Row:
 async def keystroke(arguments: argparse.Namespace) -> Row:
     """From an edit in a function to its new hint, without the pause that the server waits for."""
     source = file_of(1000)
-    units = [one for one in Analyser().analyse(source.encode(), "python") if one.unit.kind == "function"]
+    units = [one for one in Analyser().analyse(ParsedSource(source.encode(), "python")) if one.unit.kind == "function"]
     bare, debounce = Bare(), 50
     rng = random.Random(1)
     times, alone, version = [], [], 1
@@ -262,7 +263,7 @@ async def cold(arguments: argparse.Namespace) -> Row:
 
 
 def _headers(source: str, first: int) -> list[AnalysedUnit]:
-    units = Analyser().analyse(source.encode(), "python")
+    units = Analyser().analyse(ParsedSource(source.encode(), "python"))
     return [one for one in units if first <= one.unit.header.end_line < first + _SCREEN and one.unit.kind == "function"]
 
 
@@ -282,7 +283,7 @@ async def check(arguments: argparse.Namespace) -> Row:
         _, seconds = process.wait(), time.perf_counter() - began
         analyser, units = Analyser(), []
         for path in sorted(folder.rglob("*.py")):
-            units += analyser.analyse(path.read_bytes(), "python", path)
+            units += analyser.analyse(ParsedSource(path.read_bytes(), "python"), path)
     bare = Bare()
     ids = bare.ids(units)
     alone = bare.seconds(ids, os.cpu_count() or 1)

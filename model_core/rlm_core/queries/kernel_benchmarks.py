@@ -12,7 +12,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from rlm_core.source.units.spans import name_text
+from rlm_core.source.parsed import name_text
 
 from .literals import arguments_of, constants, value_of
 from .sizes import dtype_name

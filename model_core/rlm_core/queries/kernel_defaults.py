@@ -13,8 +13,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from rlm_core.source import languages
-from rlm_core.source.units.spans import name_text
+from rlm_core.source.parsed import ParsedSource, name_text
 
 from .literals import arguments_of, value_of
 from .sizes import read_sizes
@@ -116,7 +115,7 @@ def asked_as(name: str, meaning: str | None) -> str:
 @lru_cache(maxsize=1024)
 def read_kernel(text: str, name: str) -> Kernel:
     """What the kernel called ``name`` in a unit's text says about its sizes."""
-    root = languages.parse("python", text.encode("utf-8", "replace")).root_node
+    root = ParsedSource(text.encode("utf-8", "replace"), "python").root
     node = next((node for node in _below(root, "function_definition") if _name(node) == name), None)
     if node is None:
         return Kernel(False, (), {}, ())

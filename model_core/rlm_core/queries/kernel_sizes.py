@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from tree_sitter import Node
-
-from rlm_core.source import languages
-from rlm_core.source.directives import MARK, Directive, Directives, find_directives
+from rlm_core.source.directives import Directive, Directives, find_directives
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Span, Unit
 
 from .kernel_benchmarks import benchmarked
@@ -60,21 +58,21 @@ class FileSizes:
     problems: tuple[SizesProblem, ...]
 
 
-def sizes_of(source: bytes, units: Sequence[Unit], defaults: Mapping[str, str] = _NONE) -> FileSizes:
-    """The sizes of the Triton kernels among the ``units`` of a UTF-8 Python file.
+def sizes_of(parsed: ParsedSource, units: Sequence[Unit], defaults: Mapping[str, str] = _NONE) -> FileSizes:
+    """The sizes of the Triton kernels among the ``units`` of a Python file.
 
     ``defaults`` go before the sizes of :mod:`rlm_core.queries.kernel_defaults`, by the name of a kernel's argument.
     """
     kernels = [unit for unit in units if unit.kind == "kernel" and unit.language == "triton"]
-    measures = b"Benchmark" in source and bool(kernels)
-    root = languages.parse("python", source).root_node if measures or MARK in source else None
-    said, problems = _comments(source, root, kernels) if root is not None else ({}, [])
-    measured = benchmarked(root, [_name(unit) for unit in kernels]) if root is not None and measures else {}
+    written, problems = _comments(parsed, kernels)
+    measured: Mapping[str, Sequence[Mapping[str, str]]] = {}
+    if kernels and b"Benchmark" in parsed.source:
+        measured = benchmarked(parsed.root, [_name(unit) for unit in kernels])
     found: dict[Unit, UnitSizes] = {}
     for unit in kernels:
         kernel = read_kernel(unit.text, _name(unit))
-        if unit in said:
-            found[unit] = UnitSizes(tuple(asked_workload(workload) for workload in said[unit]), "comment")
+        if unit in written:
+            found[unit] = UnitSizes(tuple(asked_workload(workload) for workload in written[unit]), "comment")
             continue
         known = [
             renamed for workload in measured.get(_name(unit), ()) if _is_known(renamed := asked_workload(workload))
@@ -89,12 +87,12 @@ def sizes_of(source: bytes, units: Sequence[Unit], defaults: Mapping[str, str] =
 
 
 def _comments(
-    source: bytes, root: Node, kernels: Sequence[Unit]
+    parsed: ParsedSource, kernels: Sequence[Unit]
 ) -> tuple[dict[Unit, list[dict[str, str]]], list[SizesProblem]]:
     """What the comments say about each kernel, and what of it cannot be read."""
     found: dict[Unit, list[dict[str, str]]] = {}
     problems: list[SizesProblem] = []
-    directives = find_directives(source, "python", root)
+    directives = find_directives(parsed)
     for directive in directives:
         if directive.keyword != KEYWORD:
             continue

@@ -8,8 +8,8 @@ from typing import Any
 
 from tree_sitter import Node
 
+from rlm_core.source.parsed import name_text
 from rlm_core.source.torch_trace.arithmetic import binary
-from rlm_core.source.units.spans import name_text
 
 _MAX_DEPTH = 40
 _MAX_ITEMS = 4096

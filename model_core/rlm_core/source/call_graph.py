@@ -21,8 +21,8 @@ from tree_sitter import Node, Query, QueryCursor
 from rlm_core.types import Callee, Unit
 
 from . import languages
-from .units.python import find_python
-from .units.spans import name_text
+from .parsed import ParsedSource, name_text
+from .units import find_functions
 
 MAX_LEVEL = 2
 MAX_CALLEES = 12  # a level; the first in the order of the calls
@@ -66,10 +66,9 @@ def _query() -> Query:
     return Query(languages.grammar("python"), _QUERY)
 
 
-def index_module(source: bytes, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
+def index_module(parsed: ParsedSource, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
     """Index one Python file; ``dotted`` is its module name, needed to follow relative imports."""
-    root = languages.parse("python", source).root_node
-    return index_units(find_python(source, root), root, dotted, is_package=is_package)
+    return index_units(find_functions(parsed.source, parsed.root), parsed.root, dotted, is_package=is_package)
 
 
 def index_units(units: Sequence[Unit], root: Node, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 import textwrap
 
-from tree_sitter import Node, QueryCursor
-
 from . import languages
+from .parsed import ParsedSource
 
 # In Python a semicolon at an end of a line says nothing: it is left where a docstring stood before it.
 _ENDS = {"tree_sitter_python:language": " ;"}
@@ -32,9 +31,8 @@ def canonical(text: str, language: str) -> str:
     if entry.grammar is None:
         return "\n".join(_lines(_LOCATION.sub("", text), indented=True, ends=" "))
     # A method's text is indented to its class: the grammar needs it at the margin.
-    source = _untagged(dedent(text), language).encode("utf-8", errors="replace")
-    tree = languages.parse(language, source)
-    kept = _without_comments(source, tree.root_node, language).decode("utf-8", errors="replace")
+    parsed = ParsedSource(_untagged(dedent(text), language).encode("utf-8", errors="replace"), language)
+    kept = _without_comments(parsed).decode("utf-8", errors="replace")
     return "\n".join(_lines(kept, entry.indented, _ENDS.get(entry.grammar, " ")))
 
 
@@ -55,12 +53,9 @@ def dedent(text: str) -> str:
     return textwrap.dedent(text).lstrip(" \t")
 
 
-def _without_comments(source: bytes, root: Node, language: str) -> bytes:
-    captures = QueryCursor(languages.comment_query(language, source)).captures(root).get("skip", [])
-    if not captures:
-        return source
-    pieces, at = [], 0
-    for node in sorted(captures, key=lambda node: node.start_byte):
+def _without_comments(parsed: ParsedSource) -> bytes:
+    source, pieces, at = parsed.source, [], 0
+    for node in sorted(parsed.comments(), key=lambda node: node.start_byte):
         if node.start_byte < at:
             continue
         pieces.append(source[at : node.start_byte])

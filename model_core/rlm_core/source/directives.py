@@ -1,6 +1,6 @@
 """The ``# rlm:`` directives in the comments of a source text, found with its syntax tree.
 
-Input: a UTF-8 source text and the root of its tree. Output: what follows ``rlm:`` in each comment line, with its
+Input: a parsed source text. Output: what follows ``rlm:`` in each comment line, with its
 position. What a directive means is decided elsewhere: sizes of kernels in ``queries``, budgets in the language server.
 """
 
@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tree_sitter import Node, QueryCursor
+from tree_sitter import Node
 
 from rlm_core.types import Span
 
-from . import languages
+from .parsed import ParsedSource
 
-MARK = b"rlm:"
+_MARK = b"rlm:"
 _PREFIX = re.compile(r"[^\w\n]*?\brlm:[ \t]*")
 _KEYWORD = re.compile(r"[^\s,]*")
 _CLOSINGS = ("*/", "-->", "=end")
@@ -71,17 +71,17 @@ class Directives:
         return iter(sorted(every, key=lambda directive: directive.start))
 
 
-def find_directives(source: bytes, language: str, root: Node) -> Directives:
-    """The directives in the comments (not in strings) of a source text whose syntax tree has this root."""
+def find_directives(parsed: ParsedSource) -> Directives:
+    """The directives in the comments (not in strings) of a source text."""
     # Few files have a directive, and asking for all comments is most of the work.
-    if MARK not in source:
+    if _MARK not in parsed.source:
         return Directives()
     rows: dict[int, Directive | None] = {}
     trailing: list[Directive] = []
-    for node in QueryCursor(languages.comment_query(language, source)).captures(root).get("skip", []):
+    for node in parsed.comments():
         if "comment" not in node.type:
             continue
-        for row, alone, directive in _lines(source, node):
+        for row, alone, directive in _lines(parsed.source, node):
             if alone:
                 rows[row] = directive
             elif directive is not None:

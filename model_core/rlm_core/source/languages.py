@@ -1,6 +1,6 @@
-"""The languages we read: file suffixes, tree-sitter grammars and the syntax nodes that carry no cost (comments).
+"""The supported languages: file suffixes, tree-sitter grammars and the syntax nodes that carry no cost (comments).
 
-One table; everything that depends on a language looks here. Grammars are imported when first used.
+Everything that depends on a language looks here. Grammars are imported on first use.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from functools import cache
 from pathlib import PurePath
 
 from tree_sitter import Language as Grammar
-from tree_sitter import Parser, Query, Tree
+from tree_sitter import Query
 
 from rlm_core.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language: ``grammar`` is ``module:function`` (None: read as it is), ``comments`` a query for costless text.
+    """One language: ``grammar`` is ``module:function`` (None: it has none), ``comments`` a query for costless text.
 
-    A dialect has no suffixes: its units are found in files of the language that it is written in.
+    A dialect has no suffixes: its units are found in files of the language that it is written in. ``bare`` is the
+    grammar of a text without the opening tag that files of the language have.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Language:
     comments: str = "(comment) @skip"
     class_node: str | None = None
     indented: bool = False
-    bare: str | None = None  # the grammar of a text without the opening tag that files of the language have
+    bare: str | None = None
 
 
 _TAG = b"<?"
@@ -113,7 +114,7 @@ def by_name(name: str) -> Language:
     """The language called ``name``.
 
     Raises:
-        SourceError: the language is not one of ours.
+        SourceError: the language is unknown.
     """
     try:
         return LANGUAGES[name]
@@ -122,22 +123,17 @@ def by_name(name: str) -> Language:
 
 
 def by_path(path: PurePath | str) -> Language | None:
-    """The language of a file, by its suffix; None when it is not one of ours."""
+    """The language of a file, by its suffix; None for an unknown one."""
     return _BY_SUFFIX.get(PurePath(path).suffix.lower())
 
 
 def grammar(name: str, source: bytes | None = None) -> Grammar:
-    """The tree-sitter grammar of the language called ``name``, or of this source in it; imported on first use.
+    """The tree-sitter grammar of a language, or of a source text in it; imported on first use.
 
     Raises:
         SourceError: the language is unknown or is read without a grammar.
     """
     return _loaded(_grammar_of(name, source))
-
-
-def parse(name: str, source: bytes) -> Tree:
-    """The syntax tree of a source, by a new parser: parsers are not thread-safe, grammars are."""
-    return Parser(grammar(name, source)).parse(source)
 
 
 def comment_query(name: str, source: bytes) -> Query:
@@ -153,11 +149,11 @@ def _grammar_of(name: str, source: bytes | None) -> str:
 
 
 @cache
-def _loaded(place: str) -> Grammar:
-    module, function = place.split(":")
+def _loaded(path: str) -> Grammar:
+    module, function = path.split(":")
     return Grammar(getattr(importlib.import_module(module), function)())
 
 
 @cache
-def _query(place: str, query: str) -> Query:
-    return Query(_loaded(place), query)
+def _query(path: str, query: str) -> Query:
+    return Query(_loaded(path), query)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tree_sitter import Node
 
 from . import languages
+from .parsed import ParsedSource
 
 Array = npt.NDArray[np.float32]
 NAMES = (
@@ -143,7 +144,7 @@ def structure(text: str, language: str) -> Array:
     """
     counts = dict.fromkeys(NAMES, 0.0)
     if languages.by_name(language).grammar is not None:
-        _count(languages.parse(language, text.encode("utf-8", "replace")).root_node, counts)
+        _count(ParsedSource(text.encode("utf-8", "replace"), language).root, counts)
     counts["names"] = len(set(_WORD.findall(text)))
     counts["lines"] = text.count("\n") + 1
     numbers = [int(number.replace("_", "") or 0) for number in _NUMBER.findall(text) if len(number) < 19]

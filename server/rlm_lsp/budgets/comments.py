@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlm_core.source import languages
-from rlm_core.source.directives import MARK, Directive, find_directives
+from rlm_core.source.directives import Directive, find_directives
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import METRICS_OF_BASIS, Basis, Metric, Span, Unit
 from tree_sitter import Node
 
@@ -64,23 +65,21 @@ class FileComments:
     malformed: tuple[Malformed, ...] = ()
 
 
-def read_comments(source: bytes, language: str, units: Sequence[Unit], root: Node | None = None) -> FileComments:
-    """Read the budget comments of a UTF-8 source text above its units (as ``find_units`` returns them).
+def read_comments(parsed: ParsedSource, units: Sequence[Unit]) -> FileComments:
+    """Read the budget comments of a source text above its units (as ``find_units`` returns them).
 
-    ``root`` is the root of the text's syntax tree; without it the text is parsed. Texts without a grammar (Triton IR,
-    ONNX) have no comments; their budgets are in the configuration.
+    Texts without a grammar (Triton IR, ONNX) have no comments; their budgets are in the configuration.
 
     Raises:
         SourceError: the language is unknown.
     """
     nothing = FileComments(tuple(UnitComments() for _ in units))
-    # Few files have a budget, and parsing is most of the work.
-    if MARK not in source or languages.by_name(language).grammar is None:
+    if languages.by_name(parsed.language).grammar is None:
         return nothing
-    root = root or languages.parse(language, source).root_node
-    rows = find_directives(source, language, root).rows
+    rows = find_directives(parsed).rows
     if not any(rows.values()):
         return nothing
+    root = parsed.root
     comments: list[UnitComments] = []
     malformed: list[Malformed] = []
     claimed: set[int] = set()

@@ -21,6 +21,7 @@ from rlm_core.inference import calibration_source as level_notes
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source import languages
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source
 from rlm_core.types import Band, Prediction
 
@@ -119,10 +120,10 @@ def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Pr
             # An empty __init__.py is no fault of the user's; an empty file that they name may be.
             if not source.named and source.path.stat().st_size == 0:
                 continue
-            text, language = read_source(source.path)
-            units = analyser.analyse(text, language, source.path)
+            parsed = read_source(source.path)
+            units = analyser.analyse(parsed, source.path)
             if not units:
-                _explain_no_unit(source, text, language)
+                _explain_no_unit(source, parsed)
         except RlmError as error:
             tally.report(error)
             continue
@@ -134,9 +135,9 @@ def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Pr
         yield from (FileUnit(str(source.path), unit) for unit in units)
 
 
-def _explain_no_unit(source: SourceFile, text: bytes, language: str) -> None:
-    entry = languages.by_name(language)
-    if entry.grammar is not None and languages.parse(language, text).root_node.has_error:
+def _explain_no_unit(source: SourceFile, parsed: ParsedSource) -> None:
+    entry = languages.by_name(parsed.language)
+    if entry.grammar is not None and parsed.root.has_error:
         raise SourceError(
             f"{source.path}: has syntax errors and no unit that parses as {entry.title}; correct its syntax"
         )

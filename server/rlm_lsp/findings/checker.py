@@ -13,8 +13,8 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.data_sheets import answers_for
-from rlm_core.source.units import read_source
-from rlm_core.source.units.finder import decode
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import decode, read_source
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Query, Span
 
 from rlm_lsp.budgets import BudgetTable, BudgetTables, Rules, budget_of, budget_queries, read_comments, rules_of
@@ -113,14 +113,15 @@ class Checker:
         try:
             if path.is_file() and path.stat().st_size == 0:
                 return []
-            text, language = read_source(path)
-            units = self._analyser.analyse(text, language, path)
+            parsed = read_source(path)
+            units = self._analyser.analyse(parsed, path)
         except (RlmError, OSError) as error:
             self._unreadable(source, error)
             return []
         self.files += 1
         self.units += len(units)
-        comments = read_comments(text, language, [entry.unit for entry in units])
+        text, language = parsed.source, parsed.language
+        comments = read_comments(parsed, [entry.unit for entry in units])
         # What is read of a network is not its file's text: its findings stand at the start.
         file = _File(path, text if language != "onnx" else b"", profile, findings=malformed(comments.malformed))
         table, found = self._config(real, profile)
@@ -160,7 +161,7 @@ class Checker:
         if not before or language == "onnx":
             return [None] * len(units)
         try:
-            was = self._earlier.analyse(decode(before, language, str(path)), language, path)
+            was = self._earlier.analyse(ParsedSource(decode(before, language, str(path)), language), path)
         except SourceError:
             return [None] * len(units)
         return [entry.code if entry is not None else None for entry in earlier(was, units)]

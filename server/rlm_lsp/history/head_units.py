@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from rlm_core.errors import SourceError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
-from rlm_core.source.units import MAX_FILE_BYTES
-from rlm_core.source.units.finder import decode
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import MAX_FILE_BYTES, decode
 
 from . import git as head
 
@@ -65,7 +65,8 @@ class Revisions:
         found = self._units.get(key)
         if found is None:
             try:
-                found = tuple(self._analyser.analyse(decode(text, language, str(path)), language, path))
+                parsed = ParsedSource(decode(text, language, str(path)), language)
+                found = tuple(self._analyser.analyse(parsed, path))
             except SourceError:
                 found = ()
         _keep(self._units, key, found, _ANALYSES)

@@ -29,6 +29,7 @@ from .scheduler import STEP_UNITS
 
 if TYPE_CHECKING:
     from rlm_core.queries.kernel_sizes import SizesProblem
+    from rlm_core.source.parsed import ParsedSource
 
     from .engine import Engine
     from .server import Server
@@ -118,8 +119,8 @@ def _read(
     document = analysis.document
     assert document.language is not None, "only documents in a known language are analysed"
     units = [placed.analysed.unit for placed in analysis.units]
-    comments = read_comments(document.source, document.language, units)
-    sizes = _sizes_problems(document.source, units) if document.language == "python" else ()
+    comments = read_comments(document.parsed, units)
+    sizes = _sizes_problems(document.parsed, units) if document.language == "python" else ()
     table = BudgetTables().above(document.path) if document.path is not None else None
     held = configured(document.path, settings, store, table)
     rules = [rules_of(unit, told, held) for unit, told in zip(units, comments.units, strict=True)]
@@ -174,8 +175,8 @@ def _regressed(
     ]
 
 
-def _sizes_problems(source: bytes, units: Sequence[Unit]) -> tuple[SizesProblem, ...]:
+def _sizes_problems(parsed: ParsedSource, units: Sequence[Unit]) -> tuple[SizesProblem, ...]:
     # Imported when first asked: it takes numpy, which the server's start must not.
     from rlm_core.queries.kernel_sizes import sizes_of
 
-    return sizes_of(source, units).problems
+    return sizes_of(parsed, units).problems

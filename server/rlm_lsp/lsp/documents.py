@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lsprotocol import types
@@ -16,6 +16,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
 from rlm_core.source import languages
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 from rlm_core.types import CodeText
 
@@ -37,6 +38,10 @@ class Document:
     language: str | None
     version: int
     source: bytes
+    parsed: ParsedSource = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parsed", ParsedSource(self.source, self.language or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,7 @@ class Documents:
         if document.uri in cells and document.language == "python":
             found = self._analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
         else:
-            found = self._analyser.analyse(document.source, document.language, document.path, document.uri)
+            found = self._analyser.analyse(document.parsed, document.path, document.uri)
         return Analysis(document, tuple(place(analysed, lines) for analysed in found))
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 import rlm_core
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Prediction, Query
 
 from tools.counterfactual.builder import LABELS, family_split
@@ -94,7 +95,7 @@ def _judged(predictor: Predictor, group: str, kind: str, name: str, before: str,
 
 
 def _latency(predictor: Predictor, text: str) -> Prediction:
-    [unit] = Analyser().analyse(text.encode(), "python")
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
     [[found]] = predictor.predict([unit.code], [[Query("latency")]])
     return found
 

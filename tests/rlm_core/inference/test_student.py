@@ -63,7 +63,7 @@ def examples() -> list[CodeText]:
     codes = []
     for path in sorted((REPOSITORY / "examples").iterdir()):
         if path.suffix != ".md":
-            codes += [unit.code for unit in Analyser().analyse(*read_source(path), path)]
+            codes += [unit.code for unit in Analyser().analyse(read_source(path), path)]
     return codes
 
 

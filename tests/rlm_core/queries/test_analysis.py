@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 from rlm_core.types import BASIS_OF_KIND
 
 CALLER = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
+CELL_HELPER = b"def helper(n):\n    return [n * i for i in range(n)]\n"
+CELL_CALLER = b"# \xc3\xa4\nlimit = 3\ndef caller(n):\n    return helper(n)"
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def callees_of_run(analyser: Analyser, path: Path | None, source: bytes = CALLER) -> list[str]:
-    [unit] = analyser.analyse(source, "python", path)
+    [unit] = analyser.analyse(ParsedSource(source, "python"), path)
     return [callee.text for callee in unit.code.callees]
 
 
@@ -73,7 +76,7 @@ def test_other_packages_are_not_looked_up(package: Path) -> None:
 
 def test_a_text_without_a_path_has_the_callees_of_its_own_file() -> None:
     source = b"def run(n):\n    return work(n)\n\ndef work(n):\n    return n\n"
-    units = Analyser().analyse(source, "python")
+    units = Analyser().analyse(ParsedSource(source, "python"))
     assert [len(unit.code.callees) for unit in units] == [1, 0]
 
 
@@ -91,14 +94,16 @@ def test_a_callee_that_does_not_parse_does_no_harm(package: Path) -> None:
 def test_only_functions_have_callees() -> None:
     source = b"class Solution:\n    def f(self):\n        return g()\n\ndef g():\n    return 1\n"
     found = {
-        unit.unit.kind: unit.code.callees for unit in Analyser().analyse(source, "python") if "f" in unit.code.text
+        unit.unit.kind: unit.code.callees
+        for unit in Analyser().analyse(ParsedSource(source, "python"))
+        if "f" in unit.code.text
     }
     assert found["program"] == ()
 
 
 @pytest.mark.parametrize(("language", "source"), [("go", b"package a\nfunc f() {}\n"), ("python", CALLER)])
 def test_the_basis_of_what_the_model_reads_is_that_of_the_unit(language: str, source: bytes) -> None:
-    for unit in Analyser().analyse(source, language):
+    for unit in Analyser().analyse(ParsedSource(source, language)):
         assert unit.code.basis == BASIS_OF_KIND[unit.unit.kind]
         assert unit.code.text == unit.unit.text
         assert unit.code.language == language
@@ -107,3 +112,31 @@ def test_the_basis_of_what_the_model_reads_is_that_of_the_unit(language: str, so
 def test_init_files_import_relative_to_themselves(package: Path) -> None:
     source = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
     assert callees_of_run(Analyser(), package / "__init__.py", source) == ["def work(n):\n    return n"]
+
+
+def test_a_unit_is_placed_in_its_cell_and_calls_those_of_others() -> None:
+    [nothing, [helper], empty, [caller]] = Analyser().analyse_cells([b"%load_ext x", CELL_HELPER, b"", CELL_CALLER])
+    assert nothing == empty == []
+    assert [helper] == Analyser().analyse(ParsedSource(CELL_HELPER, "python"))
+    [alone] = Analyser().analyse(ParsedSource(CELL_CALLER, "python"))
+    assert caller.unit == alone.unit
+    assert alone.code.callees == ()
+    assert [callee.text for callee in caller.code.callees] == [helper.unit.text]
+
+
+def test_the_newest_definition_of_a_name_is_the_one_that_is_called() -> None:
+    again = b"def helper(n):\n    return n\n"
+    [_, [caller], [newest]] = Analyser().analyse_cells([CELL_HELPER, CELL_CALLER, again])
+    assert [callee.text for callee in caller.code.callees] == [newest.unit.text]
+
+
+def test_a_half_written_cell_leaves_the_others_alone() -> None:
+    analyser = Analyser()
+    whole = analyser.analyse_cells([CELL_HELPER, b"f(1)", CELL_CALLER])
+    broken = analyser.analyse_cells([CELL_HELPER, b'f(("""', CELL_CALLER])
+    assert broken == whole
+
+
+def test_equal_cells_have_equal_units() -> None:
+    first, second = Analyser().analyse_cells([CELL_HELPER, CELL_HELPER])
+    assert first == second

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.queries.kernel_benchmarks import MOST, benchmarked
-from rlm_core.source import languages
+from rlm_core.source.parsed import ParsedSource
 
 KERNELS = """\
 import torch, triton
@@ -26,7 +26,7 @@ def add(x): add_kernel[(1,)](x)
 
 
 def read(text: str) -> dict[str, tuple[dict[str, str], ...]]:
-    root = languages.parse("python", (KERNELS + text).encode()).root_node
+    root = ParsedSource((KERNELS + text).encode(), "python").root
     return benchmarked(root, ["add_kernel", "mul_kernel"])
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.kernel_sizes import MOST_LINES, FileSizes, UnitSizes, sizes_of
 from rlm_core.queries.query_vector import has_sizes
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 
 HEAD = "import triton\nimport triton.language as tl\n\n"
@@ -27,7 +28,7 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_am):
 
 def read(text: str) -> FileSizes:
     source = text.encode()
-    return sizes_of(source, find_units(source, "python"))
+    return sizes_of(ParsedSource(source, "python"), find_units(ParsedSource(source, "python")))
 
 
 def of(text: str, name: str = "scale") -> UnitSizes:
@@ -143,20 +144,20 @@ def test_functions_have_no_sizes() -> None:
 
 def test_default_sizes_can_be_chosen() -> None:
     source = (HEAD + SCALE).encode()
-    units = find_units(source, "python")
-    [sizes] = sizes_of(source, units, {"N_elements": "77", "dtype": "bf16"}).units.values()
+    units = find_units(ParsedSource(source, "python"))
+    [sizes] = sizes_of(ParsedSource(source, "python"), units, {"N_elements": "77", "dtype": "bf16"}).units.values()
     assert sizes.workloads == ({"n_elements": "77", "dtype": "bf16"},)
 
 
 def test_the_analysis_hands_the_workloads_on() -> None:
     source = f"{HEAD}# rlm: sizes M=64\n{SCALE}\ndef f(): pass\n".encode()
-    kernel, function = Analyser().analyse(source, "python")
+    kernel, function = Analyser().analyse(ParsedSource(source, "python"))
     assert kernel.code.workloads == ((("M", "64"),),)
     assert kernel.sizes is not None
     assert kernel.sizes.origin == "comment"
     assert (function.code.workloads, function.sizes) == ((), None)
     [chosen, _] = Analyser(default_sizes=lambda path: {"n_elements": "5"}).analyse(
-        (HEAD + SCALE).encode() + b"\ndef f(): 0", "python"
+        ParsedSource((HEAD + SCALE).encode() + b"\ndef f(): 0", "python")
     )
     assert dict(chosen.code.workloads[0])["n_elements"] == "5"
 

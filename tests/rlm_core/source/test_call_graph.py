@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.source.call_graph import MAX_CALLEES, CallGraph, ModuleIndex, index_module
+from rlm_core.source.parsed import ParsedSource
 
 Found = list[tuple[str, int]]
 
@@ -14,7 +15,7 @@ def callees(source: str, qualname: str, others: dict[str, str] | None = None, do
     indices: dict[str, ModuleIndex] = {}
     for name, text in texts.items():
         is_package = any(other.startswith(f"{name}.") for other in texts)
-        indices[name] = index_module(text.encode(), name, is_package=is_package)
+        indices[name] = index_module(ParsedSource(text.encode(), "python"), name, is_package=is_package)
     module = indices[dotted]
     found = CallGraph(indices.get).callees(module, module.units[qualname])
     return [(callee.text.strip().split("\n")[0], callee.level) for callee in found]

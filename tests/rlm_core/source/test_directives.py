@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.source import languages
 from rlm_core.source.directives import Directives, find_directives
+from rlm_core.source.parsed import ParsedSource
 
 
 def directives_of(text: str, language: str = "python") -> Directives:
     source = text.encode()
-    return find_directives(source, language, languages.parse(language, source).root_node)
+    return find_directives(ParsedSource(source, language))
 
 
 def test_lines_that_hold_only_a_comment_are_separate_from_trailing_comments() -> None:

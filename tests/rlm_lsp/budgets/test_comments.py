@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Span
 from rlm_lsp.budgets import Budget, FileComments, read_comments
@@ -38,11 +39,12 @@ class Box:
 
 def comments_of(text: str, language: str = "python") -> FileComments:
     source = text.encode()
-    return read_comments(source, language, find_units(source, language))
+    parsed = ParsedSource(source, language)
+    return read_comments(parsed, find_units(parsed))
 
 
 def by_name(text: str, language: str = "python") -> dict[str, list[Budget]]:
-    units = find_units(text.encode(), language)
+    units = find_units(ParsedSource(text.encode(), language))
     told = comments_of(text, language)
     return {
         unit.qualname: [placed.budget for placed in entry.budgets]

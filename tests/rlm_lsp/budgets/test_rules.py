@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rlm_core import CodeText, Query
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Span, Unit
 from rlm_lsp.budgets import Budget, Held, Rules, budget_of, budget_queries, read_comments, rules_of
@@ -26,8 +27,9 @@ def value_for(rules: Rules, code: CodeText, query: Query) -> float | None:
 
 
 def unit_of(text: str) -> tuple[Unit, Rules]:
-    [unit] = find_units(text.encode(), "python")
-    [told] = read_comments(text.encode(), "python", [unit]).units
+    parsed = ParsedSource(text.encode(), "python")
+    [unit] = find_units(parsed)
+    [told] = read_comments(parsed, [unit]).units
     return unit, rules_of(unit, told, held(Budget("latency", 9.0), Budget("memory", 9.0), Budget("accuracy", 0.9)))
 
 

@@ -15,6 +15,7 @@ from rlm_core.inference import calibration_source as notes
 from rlm_core.inference.adaptation import cpu_score, read_adapters, store
 from rlm_core.inference.calibration import bands
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import METRICS_OF_BASIS, Basis
 from rlm_lsp.cli.app import app
 from rlm_lsp.rendering.hover import hover_text
@@ -22,7 +23,7 @@ from rlm_lsp.rendering.hover import hover_text
 from tests.fakes import quantiles
 
 pytestmark = pytest.mark.timeout(60)
-UNIT = Analyser().analyse(b"def f(n):\n    return n\n", "python")[0]
+UNIT = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))[0]
 
 
 class FakePredictor:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.cost_ratio import Change
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Metric, Span, Unit
 from rlm_lsp.budgets import Budget, Held, Rules, read_comments
@@ -28,7 +29,7 @@ from rlm_lsp.findings.finding import (
 from tests.fakes import quantiles
 from tests.paths import REPOSITORY
 
-[UNIT] = find_units(b"def f(n):\n    return n\n", "python")
+[UNIT] = find_units(ParsedSource(b"def f(n):\n    return n\n", "python"))
 SPAN = Span(0, 2, 0, 9, 2, 9)
 
 
@@ -126,8 +127,8 @@ def test_a_higher_accuracy_is_no_regression() -> None:
 
 def test_a_malformed_budget_is_an_error_at_its_place() -> None:
     source = b"# rlm: latency < 1\ndef f(): pass\n"
-    units: list[Unit] = find_units(source, "python")
-    [finding] = malformed(read_comments(source, "python", units).malformed)
+    units: list[Unit] = find_units(ParsedSource(source, "python"))
+    [finding] = malformed(read_comments(ParsedSource(source, "python"), units).malformed)
     assert (finding.code, finding.severity, finding.qualname) == ("malformed-budget", "error", "f")
     assert finding.budget == "latency < 1"
     assert (finding.span.start_byte, finding.span.end_byte) == (17, 18)

@@ -11,6 +11,7 @@ import pytest
 from rlm_core import Prediction
 from rlm_core.measurement import Measurement, Store, source_hash
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.history.measured import Measured, command_for, measured_of
 from rlm_lsp.rendering import values as render
 from rlm_lsp.rendering.hover import hover_text
@@ -22,7 +23,7 @@ from tests.rlm_core.measurement.test_store import measurement
 pytestmark = pytest.mark.timeout(30)
 
 MakePrediction = Callable[..., Prediction]
-UNIT = Analyser().analyse(b"def f(n):\n    return n\n", "python")[0]
+UNIT = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))[0]
 PATH = Path("/home/me/src/shapes/area.py")
 
 
@@ -51,7 +52,7 @@ def test_this_device_and_calibrated_times_are_preferred(tmp_path: Path) -> None:
 def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
     tmp_path: Path, make_prediction: MakePrediction
 ) -> None:
-    unit = Analyser().analyse(b"int main(void) { return 0; }\n", "c")[0]
+    unit = Analyser().analyse(ParsedSource(b"int main(void) { return 0; }\n", "c"))[0]
     store = Store(tmp_path / "m.sqlite3")
     one = measurement(
         source_hash=source_hash(unit.unit.text, "c"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from rlm_core.inference.adaptation import AdaptedPredictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.history.pairing import comparing, earlier, same
 
 from tests.rlm_lsp.findings.support import LengthPredictor
 
 
 def analysed(text: str, language: str = "python") -> list[AnalysedUnit]:
-    return Analyser().analyse(text.encode(), language)
+    return Analyser().analyse(ParsedSource(text.encode(), language))
 
 
 def texts(before: str, after: str, language: str = "python") -> list[str | None]:

@@ -9,6 +9,7 @@ import pytest
 from rlm_core import Prediction
 from rlm_core.inference.cost_ratio import Change
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Band
 from rlm_lsp.rendering.hover import MOST_ROWS, head_words, hover_text
 
@@ -17,7 +18,7 @@ from tests.fakes import quantiles, unpadded
 pytestmark = pytest.mark.timeout(30)
 
 MakePrediction = Callable[..., Prediction]
-UNIT = Analyser().analyse(b"def f(n):\n    return n\n", "python")[0]
+UNIT = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))[0]
 KERNEL_SOURCE = b"""
 import triton
 import triton.language as tl
@@ -31,7 +32,7 @@ def add(x_ptr, n_elements, BLOCK: tl.constexpr):
 
 @pytest.fixture(scope="module")
 def kernel() -> AnalysedUnit:
-    [found] = [unit for unit in Analyser().analyse(KERNEL_SOURCE, "python") if unit.unit.kind == "kernel"]
+    [found] = [unit for unit in Analyser().analyse(ParsedSource(KERNEL_SOURCE, "python")) if unit.unit.kind == "kernel"]
     return found
 
 

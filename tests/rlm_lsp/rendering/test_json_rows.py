@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Prediction
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 
@@ -27,7 +28,7 @@ def test_an_abstention_has_a_reason_and_no_numbers(make_prediction: MakePredicti
 
 def test_a_row_has_the_file_and_the_line_of_the_name_of_the_unit(make_prediction: MakePrediction) -> None:
     prediction = make_prediction()
-    [unit] = Analyser().analyse(b"\n\ndef f(n):\n    return n\n", "python")
+    [unit] = Analyser().analyse(ParsedSource(b"\n\ndef f(n):\n    return n\n", "python"))
     row = unit_row("a.py", unit, prediction)
     assert (row["file"], row["line"], row["qualname"]) == ("a.py", 3, "f")
     assert {name: row[name] for name in prediction_fields(prediction)} == prediction_fields(prediction)

@@ -144,8 +144,7 @@ class _Reader:
         raise _BadRowError(f"{what}; {name} has {shown}")
 
     def _analyse(self, path: Path) -> list[AnalysedUnit]:
-        text, language = read_source(path)
-        return self._analyser.analyse(text, language, path)
+        return self._analyser.analyse(read_source(path), path)
 
 
 def _graph(path: Path) -> CodeText:

@@ -78,7 +78,7 @@ class _Sources:
         """The unit that a row is about."""
         kind, name = _KINDS[row["kind"]], _named(row)
         if path not in self._files:
-            self._files[path] = _digest(row["kind"], path), find_units(*read_source(path))
+            self._files[path] = _digest(row["kind"], path), find_units(read_source(path))
         found, units = self._files[path]
         if found != row["source"]:
             raise _LeftOutError("its file has changed since")

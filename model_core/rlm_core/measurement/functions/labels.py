@@ -20,6 +20,7 @@ from rlm_core.measurement.programs.sources import source_of
 from rlm_core.measurement.types import BENCHED, RESUMED, Kind, Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import Metric
 
@@ -215,7 +216,7 @@ class _Sources:
                 (found.unit.qualname, found.unit.span.start_line + 1): [
                     {"text": callee.text, "level": callee.level} for callee in found.code.callees
                 ]
-                for found in self._analyser.analyse(path.read_bytes(), "python", path)
+                for found in self._analyser.analyse(ParsedSource(path.read_bytes(), "python"), path)
             }
         key = (row["qualname"], row["firstlineno"])
         return {"text": source.text, "callees": self._callees[path].get(key, [])}
@@ -224,7 +225,7 @@ class _Sources:
         """What the model reads of a file's units, by hash; empty if it cannot be read."""
         if path not in self._units:
             try:
-                units = find_units(*read_source(path))
+                units = find_units(read_source(path))
             except RlmError:
                 units = []
             self._units[path] = {source_hash(unit.text, unit.language): unit.text for unit in units}

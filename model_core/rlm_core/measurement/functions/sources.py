@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rlm_core.measurement.types import sha1_of, source_hash
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, find_units
 from rlm_core.types import Unit
 
@@ -50,7 +51,7 @@ class SourceFile:
         except (OSError, SyntaxError, UnicodeDecodeError):
             return
         lines = text.splitlines(keepends=True)
-        for unit in find_units(text.encode("utf-8", errors="replace"), "python"):
+        for unit in find_units(ParsedSource(text.encode("utf-8", errors="replace"), "python")):
             if unit.kind == "function":
                 span = unit.span
                 shown = "".join(lines[span.start_line : span.end_line + 1])

@@ -12,10 +12,9 @@ from typing import Literal
 from tree_sitter import Node
 
 from rlm_core.errors import DataError
-from rlm_core.source import languages
-from rlm_core.source.units.kernels import find_kernels
-from rlm_core.source.units.modules import find_modules
-from rlm_core.source.units.spans import name_text
+from rlm_core.source.parsed import ParsedSource, name_text
+from rlm_core.source.torch_modules import find_modules
+from rlm_core.source.triton_kernels import find_kernels
 
 from .bench_spec import SUFFIX, Bench, read_sheet
 from .rows import digest
@@ -63,8 +62,9 @@ def triton_file(path: Path) -> TritonFile | None:
     if sheet == path or sheet.is_file():
         path, benches = read_sheet(sheet)
     source = _read(path)
-    root = languages.parse("python", source).root_node
-    kernels = tuple(dict.fromkeys(unit.qualname for unit in find_kernels(source, root)))
+    parsed = ParsedSource(source, "python")
+    root = parsed.root
+    kernels = tuple(dict.fromkeys(unit.qualname for unit in find_kernels(parsed)))
     if not kernels and not benches:
         return None
     entries = [Entry("sheet", f"{number}:{bench.target}") for number, bench in enumerate(benches)]
@@ -87,9 +87,9 @@ def module_file(path: Path) -> ModuleFile | None:
         DataError: the file cannot be read.
     """
     source = _read(path)
-    root = languages.parse("python", source).root_node
-    names = [unit.qualname for unit in find_modules(source, root)]
-    if not names or "get_inputs" not in {_function(node) for node in root.named_children}:
+    parsed = ParsedSource(source, "python")
+    names = [unit.qualname for unit in find_modules(parsed)]
+    if not names or "get_inputs" not in {_function(node) for node in parsed.root.named_children}:
         return None
     return ModuleFile(path, digest(source), "Model" if "Model" in names else names[-1])
 

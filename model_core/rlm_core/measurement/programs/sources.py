@@ -12,7 +12,6 @@ from tree_sitter import Node
 
 from rlm_core.errors import DataError, SourceError
 from rlm_core.measurement.types import sha1_of, source_hash
-from rlm_core.source import languages
 from rlm_core.source.units import find_units, read_source
 
 from .toolchains import TABLE
@@ -93,8 +92,8 @@ def _files(place: Path) -> Iterator[Path]:
 
 
 def _program(path: Path, folder: Path, language: str) -> Program:
-    source, _ = read_source(path)
-    root = languages.parse(language, source).root_node
+    parsed = read_source(path)
+    root = parsed.root
     if language in _SCRIPTS and not _runs(root):
         raise DataError(
             f"{path}: only declares functions and classes; add the code that reads the input and calls them"
@@ -102,13 +101,14 @@ def _program(path: Path, folder: Path, language: str) -> Program:
     entry = _entry(root) if language in ("java", "scala") else ""
     if language in ("java", "scala") and not entry:
         raise DataError(f"{path}: has no class with a main method; add one to measure it")
-    units = [unit for unit in find_units(source, language) if unit.kind == "program"]
-    lines = source.decode().splitlines(keepends=True)
+    units = [unit for unit in find_units(parsed) if unit.kind == "program"]
+    source = parsed.source.decode()
+    lines = source.splitlines(keepends=True)
     if len(units) == 1:
         [unit] = units
         qualname, text, first, last = unit.qualname, unit.text, unit.span.start_line, unit.span.end_line
     else:
-        qualname, text, first, last = "<file>", source.decode(), 0, len(lines) - 1
+        qualname, text, first, last = "<file>", source, 0, len(lines) - 1
     return Program(
         path,
         folder,

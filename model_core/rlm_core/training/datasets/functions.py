@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Unit
 
 from .builder import Progress, RowBuilder, read_labels
@@ -147,7 +148,9 @@ class _WheelSources:
     def _index(self, path: str, dotted: str) -> ModuleIndex | None:
         if path not in self._indices:
             source = self._archive.read(path)
-            self._indices[path] = index_module(source, dotted, is_package=path.endswith("__init__.py"))
+            self._indices[path] = index_module(
+                ParsedSource(source, "python"), dotted, is_package=path.endswith("__init__.py")
+            )
         return self._indices[path]
 
     def _source_lines(self, path: str) -> list[str]:

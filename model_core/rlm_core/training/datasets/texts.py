@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 from rlm_core.source.canonical import canonical
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 
 from .builder import Progress
@@ -89,7 +90,7 @@ def _functions_of(wheel: Path) -> list[str]:
                 continue
             found += [
                 canonical(unit.text, "python")
-                for unit in find_units(source, "python")
+                for unit in find_units(ParsedSource(source, "python"))
                 if unit.kind == "function" and _SHORTEST <= len(unit.text) <= _LONGEST
             ]
     return found

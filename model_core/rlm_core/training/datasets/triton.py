@@ -22,8 +22,8 @@ from rlm_core.errors import DataError
 from rlm_core.queries.devices import canonical_device
 from rlm_core.queries.sizes import dtype_name
 from rlm_core.source.canonical import canonical
-from rlm_core.source.units.kernels import kernel_text
-from rlm_core.source.units.modules import module_text
+from rlm_core.source.torch_modules import module_text
+from rlm_core.source.triton_kernels import kernel_text
 
 from .builder import Progress, RowBuilder, read_labels
 from .cache import find_repository, read_blobs

@@ -157,14 +157,14 @@ class _Files:
     def _read(self, path: Path) -> dict[tuple[str, str], CodeText]:
         found: dict[tuple[str, str], CodeText] = {}
         try:
-            source, language = read_source(path)
+            parsed = read_source(path)
         except SourceError:
             return found
-        for unit in self._analyser.analyse(source, language, path):
+        for unit in self._analyser.analyse(parsed, path):
             key = (unit.unit.qualname, source_hash(unit.unit.text, unit.unit.language))
             found.setdefault(key, unit.code)
         whole = source_of(path)
         if whole is not None:
             text, _ = whole
-            found.setdefault(("<file>", source_hash(text, language)), CodeText(text, language, "program"))
+            found.setdefault(("<file>", source_hash(text, parsed.language)), CodeText(text, parsed.language, "program"))
         return found

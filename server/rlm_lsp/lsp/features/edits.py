@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from rlm_core.source import languages
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Metric, Prediction, Unit
 
@@ -55,7 +56,7 @@ def set_budgets(
     source: bytes, language: str, units: Sequence[Unit], unit: Unit, budgets: Sequence[Budget]
 ) -> list[Replacement] | None:
     """The edits that make ``budgets`` those of a unit; None where no comment can say so."""
-    told = read_comments(source, language, units).units[units.index(unit)]
+    told = read_comments(ParsedSource(source, language), units).units[units.index(unit)]
     there: Mapping[Metric, LocatedBudget] = {
         placed.budget.metric: placed
         for placed in reversed(told.budgets)
@@ -78,7 +79,7 @@ def set_budgets(
 
 def ignore(source: bytes, language: str, units: Sequence[Unit], unit: Unit) -> list[Replacement] | None:
     """The edit after which a unit has no findings; None where no comment can say so, or one does already."""
-    if read_comments(source, language, units).units[units.index(unit)].ignored:
+    if read_comments(ParsedSource(source, language), units).units[units.index(unit)].ignored:
         return None
     for line in _lines_above(source, unit, language, "ignore"):
         now = _told(applied(source, [line]), language, units, unit)
@@ -114,7 +115,8 @@ def _line_start(source: bytes, offset: int) -> int:
 
 def _told(text: bytes, language: str, units: Sequence[Unit], unit: Unit) -> UnitComments | None:
     """What the comments of an edited text say about a unit; None if the edit has changed what the units are."""
-    now = find_units(text, language)
+    parsed = ParsedSource(text, language)
+    now = find_units(parsed)
     if [(one.kind, one.qualname) for one in now] != [(one.kind, one.qualname) for one in units]:
         return None
-    return read_comments(text, language, now).units[units.index(unit)]
+    return read_comments(parsed, now).units[units.index(unit)]

@@ -17,6 +17,7 @@ from rlm_core import RlmError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import CodeText, Prediction, Query
 
@@ -73,8 +74,8 @@ class Texts:
         key = path, state.st_mtime_ns, state.st_size
         found = self._known.get(key)
         if found is None:
-            text, language = read_source(path)
-            found = self._known[key] = CodeText(text.decode(), language, "network")
+            parsed = read_source(path)
+            found = self._known[key] = CodeText(parsed.source.decode(), parsed.language, "network")
             while len(self._known) > _KEPT_TEXTS:
                 self._known.popitem(last=False)
         return found
@@ -101,7 +102,9 @@ async def network(ls: Server, params: Any) -> dict[str, Any]:
         return predictor.model_id, list(ls.engine.answers(predictor, [(code, queries)])[0])
 
     model, predictions = await ls.engine.run(ask) or ("", [])
-    measured = await asyncio.to_thread(measured_here, find_units(code.text.encode(), code.language)[0], path)
+    measured = await asyncio.to_thread(
+        measured_here, find_units(ParsedSource(code.text.encode(), code.language))[0], path
+    )
     return {
         "name": path.name,
         "text": code.text,

@@ -258,15 +258,13 @@ def _files(folders: Sequence[Path]) -> list[Path]:
 def _analyse(analyser: Analyser, path: Path, document: Document | None, codec: PositionCodec) -> list[_Found]:
     """The units of a file, as it stands in the editor where it is open, and where their names are."""
     if document is not None and document.language is not None:
-        text, language = document.source, document.language
+        parsed = document.parsed
     else:
         try:
             if path.stat().st_size == 0:
                 return []
         except OSError as error:
             raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
-        text, language = read_source(path)
-    lines = Lines(text, codec)
-    return [
-        (analysed, lines.position(analysed.unit.name.start_byte)) for analysed in analyser.analyse(text, language, path)
-    ]
+        parsed = read_source(path)
+    lines = Lines(parsed.source, codec)
+    return [(analysed, lines.position(analysed.unit.name.start_byte)) for analysed in analyser.analyse(parsed, path)]

@@ -15,6 +15,7 @@ from rlm_core.measurement.functions.labels import from_labels, newest, to_labels
 from rlm_core.measurement.gpu.entries import triton_file
 from rlm_core.measurement.gpu.rows import Row
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.report import from_store
 from rlm_core.types import Query
 from rlm_lsp.cli.app import app
@@ -74,7 +75,9 @@ def kernel_row(file: Path, **changes: Any) -> Row:
 
 
 def test_a_kernel_is_kept_as_the_server_asks_about_it(kernels: Path) -> None:
-    [analysed] = [one for one in Analyser().analyse(KERNELS.encode(), "python") if one.unit.kind == "kernel"]
+    [analysed] = [
+        one for one in Analyser().analyse(ParsedSource(KERNELS.encode(), "python")) if one.unit.kind == "kernel"
+    ]
     [one] = measurements_of([kernel_row(kernels)], {"softmax.py": kernels}).measurements
     assert one.source_hash == source_hash(analysed.unit.text, "triton")
     assert one.asked == dict(analysed.code.workloads[0])

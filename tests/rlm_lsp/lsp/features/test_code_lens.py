@@ -9,6 +9,7 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 from rlm_core import Prediction
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.lsp.documents import place
 from rlm_lsp.lsp.features.code_lens import code_lens
 from rlm_lsp.lsp.text_positions import Lines
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.timeout(30)
 
 MakePrediction = Callable[..., Prediction]
 SOURCE = b"class Solution:\n    def run(self, n):\n        return n\n"
-UNIT = place(Analyser().analyse(SOURCE, "python")[0], Lines(SOURCE, PositionCodec()))
+UNIT = place(Analyser().analyse(ParsedSource(SOURCE, "python"))[0], Lines(SOURCE, PositionCodec()))
 
 
 def test_a_lens_names_its_metrics_and_runs_a_command(make_prediction: MakePrediction) -> None:

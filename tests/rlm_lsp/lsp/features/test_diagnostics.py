@@ -8,6 +8,7 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 from rlm_core.queries.kernel_sizes import sizes_of
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_lsp.budgets import BudgetTables, read_comments, render
 from rlm_lsp.findings.finding import Finding, Related, Severity, malformed
@@ -22,8 +23,8 @@ URI = "file:///a.py"
 
 
 def told() -> Told:
-    [unit] = find_units(SOURCE, "python")
-    wrong = malformed(read_comments(SOURCE, "python", [unit]).malformed)
+    [unit] = find_units(ParsedSource(SOURCE, "python"))
+    wrong = malformed(read_comments(ParsedSource(SOURCE, "python"), [unit]).malformed)
     elsewhere = Related("the budget", wrong[0].span, Path("/config.toml"))
     here = Related("also here", unit.name)
     finding = Finding("over-budget", "warning", "too dear", unit.name, unit.qualname, related=(here, elsewhere))
@@ -54,7 +55,7 @@ def test_only_what_the_client_can_show_is_sent() -> None:
 
 def test_sizes_that_cannot_be_read_are_diagnostics() -> None:
     source = b"# rlm: sizes M=\ndef f(n): return n\n"
-    problems = sizes_of(source, find_units(source, "python")).problems
+    problems = sizes_of(ParsedSource(source, "python"), find_units(ParsedSource(source, "python"))).problems
     [found] = diagnostics(Told((), problems), URI, source, Form(PositionCodec()))
     assert found.code == MALFORMED_SIZES
     assert found.range.start == types.Position(0, 0)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Metric
 from rlm_lsp.budgets import Budget, bound, parse, read_comments, render
@@ -38,12 +39,12 @@ TEXTS = {
 @pytest.mark.parametrize("language", sorted(TEXTS))
 def test_a_written_budget_holds(language: str, newline: str) -> None:
     source = TEXTS[language].replace("\n", newline).encode()
-    units = find_units(source, language)
+    units = find_units(ParsedSource(source, language))
     edits = set_budgets(source, language, units, units[-1], BUDGETS)
     assert edits is not None
     after = applied(source, edits)
     assert after.count(newline.encode()) == source.count(newline.encode()) + 1 == after.count(b"\n")
-    told = read_comments(after, language, find_units(after, language))
+    told = read_comments(ParsedSource(after, language), find_units(ParsedSource(after, language)))
     assert told.malformed == ()
     assert [placed.budget for placed in told.units[-1].budgets] == BUDGETS
 
@@ -51,18 +52,18 @@ def test_a_written_budget_holds(language: str, newline: str) -> None:
 @pytest.mark.parametrize("language", sorted(TEXTS))
 def test_a_unit_can_be_ignored_once(language: str) -> None:
     source = TEXTS[language].encode()
-    units = find_units(source, language)
+    units = find_units(ParsedSource(source, language))
     edits = ignore(source, language, units, units[-1])
     assert edits is not None
     after = applied(source, edits)
-    now = find_units(after, language)
-    assert read_comments(after, language, now).units[-1].ignored >= {"latency", "memory"}
+    now = find_units(ParsedSource(after, language))
+    assert read_comments(ParsedSource(after, language), now).units[-1].ignored >= {"latency", "memory"}
     assert ignore(after, language, now, now[-1]) is None
 
 
 def test_a_comment_has_the_indentation_of_its_unit() -> None:
     source = TEXTS["python"].encode()
-    units = find_units(source, "python")
+    units = find_units(ParsedSource(source, "python"))
     edits = set_budgets(source, "python", units, units[-1], BUDGETS)
     assert edits is not None
     lines = applied(source, edits).decode().splitlines()
@@ -71,12 +72,12 @@ def test_a_comment_has_the_indentation_of_its_unit() -> None:
 
 def test_a_budget_that_is_there_is_replaced_and_a_narrower_one_stays() -> None:
     source = b"# rlm: latency < 1 s, latency < 2 ms on nvidia-l4\n@triton.jit\ndef f(n):\n    return n\n"
-    units = find_units(source, "python")
+    units = find_units(ParsedSource(source, "python"))
     edits = set_budgets(source, "python", units, units[0], BUDGETS[:1])
     assert edits is not None
     assert applied(source, edits).startswith(b"# rlm: latency < 1.5 ms, latency < 2 ms on nvidia-l4\n@triton")
     source = b"# rlm: memory < 1 B\ndef f(n):\n    return n\n"
-    units = find_units(source, "python")
+    units = find_units(ParsedSource(source, "python"))
     edits = set_budgets(source, "python", units, units[0], BUDGETS)
     assert edits is not None
     assert applied(source, edits).startswith(b"# rlm: memory < 3 KiB\n# rlm: latency < 1.5 ms\ndef f")
@@ -84,7 +85,7 @@ def test_a_budget_that_is_there_is_replaced_and_a_narrower_one_stays() -> None:
 
 def test_where_no_comment_can_stand_nothing_is_offered() -> None:
     source = b"module {\n  tt.func public @f() {\n    tt.return\n  }\n}\n"
-    units = find_units(source, "ttir")
+    units = find_units(ParsedSource(source, "ttir"))
     assert units
     assert set_budgets(source, "ttir", units, units[0], BUDGETS[:1]) is None
     assert ignore(source, "ttir", units, units[0]) is None

@@ -1,7 +1,7 @@
 """Whole solutions: a file as a program, or each ``class Solution`` of a file that holds several.
 
 Outside Python every file is a program. A Python file is one only when it has a ``class Solution``: its functions are
-units of their own.
+separate units.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 
 from tree_sitter import Node
 
-from rlm_core.source import languages
 from rlm_core.types import Span, Unit
 
-from .spans import name_text, span_of, unit_text
+from . import languages
+from .parsed import ParsedSource, name_text, span_of, unit_text
 
 _SOLUTION = re.compile(r"Solution\w*\Z")
 _PREAMBLE = re.compile(
@@ -22,13 +22,14 @@ _PREAMBLE = re.compile(
 _CALLABLE = re.compile(r"function|method|class|object_definition|impl_item|module\Z")
 
 
-def find_programs(source: bytes, root: Node, language: str) -> list[Unit]:
-    """The programs of a parsed file: none, the whole file, or each ``class Solution`` when there are several."""
+def find_programs(parsed: ParsedSource) -> list[Unit]:
+    """The programs of a file: none, the whole file, or each ``class Solution`` if there are several."""
+    source, language, root = parsed.source, parsed.language, parsed.root
     solutions = [node for node in root.named_children if _is_solution(node, language)]
     code = [node for node in root.named_children if not _is_costless(node, language)]
     if not code or (language == "python" and not solutions):
         return []
-    # The `;` behind a C++ class is no named node.
+    # The `;` after a C++ class is not a named node.
     whole = span_of(code[0], next(node for node in reversed(root.children) if not _is_costless(node, language)))
     if len(solutions) > 1:
         return [_named_unit(source, _declared_name(node), span_of(node), language) for node in solutions]
@@ -42,7 +43,7 @@ def find_programs(source: bytes, root: Node, language: str) -> list[Unit]:
 
 
 def _named_unit(source: bytes, name: Node | None, span: Span, language: str) -> Unit:
-    assert name is not None, "only definitions with a name come here"
+    assert name is not None, "only definitions with a name are passed"
     return Unit("program", language, name_text(name), unit_text(source, span), span, span_of(name), span_of(name))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.source import languages
-from rlm_core.source.units.modules import find_modules, module_text
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.torch_modules import find_modules, module_text
 from rlm_core.types import Unit
 
 FILE = """\
@@ -51,7 +51,7 @@ def test_model():
 
 def modules(source: str) -> dict[str, Unit]:
     data = source.encode()
-    return {unit.qualname: unit for unit in find_modules(data, languages.parse("python", data).root_node)}
+    return {unit.qualname: unit for unit in find_modules(ParsedSource(data, "python"))}
 
 
 def test_each_module_class_is_a_unit() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rlm_core.source.canonical import canonical
 from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Unit
 
@@ -37,7 +38,7 @@ OTHERS = sorted(set(WRITTEN) - {"python"})
 
 
 def programs(source: str, language: str) -> list[Unit]:
-    return [unit for unit in find_units(source.encode(), language) if unit.kind == "program"]
+    return [unit for unit in find_units(ParsedSource(source.encode(), language)) if unit.kind == "program"]
 
 
 def test_every_language_has_a_solution() -> None:
@@ -62,7 +63,7 @@ def test_the_model_reads_the_whole_file(language: str) -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_only_programs_come_from_other_languages(language: str) -> None:
-    assert {unit.kind for unit in find_units(SOLUTIONS[language][0].encode(), language)} == {"program"}
+    assert {unit.kind for unit in find_units(ParsedSource(SOLUTIONS[language][0].encode(), language))} == {"program"}
 
 
 @pytest.mark.parametrize(

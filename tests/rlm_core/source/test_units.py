@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import SourceError
-from rlm_core.source.units import MAX_FILE_BYTES, find_units, read_source
-from rlm_core.source.units.finder import decode
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import MAX_FILE_BYTES, cell_source, decode, find_units, read_source
 from rlm_core.types import Unit
 
 TRITON = "import triton\nimport triton.language as tl\nfrom triton import jit\n"
@@ -18,7 +18,7 @@ TORCH = "import torch\nfrom torch import nn\n"
 
 
 def units(source: str) -> list[Unit]:
-    return find_units(source.encode(), "python")
+    return find_units(ParsedSource(source.encode(), "python"))
 
 
 def kinds(source: str) -> dict[str, str]:
@@ -68,7 +68,7 @@ def test_the_header_ends_behind_the_signatures_colon() -> None:
 
 def test_spans_count_lines_from_0_and_columns_in_bytes() -> None:
     source = "x = 'ä'\ndef größe(): return 'ä'\n".encode()
-    [unit] = find_units(source, "python")
+    [unit] = find_units(ParsedSource(source, "python"))
     assert source[unit.name.start_byte : unit.name.end_byte] == "größe".encode()
     assert (unit.name.start_line, unit.name.start_column, unit.name.end_column) == (1, 4, 4 + len("größe".encode()))
 
@@ -146,7 +146,7 @@ def test_a_file_with_syntax_errors_gives_the_functions_that_parse() -> None:
 @given(st.text())
 def test_any_text_gives_units_whose_spans_lie_inside_it(source: str) -> None:
     data = source.encode()
-    for unit in find_units(data, "python"):
+    for unit in find_units(ParsedSource(data, "python")):
         assert (
             0 <= unit.span.start_byte <= unit.name.start_byte <= unit.name.end_byte <= unit.span.end_byte <= len(data)
         )
@@ -161,9 +161,9 @@ def test_units_come_in_the_order_in_which_they_start(names: list[str]) -> None:
 def test_a_python_file_may_declare_its_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes("# -*- coding: latin-1 -*-\ndef f(): return 'é'\n".encode("latin-1"))
-    source, language = read_source(path)
-    assert language == "python"
-    assert "é" in source.decode()
+    parsed = read_source(path)
+    assert parsed.language == "python"
+    assert "é" in parsed.source.decode()
 
 
 def test_a_byte_order_mark_is_removed() -> None:
@@ -189,3 +189,29 @@ def test_a_pipe_named_like_a_source_file_is_refused_at_once(tmp_path: Path) -> N
 def test_a_missing_file_is_called_missing_whatever_its_suffix(tmp_path: Path, name: str) -> None:
     with pytest.raises(SourceError, match="no such file"):
         read_source(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("cell", "read"),
+    [
+        (b"%matplotlib inline\nx = 1\n", b"#matplotlib inline\nx = 1\n"),
+        (b"if True:\n    !ls -l\n", b"if True:\n    #ls -l\n"),
+        (b"?len\n", b"#len\n"),
+        (b"%%timeit -n 3\nf(x)\n", b"#%timeit -n 3\nf(x)\n"),
+        (b"%%bash\nfor f in *; do\r\n  echo \xc3\xa4\ndone", b"      \n              \r\n         \n    "),
+        (b"x = (a\n% b)\n", b"x = (a\n% b)\n"),
+        (b"x = 5 % 3\n", b"x = 5 % 3\n"),
+    ],
+)
+def test_lines_for_ipython_are_comments_and_cells_in_other_languages_blank(cell: bytes, read: bytes) -> None:
+    assert cell_source(cell).source == read
+
+
+@given(st.binary(max_size=80), st.sampled_from([b"", b"%%bash\n", b"%%time\n", b"%x\n", b"\n!y\n"]))
+def test_every_offset_and_every_line_stays(cell: bytes, before: bytes) -> None:
+    cell = before + cell
+    read = cell_source(cell).source
+    assert len(read) == len(cell)
+    assert [i for i, byte in enumerate(read) if byte in b"\r\n"] == [
+        i for i, byte in enumerate(cell) if byte in b"\r\n"
+    ]

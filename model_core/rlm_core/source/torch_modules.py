@@ -12,10 +12,20 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from rlm_core.source import languages
 from rlm_core.types import Unit
 
-from .spans import name_text, qualname, span_of, unit_text
+from .parsed import (
+    ParsedSource,
+    decorated,
+    descendants,
+    header_of,
+    imported_names,
+    name_text,
+    qualname,
+    span_of,
+    undecorated,
+    unit_text,
+)
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _TEST = re.compile(r"_*(?:test|bench|benchmark|main)(?:_|\d|\Z)")
@@ -33,23 +43,22 @@ class _Part:
     words: frozenset[str]
 
 
-def find_modules(source: bytes, root: Node) -> list[Unit]:
-    """The Module classes of a parsed Python file, in source order; ``text`` is :func:`module_text` of each."""
-    if b"torch" not in source:
+def find_modules(parsed: ParsedSource) -> list[Unit]:
+    """The Module classes of a Python file, in source order; ``text`` is the :func:`module_text` of each."""
+    if b"torch" not in parsed.source:
         return []
-    parts = list(_parts(source, root))
+    parts = list(_parts(parsed))
     units = []
-    for node in _modules(root):
+    for node in _modules(parsed.root):
         name = node.child_by_field_name("name")
         assert name is not None, "only classes with a name are read"
-        outer = _outer(node)
-        colon = next((child for child in node.children if child.type == ":"), name)
-        own = next(
+        outer = decorated(node)
+        part = next(
             (part for part in parts if part.node.start_byte == outer.start_byte),
-            _part(source, "class", frozenset({name_text(name)}), outer),
+            _part(parsed.source, "class", frozenset({name_text(name)}), outer),
         )
-        span, header = span_of(outer, node), span_of(node, colon)
-        text = _join(_select(parts, own))
+        span, header = span_of(outer, node), header_of(node, name)
+        text = _join(_select(parts, part))
         units.append(Unit("module", "pytorch", qualname(node), text, span, span_of(name), header))
     return units
 
@@ -60,25 +69,24 @@ def module_text(source: str, name: str | None = None) -> str:
     None takes the class ``Model`` or else the last Module class, or all functions but tests where there is no class;
     the whole text when there is neither.
     """
-    data = source.encode("utf-8", errors="replace")
-    root = languages.parse("python", data).root_node
-    parts = list(_parts(data, root))
-    starts = {_outer(node).start_byte for node in _modules(root)}
+    parsed = ParsedSource(source.encode("utf-8", errors="replace"), "python")
+    parts = list(_parts(parsed))
+    starts = {decorated(node).start_byte for node in _modules(parsed.root)}
     modules = [part for part in parts if part.node.start_byte in starts]
     functions = [part for part in parts if part.kind == "function" and not _is_test(part)]
     if name is not None:
-        own = next((part for part in (*modules, *functions) if name in part.names), None)
+        chosen = next((part for part in (*modules, *functions) if name in part.names), None)
     else:
-        own = next((part for part in modules if "Model" in part.names), modules[-1] if modules else None)
-    if own is not None:
-        return _join(_select(parts, own))
+        chosen = next((part for part in modules if "Model" in part.names), modules[-1] if modules else None)
+    if chosen is not None:
+        return _join(_select(parts, chosen))
     return _join(functions) if functions else source
 
 
-def _select(parts: list[_Part], own: _Part) -> list[_Part]:
+def _select(parts: list[_Part], start: _Part) -> list[_Part]:
     """A part, its inputs when it is a class, and all that these name, directly or through others; in file order."""
-    chosen = {own.node.start_byte: own}
-    queue = [own, *(part for part in parts if own.kind == "class" and part.names & _INPUTS)]
+    chosen = {start.node.start_byte: start}
+    queue = [start, *(part for part in parts if start.kind == "class" and part.names & _INPUTS)]
     while queue:
         part = queue.pop()
         chosen[part.node.start_byte] = part
@@ -103,11 +111,10 @@ def _is_test(part: _Part) -> bool:
     return any(_TEST.match(name) for name in part.names)
 
 
-def _parts(source: bytes, root: Node) -> Iterator[_Part]:
-    for statement in root.named_children:
-        node = statement
-        if statement.type == "decorated_definition":
-            node = statement.child_by_field_name("definition") or statement
+def _parts(parsed: ParsedSource) -> Iterator[_Part]:
+    source = parsed.source
+    for statement in parsed.root.named_children:
+        node = undecorated(statement)
         name = node.child_by_field_name("name")
         if node.type in ("class_definition", "function_definition") and name is not None:
             kind = "class" if node.type == "class_definition" else "function"
@@ -126,58 +133,28 @@ def _part(source: bytes, kind: str, names: frozenset[str], node: Node) -> _Part:
 def _modules(root: Node) -> list[Node]:
     """The classes that derive from ``nn.Module``, by import or through another class of the file, in source order."""
     bases = _module_names(root)
-    found = []
-    for node in _classes(root) if bases else ():
+    modules = []
+    for node in descendants(root, "class_definition") if bases else ():
         name, parents, body = (node.child_by_field_name(field) for field in ("name", "superclasses", "body"))
         if name is None or parents is None or body is None:
             continue
         if any("".join(name_text(parent).split()) in bases for parent in parents.named_children):
             bases.add(name_text(name))
-            found.append(node)
-    return found
-
-
-def _classes(root: Node) -> Iterator[Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type == "class_definition":
-            yield node
-        stack += reversed(node.named_children)
+            modules.append(node)
+    return modules
 
 
 def _module_names(root: Node) -> set[str]:
-    """The dotted names that stand for ``torch.nn.Module`` after the imports of a file."""
-    names: set[str] = set()
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type in ("import_statement", "import_from_statement"):
-            names |= _imported_modules(node)
-        elif node.type not in ("function_definition", "class_definition", "expression_statement"):
-            stack += node.named_children
-    return names
-
-
-def _imported_modules(node: Node) -> set[str]:
-    module = node.child_by_field_name("module_name")
-    package = f"{name_text(module)}." if module is not None else ""
+    """The dotted names that ``torch.nn.Module`` has after the imports of a file."""
     names = set()
-    for child in node.children_by_field_name("name"):
-        is_alias = child.type == "aliased_import"
-        full = package + name_text(child.child_by_field_name("name") if is_alias else child)
-        known_as = name_text(child.child_by_field_name("alias")) if is_alias else full[len(package) :]
+    for module, name, alias in imported_names(root):
+        full = f"{module}.{name}" if module else name
         for target in ("torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"):
             if target == full:
-                names.add(known_as)
+                names.add(alias)
             elif target.startswith(f"{full}."):
-                names.add(known_as + target[len(full) :])
-            elif not is_alias and full.startswith("torch.") and not package:
+                names.add(alias + target[len(full) :])
+            elif alias == name and full.startswith("torch.") and not module:
                 # `import torch.nn.functional` binds `torch`.
                 names.add("torch.nn.Module")
     return names
-
-
-def _outer(node: Node) -> Node:
-    parent = node.parent
-    return parent if parent is not None and parent.type == "decorated_definition" else node

@@ -1,8 +1,9 @@
-"""Triton kernels: a Python file -> its kernels, each with the text that decides what a launch costs.
+"""Triton kernels: a Python or Triton IR file -> its kernels, each with the text that decides what a launch costs.
 
-That text holds the kernel with its decorators, the jit functions that it calls, the plain functions of the file that
-launch it, and the constants that those name; imports, tests and the rest are left out. Kernels inside the strings
-that ``torch.compile`` writes (``async_compile.triton(name, source)``) are found too.
+In Python that text holds the kernel with its decorators, the jit functions that it calls, the plain functions of the
+file that launch it, and the constants that those name; imports, tests and the rest are left out. Kernels inside the
+strings that ``torch.compile`` writes (``async_compile.triton(name, source)``) are found too. In Triton IR it is a
+``tt.func public`` with the private functions that it calls.
 """
 
 from __future__ import annotations
@@ -13,15 +14,26 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from rlm_core.source import languages
-from rlm_core.types import Unit
+from rlm_core.types import Span, Unit
 
-from .spans import name_text, qualname, span_of
+from .parsed import (
+    ParsedSource,
+    decorated,
+    descendants,
+    header_of,
+    imported_names,
+    name_text,
+    qualname,
+    span_of,
+)
 
 _SKIPPED = re.compile(r"_*(?:test|bench|benchmark|main|demo|example|check|verify)(?:_|\d|\Z)")
 _WORD = re.compile(r"[^\W\d]\w*")
 _MAX_CONSTANT = 4000
-_FUNCTION = frozenset({"function_definition"})
+_IR_FUNCTION = re.compile(rb"tt\.func\s+(?:(public|private|nested)\s+)?@(\"[^\"\n]+\"|[\w.$-]+)")
+_IR_LOCATION = re.compile(r"[ \t]*\bloc\((?:[^()\"\n]|\"[^\"\n]*\"|\((?:[^()\"\n]|\"[^\"\n]*\")*\))*\)")
+_IR_CALL = re.compile(r"tt\.call\s+@(\"[^\"\n]+\"|[\w.$-]+)")
+_IR_STRING = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +48,8 @@ class _Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    """What the kernels of a file are made of, each in file order."""
+class _Definitions:
+    """The kernels, functions and constants of a file, each in file order."""
 
     kernels: tuple[_Definition, ...]
     functions: tuple[_Definition, ...]
@@ -59,39 +71,37 @@ class _File:
         return [unique[start] for start in sorted(unique)]
 
 
-def find_kernels(source: bytes, root: Node) -> list[Unit]:
-    """The Triton kernels of a parsed Python file, in source order; ``text`` is :func:`kernel_text` of each."""
-    if b"triton" not in source:
+def find_kernels(parsed: ParsedSource) -> list[Unit]:
+    """The Triton kernels of a Python file, in source order; ``text`` is the :func:`kernel_text` of each."""
+    if b"triton" not in parsed.source:
         return []
-    units = _units(_read(source, root))
-    compiled = _compiled_sources(source, root)
+    units = _units(_definitions(parsed))
+    compiled = _compiled_sources(parsed)
     if compiled is not None:
-        units += _units(_read(compiled, languages.parse("python", compiled).root_node))
+        units += _units(_definitions(compiled))
     return sorted(units, key=lambda unit: unit.span.start_byte)
 
 
 def kernel_text(source: str, kernels: Collection[str] | None = None) -> str:
     """What the model reads of a file of Triton kernels: the chosen ones (None: all) and what belongs to them.
 
-    The whole text when the file holds none of them.
+    The whole text when the file has none of them.
     """
-    data = source.encode("utf-8", errors="replace")
-    root = languages.parse("python", data).root_node
-    file = _read(data, root)
-    if not file.kernels and (compiled := _compiled_sources(data, root)) is not None:
-        file = _read(compiled, languages.parse("python", compiled).root_node)
+    parsed = ParsedSource(source.encode("utf-8", errors="replace"), "python")
+    file = _definitions(parsed)
+    if not file.kernels and (compiled := _compiled_sources(parsed)) is not None:
+        file = _definitions(compiled)
     present = {kernel.name for kernel in file.kernels}
     wanted = present if kernels is None else present & set(kernels)
     return _join(file.select(wanted)) if wanted else source
 
 
-def _units(file: _File) -> list[Unit]:
+def _units(file: _Definitions) -> list[Unit]:
     units = []
     for kernel in file.kernels:
         name = kernel.node.child_by_field_name("name")
         assert name is not None, "only functions with a name are read"
-        colon = next((child for child in kernel.node.children if child.type == ":"), name)
-        span, header = span_of(kernel.outer, kernel.node), span_of(kernel.node, colon)
+        span, header = span_of(kernel.outer, kernel.node), header_of(kernel.node, name)
         text = _join(file.select({kernel.name}))
         units.append(Unit("kernel", "triton", qualname(kernel.node), text, span, span_of(name), header))
     return units
@@ -114,18 +124,18 @@ def _closure(start: list[_Definition], among: tuple[_Definition, ...]) -> list[_
     return list(chosen.values())
 
 
-def _read(source: bytes, root: Node) -> _File:
-    jits = _jit_names(root)
+def _definitions(parsed: ParsedSource) -> _Definitions:
+    jits = _jit_names(parsed.root)
     kernels: list[_Definition] = []
     functions: list[_Definition] = []
-    for node in _descendants(root):
+    for node in descendants(parsed.root, "function_definition"):
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is None or body is None or name.is_missing:
             continue
-        outer = node.parent if node.parent is not None and node.parent.type == "decorated_definition" else node
-        entry = _definition(source, name_text(name), outer, node)
-        (kernels if _is_kernel(outer, jits) else functions).append(entry)
-    return _File(tuple(kernels), tuple(functions), tuple(_constants(source, root)))
+        outer = decorated(node)
+        definition = _definition(parsed.source, name_text(name), outer, node)
+        (kernels if _is_kernel(outer, jits) else functions).append(definition)
+    return _Definitions(tuple(kernels), tuple(functions), tuple(_constants(parsed)))
 
 
 def _definition(source: bytes, name: str, outer: Node, node: Node) -> _Definition:
@@ -137,54 +147,28 @@ def _definition(source: bytes, name: str, outer: Node, node: Node) -> _Definitio
     return _Definition(name, outer, node, text, frozenset(_WORD.findall(text)) - {name})
 
 
-def _descendants(root: Node) -> Iterator[Node]:
-    """All function definitions below a node, in source order."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type in _FUNCTION:
-            yield node
-        stack += reversed(node.named_children)
-
-
-def _constants(source: bytes, root: Node) -> Iterator[_Definition]:
-    for statement in root.named_children:
+def _constants(parsed: ParsedSource) -> Iterator[_Definition]:
+    for statement in parsed.root.named_children:
         node = statement.named_children[0] if statement.type == "expression_statement" else None
         if node is None or node.type != "assignment" or node.end_byte - node.start_byte > _MAX_CONSTANT:
             continue
         left = node.child_by_field_name("left")
         if left is not None and left.type == "identifier":
-            yield _definition(source, name_text(left), statement, node)
+            yield _definition(parsed.source, name_text(left), statement, node)
 
 
 def _jit_names(root: Node) -> frozenset[str]:
     """The dotted names that stand for ``triton.jit`` after the imports of a file."""
     names: set[str] = set()
-    for node in _imports(root):
-        module = node.child_by_field_name("module_name")
-        package = name_text(module) if module is not None else ""
-        for child in node.children_by_field_name("name"):
-            original = child.child_by_field_name("name") if child.type == "aliased_import" else child
-            alias = child.child_by_field_name("alias") if child.type == "aliased_import" else child
-            imported, known_as = name_text(original), name_text(alias)
-            if imported == "triton" or (module is None and imported.startswith("triton.")):
-                base = known_as.split(".")[0]
-                names |= {f"{base}.jit", f"{base}.runtime.jit", f"{base}.runtime.jit.jit"}
-            elif package.split(".")[0] == "triton" and imported == "jit":
-                names |= {known_as, f"{known_as}.jit"}
-            elif package == "triton" and imported == "runtime":
-                names.add(f"{known_as}.jit")
+    for package, name, alias in imported_names(root):
+        if name == "triton" or (not package and name.startswith("triton.")):
+            base = alias.split(".")[0]
+            names |= {f"{base}.jit", f"{base}.runtime.jit", f"{base}.runtime.jit.jit"}
+        elif package.split(".")[0] == "triton" and name == "jit":
+            names |= {alias, f"{alias}.jit"}
+        elif package == "triton" and name == "runtime":
+            names.add(f"{alias}.jit")
     return frozenset(names)
-
-
-def _imports(root: Node) -> Iterator[Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type in ("import_statement", "import_from_statement"):
-            yield node
-        elif node.type not in ("function_definition", "class_definition", "expression_statement"):
-            stack += node.named_children
 
 
 def _is_kernel(outer: Node, jits: frozenset[str]) -> bool:
@@ -213,19 +197,17 @@ def _inner(entry: _Definition) -> bool:
     return parent is not None and parent.type == "block"
 
 
-def _compiled_sources(source: bytes, root: Node) -> bytes | None:
-    """The file with all but the kernel sources that torch.compile wrote into it blanked; None when it has none.
+def _compiled_sources(parsed: ParsedSource) -> ParsedSource | None:
+    """The file with everything but the kernel sources that torch.compile wrote into it blanked; None without any.
 
-    Offsets and lines stay those of the file, so spans of what is found in it hold for the file.
+    Offsets and lines are those of the file, so the spans of what is found in it are valid for the file.
     """
+    source = parsed.source
     if b".triton(" not in source:
         return None
-    kept = bytearray(b" " * len(source))
-    for at, byte in enumerate(source):
-        if byte in b"\r\n":
-            kept[at] = byte
+    kept = bytearray(byte if byte in b"\r\n" else ord(" ") for byte in source)
     found = False
-    stack = [root]
+    stack = [parsed.root]
     while stack:
         node = stack.pop()
         if node.type == "call" and (content := _kernel_string(node)) is not None:
@@ -233,7 +215,7 @@ def _compiled_sources(source: bytes, root: Node) -> bytes | None:
             found = True
         else:
             stack += node.named_children
-    return bytes(kept) if found else None
+    return ParsedSource(bytes(kept), "python") if found else None
 
 
 def _kernel_string(call: Node) -> Node | None:
@@ -245,3 +227,66 @@ def _kernel_string(call: Node) -> Node | None:
     if len(strings) < 2:
         return None
     return next((child for child in strings[1].named_children if child.type == "string_content"), None)
+
+
+def find_ttir(source: bytes) -> list[Unit]:
+    """The public functions of a Triton IR text, in source order; ``text`` has no source locations."""
+    found = []
+    for match in _IR_FUNCTION.finditer(source):
+        end, header = _ir_extent(source, match.end())
+        text = _IR_LOCATION.sub("", source[match.start() : end].decode("utf-8", errors="replace"))
+        found.append((match, end, header, text))
+    helpers = {_ir_name(match): text for match, _, _, text in found if match[1] == b"private"}
+    units = []
+    for match, end, header, text in found:
+        if match[1] == b"private":
+            continue
+        parts, queue = [text], [text]
+        while queue:
+            for name in _IR_CALL.findall(queue.pop()):
+                helper = helpers.get(name.strip('"'))
+                if helper is not None and helper not in parts:
+                    parts.append(helper)
+                    queue.append(helper)
+        units.append(
+            Unit(
+                "kernel",
+                "ttir",
+                _ir_name(match),
+                "\n".join(parts) + "\n",
+                _ir_span(source, match.start(), end),
+                _ir_span(source, match.start(2), match.end(2)),
+                _ir_span(source, match.start(), header),
+            )
+        )
+    return units
+
+
+def _ir_name(match: re.Match[bytes]) -> str:
+    return match[2].decode("utf-8", errors="replace").strip('"')
+
+
+def _ir_extent(source: bytes, start: int) -> tuple[int, int]:
+    """The end of the function at ``start`` (after its last brace) and the end of its signature."""
+    line_end = source.find(b"\n", start)
+    line_end = len(source) if line_end < 0 else line_end
+    brace = source.rfind(b"{", start, line_end)
+    if brace < 0:
+        return line_end, line_end
+    header = start + len(source[start:brace].rstrip())
+    depth, at = 0, brace
+    while at < len(source):
+        if skipped := _IR_STRING.match(source, at):
+            at = skipped.end()
+            continue
+        depth += (source[at] == ord("{")) - (source[at] == ord("}"))
+        at += 1
+        if depth == 0:
+            return at, header
+    return len(source.rstrip()), header
+
+
+def _ir_span(source: bytes, start: int, end: int) -> Span:
+    first, last = source.rfind(b"\n", 0, start) + 1, source.rfind(b"\n", 0, end) + 1
+    start_line, end_line = source.count(b"\n", 0, start), source.count(b"\n", 0, end)
+    return Span(start_line, start - first, end_line, end - last, start, end)

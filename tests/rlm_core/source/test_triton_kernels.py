@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.source import languages
-from rlm_core.source.units.kernels import find_kernels, kernel_text
-from rlm_core.source.units.triton_ir import find_ttir
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.triton_kernels import find_kernels, find_ttir, kernel_text
 from rlm_core.types import Unit
 
 FILE = """\
@@ -94,7 +93,7 @@ module {
 
 def kernels(source: str) -> dict[str, Unit]:
     data = source.encode()
-    return {unit.qualname: unit for unit in find_kernels(data, languages.parse("python", data).root_node)}
+    return {unit.qualname: unit for unit in find_kernels(ParsedSource(data, "python"))}
 
 
 def test_each_kernel_is_a_unit_of_kind_kernel_with_its_decorators_in_the_span() -> None:

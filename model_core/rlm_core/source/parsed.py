@@ -1,0 +1,153 @@
+"""One version of a source text and its syntax tree, which everything that reads the text shares.
+
+``ParsedSource`` parses on first use and at most once; after an edit it reuses the tree of the previous version. The
+functions below give the spans, names and texts of a tree's nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_sitter import Node, Parser, QueryCursor, Tree
+
+from rlm_core.types import Span
+
+from . import languages
+
+
+class ParsedSource:
+    """A UTF-8 source text in a known language with its syntax tree, built on first use."""
+
+    def __init__(self, source: bytes, language: str) -> None:
+        self.source, self.language = source, language
+        self._tree: Tree | None = None
+
+    @property
+    def root(self) -> Node:
+        """The root of the syntax tree.
+
+        Raises:
+            SourceError: the language is unknown or is read without a grammar.
+        """
+        if self._tree is None:
+            # A new parser: parsers are not thread-safe, grammars are.
+            self._tree = Parser(languages.grammar(self.language, self.source)).parse(self.source)
+        return self._tree.root_node
+
+    def parse_after(self, previous: ParsedSource) -> None:
+        """Build the tree from that of a previous version, in time proportional to the edit between the two.
+
+        A text with syntax errors is parsed from scratch: recovery from errors may depend on the tree it starts from.
+        """
+        before, after = previous.source, self.source
+        grammar = languages.grammar(self.language, after)
+        if (
+            self._tree is not None
+            or previous._tree is None
+            or grammar is not languages.grammar(previous.language, before)
+        ):
+            return
+        start = _common(before, after)
+        rest = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - start)
+        old_end, new_end = len(before) - rest, len(after) - rest
+        tree = previous._tree.copy()
+        tree.edit(start, old_end, new_end, _point(before, start), _point(before, old_end), _point(after, new_end))
+        tree = Parser(grammar).parse(after, tree)
+        if not tree.root_node.has_error:
+            self._tree = tree
+
+    def comments(self) -> list[Node]:
+        """The comments and docstrings, in no particular order."""
+        return QueryCursor(languages.comment_query(self.language, self.source)).captures(self.root).get("skip", [])
+
+
+def _common(first: bytes, second: bytes) -> int:
+    """The length of the common prefix."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _point(source: bytes, offset: int) -> tuple[int, int]:
+    """The row and the column of a byte offset."""
+    return source.count(b"\n", 0, offset), offset - source.rfind(b"\n", 0, offset) - 1
+
+
+def span_of(first: Node, last: Node | None = None) -> Span:
+    """The span from the start of ``first`` to the end of ``last`` (default: of ``first``)."""
+    last = last or first
+    start, end = first.start_point, last.end_point
+    return Span(start.row, start.column, end.row, end.column, first.start_byte, last.end_byte)
+
+
+def header_of(definition: Node, name: Node) -> Span:
+    """The span of a Python definition up to its colon, or to its name where the colon is missing."""
+    return span_of(definition, next((child for child in definition.children if child.type == ":"), name))
+
+
+def name_text(node: Node | None) -> str:
+    """The text of a node, empty where the grammar has no node."""
+    return node.text.decode("utf-8", errors="replace") if node is not None and node.text else ""
+
+
+def unit_text(source: bytes, span: Span) -> str:
+    """The text of a unit with the indentation of its first line, so that dedenting it is exact."""
+    line_start = source.rfind(b"\n", 0, span.start_byte) + 1
+    indent = source[line_start : span.start_byte]
+    start = line_start if not indent.strip() else span.start_byte
+    return source[start : span.end_byte].decode("utf-8", errors="replace")
+
+
+def qualname(definition: Node) -> str:
+    """The qualified name of a Python definition, as in ``__qualname__``."""
+    names = [name_text(definition.child_by_field_name("name"))]
+    parent = definition.parent
+    while parent is not None:
+        if parent.type == "function_definition":
+            names += ["<locals>", name_text(parent.child_by_field_name("name"))]
+        elif parent.type == "class_definition":
+            names.append(name_text(parent.child_by_field_name("name")))
+        parent = parent.parent
+    return ".".join(reversed(names))
+
+
+def decorated(definition: Node) -> Node:
+    """A Python definition with its decorators."""
+    parent = definition.parent
+    return parent if parent is not None and parent.type == "decorated_definition" else definition
+
+
+def undecorated(statement: Node) -> Node:
+    """What a Python statement defines, without its decorators."""
+    inner = statement.child_by_field_name("definition") if statement.type == "decorated_definition" else None
+    return inner if inner is not None else statement
+
+
+def descendants(root: Node, node_type: str) -> Iterator[Node]:
+    """All nodes of a type in a tree, in source order."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type == node_type:
+            yield node
+        stack += reversed(node.named_children)
+
+
+def imported_names(root: Node) -> Iterator[tuple[str, str, str]]:
+    """The module-level imports of a Python file as (module of ``from``, imported name, name in the file)."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type in ("import_statement", "import_from_statement"):
+            module = name_text(node.child_by_field_name("module_name"))
+            for child in node.children_by_field_name("name"):
+                is_alias = child.type == "aliased_import"
+                name = name_text(child.child_by_field_name("name") if is_alias else child)
+                yield module, name, name_text(child.child_by_field_name("alias")) if is_alias else name
+        elif node.type not in ("function_definition", "class_definition", "expression_statement"):
+            stack += node.named_children

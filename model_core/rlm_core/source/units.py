@@ -1,0 +1,160 @@
+"""Reading a source file and finding its units: functions, Triton kernels, PyTorch modules, programs, networks.
+
+``read_source`` turns a file into a ``ParsedSource`` and ``find_units`` finds the units in it. A file with syntax errors
+still has the units that parse.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import tokenize
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+from tree_sitter import Node, Query, QueryCursor
+
+from rlm_core.errors import SourceError
+from rlm_core.types import Span, Unit
+
+from . import languages
+from .onnx_graph import read_onnx, render
+from .parsed import ParsedSource, decorated, header_of, name_text, span_of, unit_text
+from .programs import find_programs
+from .torch_modules import find_modules
+from .triton_kernels import find_kernels, find_ttir
+
+MAX_FILE_BYTES = 2 * 1024 * 1024
+# `%timeit f()`, `!ls`, `?f` in a notebook; a line that continues with the operator `%` has a blank behind it.
+_ESCAPE = re.compile(rb"^([ \t]*)(?:%(?=%?[A-Za-z])|!|\?)", re.MULTILINE)
+_CELL_MAGIC = re.compile(rb"\s*%%([A-Za-z]\w*)")
+_PYTHON_MAGICS = (b"capture", b"prun", b"time", b"timeit")
+_TEXT = re.compile(rb"[^\r\n]")
+
+
+def find_units(parsed: ParsedSource) -> list[Unit]:
+    """The units of a source text, in the order in which they start.
+
+    Raises:
+        SourceError: the language is unknown.
+    """
+    if languages.by_name(parsed.language).grammar is None:
+        return find_ttir(parsed.source) if parsed.language == "ttir" else [find_network(parsed.source)]
+    if parsed.language == "python":
+        return python_units(parsed, find_functions(parsed.source, parsed.root))
+    return _in_order(find_programs(parsed))
+
+
+def python_units(parsed: ParsedSource, functions: list[Unit]) -> list[Unit]:
+    """All units of a Python file that has these functions."""
+    special = [*find_kernels(parsed), *find_modules(parsed)]
+    taken = {unit.span.start_byte for unit in special}
+    units = find_programs(parsed) + special
+    return _in_order([*units, *(unit for unit in functions if unit.span.start_byte not in taken)])
+
+
+def _in_order(units: list[Unit]) -> list[Unit]:
+    return sorted(units, key=lambda unit: (unit.span.start_byte, -unit.span.end_byte))
+
+
+def find_network(source: bytes) -> Unit:
+    """The compact text of an ONNX graph as a unit; its name is the first line, which lists the inputs."""
+    lines = source.split(b"\n")
+    whole = Span(0, 0, len(lines) - 1, len(lines[-1]), 0, len(source))
+    first = Span(0, 0, 0, len(lines[0]), 0, len(lines[0]))
+    return Unit("network", "onnx", "network", source.decode("utf-8", errors="replace"), whole, first, first)
+
+
+@cache
+def _definitions() -> Query:
+    return Query(languages.grammar("python"), "[(function_definition) (class_definition)] @definition")
+
+
+def find_functions(source: bytes, root: Node) -> list[Unit]:
+    """The functions and methods in a Python file or statement, in source order, named as in ``__qualname__``."""
+    nodes = QueryCursor(_definitions()).captures(root).get("definition", [])
+    units: list[Unit] = []
+    enclosing: list[tuple[int, str]] = []
+    for node in sorted(nodes, key=lambda node: node.start_byte):
+        while enclosing and enclosing[-1][0] <= node.start_byte:
+            enclosing.pop()
+        prefix = enclosing[-1][1] if enclosing else ""
+        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name_node is None or body is None or name_node.is_missing:
+            continue
+        name = name_text(name_node)
+        is_class = node.type == "class_definition"
+        enclosing.append((node.end_byte, f"{prefix}{name}." if is_class else f"{prefix}{name}.<locals>."))
+        if is_class:
+            continue
+        span, header = span_of(decorated(node), node), header_of(node, name_node)
+        text = unit_text(source, span)
+        units.append(Unit("function", "python", prefix + name, text, span, span_of(name_node), header))
+    return units
+
+
+def read_source(path: Path) -> ParsedSource:
+    """The text of a source file, not yet parsed.
+
+    Python files may declare another encoding (PEP 263), from which they are decoded. The text of a network (``.onnx``)
+    is the compact text of its graph.
+
+    Raises:
+        SourceError: the file is missing, not a regular file, too large, empty, binary, not UTF-8, or in an unknown
+            language.
+    """
+    language = languages.by_path(path)
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise SourceError(f"{path}: is a directory with no supported source file; name a file or another directory")
+        if language is None:
+            known = " ".join(suffix for entry in languages.LANGUAGES.values() for suffix in entry.suffixes)
+            suffix = path.suffix or "missing"
+            raise SourceError(f"{path}: unknown language (suffix {suffix!r}); supported suffixes: {known}")
+        if not stat.S_ISREG(status.st_mode):
+            # Reading a pipe or a device would block.
+            raise SourceError(f"{path}: is not a regular file; name a source file")
+        if language.name == "onnx":
+            return ParsedSource(render(read_onnx(path)).encode(), language.name)
+        size = status.st_size
+        if size > MAX_FILE_BYTES:
+            raise SourceError(
+                f"{path}: {size / 2**20:.1f} MiB is over the limit of {MAX_FILE_BYTES // 2**20} MiB; split or skip it"
+            )
+        source = path.read_bytes()
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+    return ParsedSource(decode(source, language.name, str(path)), language.name)
+
+
+def decode(source: bytes, language: str, path: str) -> bytes:
+    """The UTF-8 form of a file's bytes, without a byte-order mark. ``path`` is for messages.
+
+    Raises:
+        SourceError: empty, binary, or not in UTF-8 (nor in the encoding that a Python file declares).
+    """
+    if not source.strip():
+        raise SourceError(f"{path}: is empty; nothing to predict")
+    if b"\0" in source[:8192]:
+        raise SourceError(f"{path}: is a binary file; name source files only")
+    encoding = "utf-8-sig"
+    try:
+        if language == "python":
+            encoding = tokenize.detect_encoding(BytesIO(source).readline)[0]
+        return source.decode(encoding).encode()
+    except (UnicodeDecodeError, SyntaxError, LookupError):
+        raise SourceError(f"{path}: is not valid UTF-8; save it as UTF-8") from None
+
+
+def cell_source(cell: bytes) -> ParsedSource:
+    """A notebook cell as Python in which every offset is the same.
+
+    Lines for IPython become comments, a cell in another language becomes blank.
+    """
+    magic = _CELL_MAGIC.match(cell)
+    is_python = magic is None or magic[1] in _PYTHON_MAGICS
+    return ParsedSource(_ESCAPE.sub(rb"\1#", cell) if is_python else _TEXT.sub(b" ", cell), "python")

@@ -1,0 +1,76 @@
+"""A parsed version of a text: parsed once, and after an edit the same tree for less work."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core.source import parsed as parsing
+from rlm_core.source.parsed import ParsedSource, imported_names
+from tree_sitter import Language, Node, Parser
+
+PIECES = (
+    "def f(x):\n    return g(x)\n",
+    "class A(B):\n    def m(self):\n        return f'{self!r:>{3}}' + f(1)\n\n    x = 'ä'\n",
+    "match x:\n    case [1, *rest]:\n        pass\n",
+    "if x:\n    # a comment\n    y = (1,\n  2)\nelif y:\n\tz = 3\n",
+    '"""A text\nof lines"""\n',
+    "x = 1; y = \\\n  2\n",
+)
+EDITS = (*PIECES, "(", ")", '"""', "    ", "else:\n", "ü", "\r\n", "\n", "# ", "", "b", " = 1")
+
+
+def nodes(node: Node) -> list[object]:
+    """A tree with all its positions."""
+    return [node.type, node.start_byte, node.end_byte, node.start_point, node.end_point, *map(nodes, node.children)]
+
+
+@given(st.data())
+def test_the_tree_after_an_edit_is_that_of_a_text_parsed_from_scratch(data: st.DataObject) -> None:
+    text = "".join(data.draw(st.lists(st.sampled_from(PIECES), max_size=5)))
+    previous = ParsedSource(text.encode(), "python")
+    assert previous.root is not None
+    for _ in range(data.draw(st.integers(1, 4))):
+        first = data.draw(st.integers(0, len(text)))
+        last = data.draw(st.integers(first, min(len(text), first + 20)))
+        text = text[:first] + data.draw(st.sampled_from(EDITS)) + text[last:]
+        version = ParsedSource(text.encode(), "python")
+        version.parse_after(previous)
+        assert nodes(version.root) == nodes(ParsedSource(text.encode(), "python").root)
+        previous = version
+
+
+def test_a_version_is_parsed_once_and_only_when_its_tree_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsers: list[Parser] = []
+
+    def counted(grammar: Language) -> Parser:
+        parsers.append(Parser(grammar))
+        return parsers[-1]
+
+    monkeypatch.setattr(parsing, "Parser", counted)
+    first, second = ParsedSource(b"x = 1\n", "python"), ParsedSource(b"x = 12\n", "python")
+    second.parse_after(first)
+    assert len(parsers) == 0
+    assert first.root == first.root
+    assert len(first.comments()) == 0
+    assert len(parsers) == 1
+    second.parse_after(first)
+    assert second.root.end_byte == 7
+    assert len(parsers) == 2
+
+
+def test_a_tree_of_another_grammar_is_not_reused() -> None:
+    tagged, plain = ParsedSource(b"<?php f(); ?>", "php"), ParsedSource(b"f();", "php")
+    assert tagged.root.type == "program"
+    plain.parse_after(tagged)
+    assert nodes(plain.root) == nodes(ParsedSource(b"f();", "php").root)
+
+
+def test_imports_have_their_module_name_and_alias() -> None:
+    source = b"import a.b, c as d\nif x:\n    from .e import f as g, h\ndef i():\n    import j\n"
+    assert sorted(imported_names(ParsedSource(source, "python").root)) == [
+        ("", "a.b", "a.b"),
+        ("", "c", "d"),
+        (".e", "f", "g"),
+        (".e", "h", "h"),
+    ]
