@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from lsprotocol import types
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Store
-from rlm_core.measurement.functions.benches import measurements_of
 from rlm_core.measurement.functions.sources import SourceFile
+from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_lsp.cli.app import app
 
 from tests.fakes import unpadded
-from tests.rlm_core.measurement.functions.test_benches import KERNELS, kernel_row
+from tests.rlm_core.measurement.gpu.test_measurements import KERNELS, kernel_row
 from tests.rlm_core.measurement.test_store import measurement
 
 from .onnx_models import write_networks

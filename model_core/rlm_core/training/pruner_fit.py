@@ -15,7 +15,7 @@ import numpy as np
 
 from rlm_core.errors import DataError
 from rlm_core.measurement.gpu.autotune_pruner import Choice, Pruner, features, numbers, sizes_of
-from rlm_core.measurement.gpu.rows import Row
+from rlm_core.measurement.gpu.bench_rows import Row
 from rlm_core.queries.devices import canonical_device
 
 _FARTHEST = 3.0

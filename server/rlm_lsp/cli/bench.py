@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlm_core import DataError, RlmError
-from rlm_core.measurement.gpu.entries import module_file, triton_file
-from rlm_core.measurement.gpu.rows import digest
+from rlm_core.measurement.gpu.bench_entries import module_file, triton_file
+from rlm_core.measurement.gpu.bench_rows import digest
 from rlm_core.measurement.gpu.worker import Job
 
 from rlm_lsp.rendering import console
@@ -185,7 +185,7 @@ def fit_pruner(paths: Sequence[Path], out: Path) -> None:
     Raises:
         RlmError: scikit-learn is missing, the rows hold too few configurations, or the file cannot be written.
     """
-    from rlm_core.measurement.gpu.rows import read_rows
+    from rlm_core.measurement.gpu.bench_rows import read_rows
 
     needs("sklearn")
     from rlm_core.training.pruner_fit import fit, trials_of

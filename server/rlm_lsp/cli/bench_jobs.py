@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rlm_core import DataError, RlmError
-from rlm_core.measurement.gpu.entries import ModuleFile, TritonFile
-from rlm_core.measurement.gpu.rows import Row, RowFile
+from rlm_core.measurement.gpu.bench_entries import ModuleFile, TritonFile
+from rlm_core.measurement.gpu.bench_rows import Row, RowFile
 from rlm_core.measurement.gpu.worker import Event, Job, Keeper, Limits, run_job, work_through
 from rlm_core.serving.cluster import Cluster, Need
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlm_core import RlmError
-from rlm_core.measurement.gpu.rows import read_rows
+from rlm_core.measurement.gpu.bench_rows import read_rows
 from rlm_core.measurement.gpu.worker import Job
 
 from rlm_lsp.rendering import console
@@ -24,7 +24,7 @@ def keep_for_editor(jobs: Sequence[Job], settings: Settings, report: Callable[[R
     told = [one for job in jobs for one in job.options.get("files", [job.options]) if "shown" in one]
     if not settings.keep or not told:
         return
-    from rlm_core.measurement.functions.benches import measurements_of
+    from rlm_core.measurement.gpu.measurements import measurements_of
 
     from .measure import opened
 

@@ -23,7 +23,7 @@ from .options import PATH, ray_option, store_option
 if TYPE_CHECKING:
     from rlm_core.measurement import Store
     from rlm_core.measurement.functions.collect import Collected
-    from rlm_core.measurement.functions.labels import Label
+    from rlm_core.measurement.labels import Label
     from rlm_core.measurement.types import Measurement
 
 _packages = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
@@ -59,10 +59,10 @@ def tests(
     Without --package these are the packages under the working directory. The tests run twice, for latency and for
     memory; tests that fail count for the calls that returned.
     """
-    from rlm_core.measurement.functions.import_run import new_run, take_in_left
-    from rlm_core.measurement.functions.packages import packages_under
+    from rlm_core.measurement.functions.cluster import spread_tests
+    from rlm_core.measurement.functions.collect import new_run, take_in_left
     from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
-    from rlm_core.measurement.functions.spread import spread_tests
+    from rlm_core.measurement.functions.sources import packages_under
     from rlm_core.serving.cluster import Cluster
 
     folder = Path.cwd()
@@ -96,7 +96,7 @@ def tests(
 
 
 def _taken_in(kept: Store, place: Path) -> Collected:
-    from rlm_core.measurement.functions.import_run import take_in
+    from rlm_core.measurement.functions.collect import take_in
 
     try:
         return take_in(kept, place)
@@ -130,8 +130,8 @@ def _times(count: int) -> str:
 @store_option
 def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "json"], store: Path | None) -> None:
     """Show what was measured."""
-    from rlm_core.measurement.functions.import_run import take_in_left
-    from rlm_core.measurement.functions.labels import newest
+    from rlm_core.measurement.functions.collect import take_in_left
+    from rlm_core.measurement.labels import newest
 
     kept = opened(store)
     take_in_left(kept, console.note)
@@ -203,7 +203,7 @@ def export(
 
     Rows hold no source text unless --source asks for it.
     """
-    from rlm_core.measurement.functions.labels import newest, to_labels, with_source
+    from rlm_core.measurement.labels import newest, to_labels, with_source
 
     if form == "parquet" and out == "-":
         raise RlmError("export: Parquet needs a file; add --out FILE")
@@ -251,7 +251,7 @@ def _write(labels: list[Label], form: str, out: str, *, source: bool) -> None:
 @store_option
 def import_(files: tuple[Path, ...], store: Path | None) -> None:
     """Take in measurements that `rlm-lsp measure export` wrote, here or on another machine."""
-    from rlm_core.measurement.functions.labels import from_labels, read_jsonl
+    from rlm_core.measurement.labels import from_labels, read_jsonl
 
     kept = opened(store)
     for path in files:

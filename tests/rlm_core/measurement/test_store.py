@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import DataError
 from rlm_core.measurement import Measurement, Store, source_hash
-from rlm_core.measurement.functions.collect import Run, collect
-from rlm_core.measurement.functions.import_run import new_run, take_in_left
-from rlm_core.measurement.functions.labels import from_labels, newest, read_jsonl, to_labels, with_source
+from rlm_core.measurement.functions.collect import Run, collect, new_run, take_in_left
 from rlm_core.measurement.functions.sources import SourceFile
+from rlm_core.measurement.labels import from_labels, newest, read_jsonl, to_labels, with_source
 from rlm_core.measurement.store import KEPT_DAYS, KEPT_RUNS
 
 pytestmark = pytest.mark.timeout(120)

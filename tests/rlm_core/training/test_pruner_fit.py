@@ -13,7 +13,7 @@ import triton
 from click.testing import CliRunner
 from rlm_core import DataError
 from rlm_core.measurement.gpu.autotune_pruner import Pruner, early_config_prune
-from rlm_core.measurement.gpu.rows import Row
+from rlm_core.measurement.gpu.bench_rows import Row
 from rlm_core.training.pruner_fit import fit, trials_of
 from rlm_lsp.cli.app import app
 

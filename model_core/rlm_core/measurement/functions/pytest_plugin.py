@@ -37,10 +37,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         return
     from rlm_core.measurement.store import Store
 
-    from .import_run import new_run
+    from .collect import new_run
     from .injected.rlm_probe.plugin import start
     from .injected.rlm_probe.session import VARIABLE, Request
-    from .packages import packages_under
+    from .sources import packages_under
 
     if VARIABLE in os.environ:
         # A worker of xdist, whose leader has made the run.
@@ -64,7 +64,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         return
     from rlm_core.measurement.store import Store
 
-    from .import_run import take_in
+    from .collect import take_in
 
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     try:

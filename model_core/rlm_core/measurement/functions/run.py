@@ -11,18 +11,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
 from rlm_core.errors import DataError
+from rlm_core.measurement.child_process import end_group, stop_signals
 
 from .injected.rlm_probe.session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, Request
 from .recordings import Recording, read_recordings
-from .signals import stops
-from .watchdog import Watchdog
 
 Pass = Literal["latency", "memory"]
 Note = Callable[[str], None]
@@ -139,7 +138,7 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
         part=plan.part,
     )
     watchdog = Watchdog(folder, folder.glob("*.jsonl"), limit and limit + _GRACE_SECONDS)
-    with stops() as came:
+    with stop_signals() as came:
         group = 0 if os.name == "posix" else None
         process = subprocess.Popen(
             plan.command,
@@ -166,7 +165,7 @@ def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: No
                 raise KeyboardInterrupt
             return status
         finally:
-            _kill_group(process)
+            end_group(process)
 
 
 def _environment(request: Request) -> dict[str, str]:
@@ -199,15 +198,78 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()
-
-
 def _where(leader: Recording, status: int) -> str:
     how = f"by signal {-status}" if status < 0 else f"with status {status}"
     return f"in {leader.tests[-1]} ({how})" if leader.in_test else f"between tests ({how})"
+
+
+_IDLE_TIMES = 4
+_IDLE_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """A process that does not go on, and the test that it is in; empty outside of tests."""
+
+    pid: int | None
+    test: str
+
+
+@dataclass(slots=True)
+class _Followed:
+    pid: int
+    offset: int = 0
+    rest: bytes = b""
+    last: bytes = b""
+    grew: float = 0.0
+
+
+class Watchdog:
+    """Follows the recordings of one attempt; those in ``before`` are of earlier ones.
+
+    A test may take ``limit`` seconds; between tests, all processes together may be silent four times as long, at least
+    ten minutes, since imports and fixtures of whole sessions may take their time. A limit of 0 lets everything pass.
+    """
+
+    def __init__(self, folder: Path, before: Iterable[Path], limit: float) -> None:
+        self._folder, self._limit = folder, limit
+        self._before = frozenset(before)
+        self._followed: dict[Path, _Followed] = {}
+        self._grew = time.monotonic()
+
+    def look(self) -> Hung | None:
+        """A process that hangs, if any does; one whose test hangs comes first."""
+        if not self._limit:
+            return None
+        now = time.monotonic()
+        for path in self._folder.glob("*.jsonl"):
+            if path not in self._before:
+                self._follow(path, now)
+        for path, one in self._followed.items():
+            if one.last.startswith(b'["test"') and now - one.grew > self._limit:
+                # It is told once.
+                self._before |= {path}
+                self._followed.pop(path)
+                return Hung(one.pid, one.last[len(b'["test","') : -2].decode(errors="replace"))
+        if now - self._grew > max(self._limit * _IDLE_TIMES, _IDLE_SECONDS):
+            return Hung(None, "")
+        return None
+
+    def _follow(self, path: Path, now: float) -> None:
+        one = self._followed.get(path)
+        if one is None:
+            pid = path.name.partition("-")[0]
+            one = self._followed[path] = _Followed(int(pid) if pid.isdigit() else 0, grew=now)
+        try:
+            if path.stat().st_size == one.offset:
+                return
+            with path.open("rb") as file:
+                file.seek(one.offset)
+                data = file.read()
+        except OSError:
+            return
+        one.offset += len(data)
+        lines = (one.rest + data).split(b"\n")
+        one.rest = lines.pop()
+        if lines:
+            one.last, one.grew, self._grew = lines[-1], now, now

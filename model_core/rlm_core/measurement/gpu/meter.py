@@ -6,13 +6,15 @@ buffer that is larger than its caches.
 
 from __future__ import annotations
 
+import re
 import shutil
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 _FLUSH = 256 * 2**20
 _CPU_FLUSH = 64 * 2**20
@@ -139,3 +141,35 @@ def gpu_state() -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         return {}
     return dict(zip(_FIELDS, (value.strip() for value in text.split(",")), strict=False))
+
+
+Result = TypeVar("Result")
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def peak_of(call: Callable[[], Result]) -> tuple[int | None, Result]:
+    """Bytes that the resident set grew by at its highest during a call, and the call's result.
+
+    None where the system has no ``/proc`` that can be reset (Linux alone has it).
+    """
+    before = _reset()
+    result = call()
+    high = _read("VmHWM")
+    return (max(0, high - before) if before is not None and high is not None else None), result
+
+
+def _reset() -> int | None:
+    """Set the high-water mark to what is resident now, and tell that."""
+    try:
+        _CLEAR.write_text("5", encoding="ascii")
+    except OSError:
+        return None
+    return _read("VmRSS")
+
+
+def _read(name: str) -> int | None:
+    try:
+        match = re.search(rf"^{name}:\s*(\d+) kB", _STATUS.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        return None
+    return int(match[1]) * 1024 if match else None

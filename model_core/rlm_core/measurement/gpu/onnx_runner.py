@@ -13,10 +13,9 @@ import onnxruntime as ort
 from rlm_core.errors import DataError
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 
-from . import memory
-from .channel import Channel
-from .meter import CpuStopwatch, Effort, measure
-from .rows import Row, row_key
+from .bench_rows import Row, row_key
+from .meter import CpuStopwatch, Effort, measure, peak_of
+from .runner_process import Channel
 
 _TYPES: dict[str, type[np.generic]] = {
     "tensor(float)": np.float32,
@@ -70,7 +69,7 @@ def _measured(options: Mapping[str, Any], provider: str) -> Row:
 
     # A flush touches memory of its own: it is taken before the high-water mark is.
     stopwatch = CpuStopwatch()
-    peak, (session, feed) = memory.peak_of(load_and_run)
+    peak, (session, feed) = peak_of(load_and_run)
     used = session.get_providers()
     if used[0] != provider:
         raise DataError(f"{provider} did not take the model; onnxruntime fell back to {used[0]}")

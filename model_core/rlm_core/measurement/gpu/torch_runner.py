@@ -16,12 +16,10 @@ import torch
 
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 
-from . import memory
+from .bench_rows import Row, row_key
 from .bench_spec import DTYPES
-from .channel import Channel
-from .importing import import_file
-from .meter import CpuStopwatch, Effort, GpuStopwatch, Stopwatch, gpu_state, measure
-from .rows import Row, row_key
+from .meter import CpuStopwatch, Effort, GpuStopwatch, Stopwatch, gpu_state, measure, peak_of
+from .runner_process import Channel, import_file
 
 
 def run(options: Mapping[str, Any], channel: Channel) -> None:
@@ -94,7 +92,7 @@ def _measured(
 def _peak(call: Callable[[], Any], device: torch.device) -> tuple[int | None, Any]:
     """Peak bytes of one call over what was held before it (on a GPU by PyTorch's allocator), and its result."""
     if device.type != "cuda":
-        return memory.peak_of(call)
+        return peak_of(call)
     call()
     torch.cuda.synchronize(device)
     held = torch.cuda.memory_allocated(device)

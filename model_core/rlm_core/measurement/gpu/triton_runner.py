@@ -19,17 +19,13 @@ import triton
 from triton.runtime.autotuner import Autotuner
 
 from . import bench_spec as sheet
-from .channel import Channel
-from .compare import compare
-from .entries import Entry
-from .importing import import_file
-from .launches import config_row, kernel_name, only, recorded
+from .ahead_of_time import kernel_resources, pretended
+from .bench_entries import Entry
+from .bench_rows import Row, row_key
 from .meter import Effort, GpuStopwatch, Stopwatch, gpu_state, measure
-from .pretend import pretended
-from .resources import kernel_resources
-from .rows import Row, row_key
+from .runner_process import Channel, WrongResultError, import_file
 from .targets import target_named
-from .triton_cases import Call, Case, Launches, Timer, cases_of
+from .triton_cases import Call, Case, Launches, Timer, cases_of, config_row, kernel_name, only, recorded
 
 
 @dataclass(slots=True)
@@ -297,3 +293,42 @@ def _do_bench(session: Session) -> Iterator[Timer]:
         yield timer
     finally:
         triton.testing.do_bench, triton.testing.do_bench_cudagraph, Autotuner._bench = plain, cudagraph, tune
+
+
+# Relative and absolute tolerance by the width of what is compared.
+_TOLERANCES = {torch.float16: (1e-2, 1e-2), torch.bfloat16: (2e-2, 2e-2), torch.float32: (1e-3, 1e-3)}
+
+
+def compare(given: Any, expected: Any, case: Case) -> None:
+    """Tensors, or lists, tuples and tables of them.
+
+    Raises:
+        WrongResultError: they differ, or there is something that cannot be compared.
+    """
+    given, expected = _flat(given), _flat(expected)
+    if len(given) != len(expected):
+        raise WrongResultError(f"gives {len(given)} tensors, its reference {len(expected)}")
+    for one, other in zip(given, expected, strict=True):
+        rtol, atol = _TOLERANCES.get(one.dtype, (0.0, 0.0))
+        with torch._C.DisableTorchFunction():
+            try:
+                torch.testing.assert_close(
+                    one.cpu(),
+                    other.cpu(),
+                    rtol=rtol if case.rtol is None else case.rtol,
+                    atol=atol if case.atol is None else case.atol,
+                    check_dtype=False,
+                    equal_nan=True,
+                )
+            except AssertionError as error:
+                raise WrongResultError(" ".join(str(error).split())) from None
+
+
+def _flat(result: Any) -> list[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, Mapping):
+        result = list(result.values())
+    if isinstance(result, list | tuple):
+        return [tensor for one in result for tensor in _flat(one)]
+    raise WrongResultError(f"gives {type(result).__name__}, which cannot be compared; return tensors")

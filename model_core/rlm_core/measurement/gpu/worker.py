@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,11 +21,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from .rows import Row, RowFile, row_key
+from rlm_core.measurement.child_process import end_group, exit_reason
+
+from .bench_rows import Row, RowFile, row_key
 
 Event = dict[str, Any]
 Report = Callable[[Row], None]
 _TAIL = 4000
+_END_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class _Child:
         root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.child"],
+            [sys.executable, "-c", f"from {__package__}.runner_process import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -228,25 +230,9 @@ class _Child:
             code = 0
         self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, self._errors.tell() - _TAIL))
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        last = lines[-1].strip() if lines else ""
-        if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-            # The kernel ends what asks for more memory than there is by SIGKILL.
-            return _Outcome(begun=begun, status="crash", error=f"ended by {name}" + (f": {last}" if last else ""))
-        return _Outcome(begun=begun, status="crash", error=f"exit status {code}" + (f": {last}" if last else ""))
+        errors = self._errors.read().decode("utf-8", "replace")
+        # The kernel ends what asks for more memory than there is by SIGKILL.
+        return _Outcome(begun=begun, status="crash", error=exit_reason(code, errors))
 
     def _end(self) -> None:
-        if self._process.poll() is None or hasattr(os, "killpg"):
-            try:
-                if hasattr(os, "killpg"):
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                else:
-                    self._process.kill()
-            except (ProcessLookupError, PermissionError):
-                pass
-        try:
-            self._process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            # A driver can hold a process for long; it is left behind rather than waited for.
-            return
+        end_group(self._process, _END_SECONDS)

@@ -6,9 +6,8 @@ which measures; ``run`` does the whole plan, ``spread`` does it on a cluster. No
 Linux only.
 """
 
-from .execute import Limits
 from .plan import Plan, make_plan
-from .run import Result, run_plan
-from .spread import spread_plan
+from .run import Result, run_plan, spread_plan
+from .sandbox import Limits
 
 __all__ = ["Limits", "Plan", "Result", "make_plan", "run_plan", "spread_plan"]

@@ -6,19 +6,23 @@ import platform
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from statistics import quantiles
 from typing import cast
 
-from rlm_core.measurement.functions.signals import stops
+from rlm_core.errors import DataError
+from rlm_core.inference.adaptation.cpu_score import cpu_name
+from rlm_core.measurement.child_process import stop_signals
 from rlm_core.measurement.types import MACHINES, Measurement
+from rlm_core.serving.cluster import Cluster, Need
 from rlm_core.types import Metric
 
-from .execute import COMPILING, Outcome, Task, execute
-from .inputs import Input
-from .plan import Job, Plan
+from .plan import Input, Job, Plan, digest_of
+from .sandbox import COMPILING, Limits, Outcome, Sandbox, Task, execute, find_sandbox
+from .toolchains import Found, find, wanted
 
 Keep = Callable[[Sequence[Measurement]], object]
 Note = Callable[[str], None]
@@ -61,7 +65,7 @@ def run_plan(plan: Plan, device: str, keep: Keep, note: Note) -> Result:
         KeyboardInterrupt: the user has stopped the run; what was measured until then has been kept.
     """
     name, result = run_name(), Result()
-    with stops() as came:
+    with stop_signals() as came:
         for job in plan.jobs:
             runs: list[_Runs] = []
             try:
@@ -162,3 +166,76 @@ def _quantiles(samples: Sequence[float]) -> tuple[float, float, float]:
         return (samples[0],) * 3
     tenths = quantiles(samples, n=10, method="inclusive")
     return tenths[0], tenths[4], tenths[8]
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """A job, what its program's file holds, the interpreter for Python, and of the plan the rest by its names."""
+
+    job: Job
+    digest: str
+    python: str
+    sandbox: str
+    limits: Limits
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of it: measurements, lines for people, and counts."""
+
+    measurements: list[Measurement]
+    notes: list[str]
+    result: Result
+
+
+def spread_plan(plan: Plan, cluster: Cluster, python: str, keep: Keep, note: Note) -> Result:
+    """Do a plan on a cluster whose nodes have the same files at the same paths; see :func:`.run.run_plan`."""
+    name, whole = run_name(), Result()
+
+    def order(job: Job) -> _Order:
+        digest = digest_of(job.program.path)
+        return _Order(job, digest, python, plan.sandbox.name, plan.limits, plan.repeat)
+
+    for found in cluster.spread(measure_on_node, plan.jobs, Need(), order):
+        job = plan.jobs[found.index]
+        if found.value is None:
+            note(f"{job.program.path}: {found.error}")
+            whole.failed += len(job.inputs)
+            continue
+        for line in found.value.notes:
+            note(line)
+        whole.add(found.value.result)
+        keep([replace(one, run=name) for one in found.value.measurements])
+    return whole
+
+
+def measure_on_node(order: _Order) -> _Done:
+    """On a node: measure a program with the toolchain and in the kind of sandbox that the plan names.
+
+    Raises:
+        DataError: the node lacks one of them, or its files are others.
+    """
+    job, program = order.job, order.job.program
+    expected = {program.path: order.digest} | {one.path: one.digest for one in job.inputs}
+    for path, digest in expected.items():
+        if digest_of(path) != digest:
+            raise DataError(f"{path}: is another file on a node; share its folder with all nodes")
+    found = _toolchain(program.language, order.python)
+    if found is None:
+        raise DataError(f"nothing on a node runs {program.language}; install {wanted(program.language)} there")
+    plan = Plan((replace(job, found=found),), (), _sandbox(order.sandbox), order.limits, order.repeat)
+    measurements: list[Measurement] = []
+    notes: list[str] = []
+    result = run_plan(plan, cpu_name(), measurements.extend, notes.append)
+    return _Done(measurements, notes, result)
+
+
+@lru_cache
+def _toolchain(language: str, python: str) -> Found | None:
+    return find(language, python)
+
+
+@lru_cache
+def _sandbox(name: str) -> Sandbox:
+    return find_sandbox("bubblewrap" if name == "bubblewrap" else "limits")

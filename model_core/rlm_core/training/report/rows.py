@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlm_core.errors import SourceError
-from rlm_core.measurement.functions.labels import newest
+from rlm_core.measurement.labels import newest
 from rlm_core.measurement.programs.sources import source_of
 from rlm_core.measurement.types import BENCHED, RESUMED, Measurement, source_hash
 from rlm_core.queries.analysis import Analyser

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core import DataError
-from rlm_core.measurement.functions.import_run import new_run, take_in
+from rlm_core.measurement.functions.collect import new_run, take_in
 from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
 from rlm_core.measurement.store import Store
 from rlm_core.measurement.types import Measurement
@@ -203,7 +203,7 @@ def test_tests_see_the_environment_without_what_measuring_put_there(tmp_path: Pa
 _RUN_IN = f"""
 import sys
 from pathlib import Path
-from rlm_core.measurement.functions.import_run import new_run
+from rlm_core.measurement.functions.collect import new_run
 from rlm_core.measurement.functions.run import Plan, run
 from rlm_core.measurement.store import Store
 folder = Path(sys.argv[1])

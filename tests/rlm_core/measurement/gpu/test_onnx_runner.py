@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import rlm_core
 from click.testing import CliRunner, Result
-from rlm_core.measurement.gpu.rows import Row, RowFile, read_rows
+from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
 from rlm_core.measurement.gpu.targets import TARGETS, target_named
 from rlm_core.measurement.gpu.worker import Job, Keeper, Limits, run_job
 from rlm_core.queries.devices import DEVICES

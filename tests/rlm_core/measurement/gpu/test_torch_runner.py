@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from lsprotocol import types
 from rlm_core.inference.adaptation.cpu_score import cpu_name
-from rlm_core.measurement.gpu.rows import Row, read_rows
+from rlm_core.measurement.gpu.bench_rows import Row, read_rows
 from rlm_lsp.cli.app import app
 
 from tests.lsp.recording import Recording, recording

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from rlm_core.measurement.functions.benches import measurements_of
-from rlm_core.measurement.gpu.entries import triton_file
-from rlm_core.measurement.gpu.rows import Row, read_rows
+from rlm_core.measurement.gpu.bench_entries import triton_file
+from rlm_core.measurement.gpu.bench_rows import Row, read_rows
+from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_lsp.cli.app import app
 
 from tests.paths import REPOSITORY
@@ -287,9 +287,9 @@ def test_kernels_of_torch_compile_are_written_and_compiled_without_a_gpu(tmp_pat
 
 MEASURES = """
 import sys
-from rlm_core.measurement.gpu.channel import Channel
+from rlm_core.measurement.gpu.runner_process import Channel
 from rlm_core.measurement.gpu.meter import CpuStopwatch, Effort
-from rlm_core.measurement.gpu.pretend import pretended
+from rlm_core.measurement.gpu.ahead_of_time import pretended
 from rlm_core.measurement.gpu.targets import target_named
 from rlm_core.measurement.gpu.triton_runner import Session, work
 

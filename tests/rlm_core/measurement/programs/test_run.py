@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from rlm_core import DataError
 from rlm_core.measurement import Measurement, Store, source_hash
-from rlm_core.measurement.functions.labels import from_labels, newest, to_labels, with_source
+from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.measurement.programs import Limits, make_plan, run_plan
-from rlm_core.measurement.programs.execute import Sandbox, Task, execute
-from rlm_core.measurement.programs.inputs import inputs_for
-from rlm_core.measurement.programs.sandbox import find_sandbox
+from rlm_core.measurement.programs.plan import inputs_for
+from rlm_core.measurement.programs.sandbox import Sandbox, Task, execute, find_sandbox
 from rlm_core.measurement.programs.sources import find_programs
 from rlm_core.measurement.programs.toolchains import LANGUAGES, TABLE, find, wanted
 

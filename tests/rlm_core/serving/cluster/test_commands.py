@@ -18,7 +18,7 @@ import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Store
-from rlm_core.measurement.gpu.rows import read_rows
+from rlm_core.measurement.gpu.bench_rows import read_rows
 from rlm_lsp.cli.app import app
 
 from tests.paths import REPOSITORY

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core import DataError
-from rlm_core.measurement.functions.labels import from_labels, to_labels
+from rlm_core.measurement.labels import from_labels, to_labels
 from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
 from rlm_core.training.datasets.measured import read_labels, write_labels, write_training_rows
 from rlm_core.training.datasets.schema import read_rows, split_of

@@ -14,9 +14,9 @@ from rlm_core.measurement.functions.injected.rlm_probe.injection import Injector
 from rlm_core.measurement.functions.injected.rlm_probe.latency import LatencyMeter
 from rlm_core.measurement.functions.injected.rlm_probe.memory import MemoryMeter
 from rlm_core.measurement.functions.injected.rlm_probe.session import Request
-from rlm_core.measurement.functions.packages import packages_under
 from rlm_core.measurement.functions.recordings import read_recordings
-from rlm_core.measurement.functions.watchdog import Hung, Watchdog
+from rlm_core.measurement.functions.run import Hung, Watchdog
+from rlm_core.measurement.functions.sources import packages_under
 
 pytestmark = pytest.mark.timeout(120)
 

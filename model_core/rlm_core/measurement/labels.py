@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from rlm_core.errors import DataError, RlmError
+from rlm_core.measurement.functions.sources import SourceFile
 from rlm_core.measurement.programs.sources import source_of
 from rlm_core.measurement.types import BENCHED, RESUMED, Kind, Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
@@ -23,8 +24,6 @@ from rlm_core.source.languages import LANGUAGES
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import Metric
-
-from .sources import SourceFile
 
 Label = dict[str, Any]
 _MICRO = 1e-6

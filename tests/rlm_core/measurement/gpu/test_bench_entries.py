@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core import DataError
-from rlm_core.measurement.gpu.entries import module_file, triton_file
+from rlm_core.measurement.gpu.bench_entries import module_file, triton_file
 from rlm_core.measurement.gpu.modules import FAMILIES, write_module
 
 KERNEL = "import triton\n@triton.jit\ndef kernel(x): pass\n"

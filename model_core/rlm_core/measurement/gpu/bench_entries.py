@@ -16,8 +16,8 @@ from rlm_core.source.parsed import ParsedSource, name_text
 from rlm_core.source.torch_modules import find_modules
 from rlm_core.source.triton_kernels import find_kernels
 
+from .bench_rows import digest
 from .bench_spec import SUFFIX, Bench, read_sheet
-from .rows import digest
 
 Way = Literal["bench", "report", "sheet", "inductor"]
 _MOST_BYTES = 16 * 2**20

@@ -1,15 +1,63 @@
-"""What a runner in the child process tells its parent, and what its errors are called."""
+"""The child process: reads one order from stdin, runs it, and sends events on what was its stdout.
+
+What user code prints goes to stderr. When the parent is gone, its end of
+stdin closes and this process ends at once, whatever it is doing.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import os
+import sys
+import threading
 import traceback
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, NoReturn
 
-from .rows import Row
+from .bench_rows import Row
+
+RUNNERS = ("triton_runner", "torch_runner", "onnx_runner", "generate_runner")
+
+
+def main() -> None:
+    """Run the order that comes on stdin."""
+    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    orders = os.fdopen(os.dup(0), encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    order = json.loads(orders.readline())
+    threading.Thread(target=_end_with_the_parent, args=(orders,), daemon=True).start()
+    _limit_memory(order["memory"])
+    channel = Channel(stream, set(order["done"]))
+    if order["runner"] not in RUNNERS:
+        raise SystemExit(f"no runner is called {order['runner']}")
+    importlib.import_module(f"{__package__}.{order['runner']}").run(order["options"], channel)
+    channel.end()
+    stream.flush()
+    # Threads and contexts of user code must not hold the process.
+    os._exit(0)
+
+
+def _end_with_the_parent(orders: IO[str]) -> None:
+    while orders.read(1):
+        pass
+    os._exit(1)
+
+
+def _limit_memory(size: int) -> None:
+    if size <= 0:
+        return
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc", "not enough memory")
 # After one of these nothing more can be done in this process.
@@ -98,3 +146,28 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{type(error).__name__}: " + " ".join(str(error).split())
+
+
+def import_file(path: Path) -> ModuleType:
+    """The module of a Python file; its code runs.
+
+    Raises:
+        ImportError: the file cannot be imported as a module; and whatever its own code raises.
+    """
+    path = path.resolve()
+    root, names = path.parent, [path.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        names.insert(0, root.name)
+        root = root.parent
+    sys.path.insert(0, str(root))
+    if len(names) > 1:
+        return importlib.import_module(".".join(names))
+    # Two files of one name may be imported one after the other, and neither is to shadow a library.
+    name = f"{path.stem.replace('.', '_')}_{zlib.crc32(str(path).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path}: is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

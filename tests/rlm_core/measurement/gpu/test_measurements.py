@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Store, source_hash
-from rlm_core.measurement.functions.benches import measurements_of
-from rlm_core.measurement.functions.labels import from_labels, newest, to_labels, with_source
-from rlm_core.measurement.gpu.entries import triton_file
-from rlm_core.measurement.gpu.rows import Row
+from rlm_core.measurement.gpu.bench_entries import triton_file
+from rlm_core.measurement.gpu.bench_rows import Row
+from rlm_core.measurement.gpu.measurements import measurements_of
+from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.report import from_store

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import DataError
-from rlm_core.measurement.gpu.rows import RowFile, read_rows, row_key
+from rlm_core.measurement.gpu.bench_rows import RowFile, read_rows, row_key
 
 from tests.paths import REPOSITORY
 
@@ -57,7 +57,7 @@ FILLS_THE_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from rlm_core import DataError
-from rlm_core.measurement.gpu.rows import RowFile
+from rlm_core.measurement.gpu.bench_rows import RowFile
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
 with RowFile(Path(sys.argv[1])) as rows:

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlm_core.errors import RlmError
-from rlm_core.measurement.gpu.entries import module_file, triton_file
-from rlm_core.measurement.gpu.rows import Row, digest
 from rlm_core.measurement.types import RUNTIME, Measurement, sha1_of, source_hash
 from rlm_core.queries.devices import canonical_device
 from rlm_core.queries.kernel_sizes import asked_workload
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import Metric, Unit
+
+from .bench_entries import module_file, triton_file
+from .bench_rows import Row, digest
 
 _KINDS: Mapping[str, Literal["kernel", "module", "network"]] = {
     "triton": "kernel",

@@ -17,7 +17,7 @@ from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement.store import Store
 from rlm_core.serving.cluster import Cluster, Need
 
-from .import_run import new_run
+from .collect import new_run
 from .run import Note, Plan, run
 
 _PARTS = 2  # a core: so that none waits long for the slowest
