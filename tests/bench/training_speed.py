@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import torch
-from rlm_core.training.full.trainer.config import load_config
-from rlm_core.training.full.trainer.data import examples
-from rlm_core.training.full.trainer.loop import Loop, bfloat16
-from rlm_core.training.full.trainer.run import _new_model, _tokenizer
-from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.corpus import Corpus, load_corpus
+from rlm_core.training.full.model_fit import Loop, bfloat16
+from rlm_core.training.full.train import _new_model, _tokenizer
+from rlm_core.training.full.training_config import load_config
+from rlm_core.training.full.training_data import examples
 from torch.utils.flop_counter import FlopCounterMode
 
 _WARM = 3

@@ -28,15 +28,14 @@ from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.datasets.functions import TEST_PACKAGES
-from rlm_core.training.student.batches import HeadInputs, head_inputs
+from rlm_core.training.student.batches import HeadInputs, Task, head_inputs
 from rlm_core.training.student.config import TrainConfig, load_config
-from rlm_core.training.student.dataset import Corpus, floor_of, load_corpus
+from rlm_core.training.student.encoder_fit import Bank, Loop, encode_texts
 from rlm_core.training.student.head_fit import Features, fit_head, probabilities
-from rlm_core.training.student.loop import Bank, Loop, encode_texts
 from rlm_core.training.student.network import Head, Student
-from rlm_core.training.student.task import Task
-from rlm_core.training.student.wide_fit import fit_wide
+from rlm_core.training.student.ngram_ridge_fit import fit_wide
 from scipy.stats import spearmanr
 
 _SLICES = ("call/python", "program/python", "program/cpp")

@@ -26,12 +26,12 @@ import rlm_core
 import torch
 from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.full import store
-from rlm_core.training.full.decoding import Slot, log_prob, quantiles
-from rlm_core.training.full.encoders import encode
+from rlm_core.training.full.decoding import log_prob, quantiles
+from rlm_core.training.full.encoders.base import encode, reading
 from rlm_core.training.full.model import FullModel, TextMemory
 from rlm_core.training.full.query_tokens import Ask
-from rlm_core.training.full.reading import reading
-from rlm_core.training.full.trainer.run import train
+from rlm_core.training.full.sequences import Slot
+from rlm_core.training.full.train import train
 
 TOKENIZER = (Path(rlm_core.__file__).parent / "builtin" / "tokenizer.model").as_posix()
 DEVICES = ("pixel-3", "raspberry-pi-4", "eyeriss", "fpga", "nvidia-gtx-1080-ti")

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 from rlm_core.inference.residuals import spread_key
+from rlm_core.training.corpus import load_corpus
 from rlm_core.training.student.config import load_config
-from rlm_core.training.student.dataset import load_corpus
-from rlm_core.training.student.resplit import resplit
 from rlm_core.training.student.trees_fit import fit_trees, log_values
 from rlm_core.types import LEVELS
 from scipy.stats import spearmanr
 from sklearn.model_selection import GroupKFold
+
+from tools.experiments.resplit import resplit
 
 _SLICE = "kernel/triton/latency"
 

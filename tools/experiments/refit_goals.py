@@ -23,13 +23,14 @@ import torch
 from rlm_core.inference.student import TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer, crop
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus, Rows, load_corpus
 from rlm_core.training.student.config import TrainConfig, load_config
-from rlm_core.training.student.dataset import Corpus, Rows, load_corpus
-from rlm_core.training.student.loop import Bank, encode_texts
+from rlm_core.training.student.encoder_fit import Bank, encode_texts
 from rlm_core.training.student.network import Student
-from rlm_core.training.student.resplit import Frozen, Refit, refit, resplit
 from rlm_core.training.student.trees_fit import fit_trees
 from scipy.stats import kendalltau, spearmanr
+
+from tools.experiments.resplit import Frozen, Refit, refit, resplit
 
 Figure = Callable[[npt.NDArray[np.int64]], float]
 _RESAMPLES = 200

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import safetensors.torch
 import torch
-from rlm_core.training.full import decoding
+from rlm_core.training.full import decoding, sequences
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import NumberFormat
 from rlm_core.training.full.regress_lm import SPECIAL, convert, ieee, p10
@@ -181,7 +181,8 @@ def _pair(
         theirs = _reference(case, vocabulary, width, length, {})
         torch.save({"model_state": theirs.state_dict(), "global_step": 1}, path)
         return theirs, convert(path, case.numbers, tokenizer, max_tokens=length, precision=precision), tokenizer
-    from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
+    from rlm_core.training.full.encoders.pretrained import T5GemmaSettings
+    from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
 
     from tests.rlm_core.training.full.encoders import checkpoints as encoders_checkpoints
 
@@ -221,7 +222,7 @@ def _compare(scratch: Path) -> None:
         theirs, ours, _ = _pair(case, folder, 64, 128)
         worst = 0.0
         for text, values, score in _examples(case, theirs):
-            question = [[[decoding.Slot(value=value) for value in values]]]
+            question = [[[sequences.Slot(value=value) for value in values]]]
             found = decoding.log_prob(ours, ours.encode([text]), question, constrained=False)[0][0].sum()
             worst = max(worst, abs(float(found) - score))
         random = np.random.default_rng(0)
@@ -262,7 +263,7 @@ def _speed(scratch: Path, args: argparse.Namespace) -> None:
     theirs, ours = theirs.to(args.device), ours.to(args.device)
     # Inputs that differ: equal ones would be encoded once.
     texts = [f"{number}\n{_text(ours, args.tokens)}" for number in range(args.inputs)]
-    questions = [[[decoding.Slot()]]] * args.inputs
+    questions = [[[sequences.Slot()]]] * args.inputs
     own = []
     for _ in range(args.ours):
         started = _clocks()

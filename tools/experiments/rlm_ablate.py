@@ -33,17 +33,18 @@ import torch
 import torch.nn.functional as F
 from rlm_core.inference.bins import Scale, fit_scale
 from rlm_core.inference.tokenizer import train as train_tokenizer
+from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.evaluation.metrics import spearman
-from rlm_core.training.full.config import FullConfig
-from rlm_core.training.full.decoder import Decoder
-from rlm_core.training.full.decoding import Slot, log_prob, quantiles
-from rlm_core.training.full.encoders import ScratchConfig, ScratchEncoder, encode
+from rlm_core.training.full.decoder import Decoder, FullConfig
+from rlm_core.training.full.decoding import log_prob, quantiles
+from rlm_core.training.full.encoders.base import encode
+from rlm_core.training.full.encoders.scratch import ScratchConfig, ScratchEncoder
 from rlm_core.training.full.model import FullModel, TextMemory
 from rlm_core.training.full.numbers import NumberFormat
-from rlm_core.training.full.trainer.config import LoopConfig
-from rlm_core.training.full.trainer.data import Examples, Plan, examples
+from rlm_core.training.full.sequences import Slot
+from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.training_data import Examples, Plan, examples
 from rlm_core.training.student.batches import soft_targets
-from rlm_core.training.student.dataset import Corpus, floor_of, load_corpus
 from torch import Tensor, nn
 
 Array = npt.NDArray[np.float64]

@@ -25,8 +25,8 @@ def train(
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
     with training_extra(), launched(accelerate) as processes:
-        from rlm_core.training.full.trainer.config import is_full
-        from rlm_core.training.student.tables import read_toml
+        from rlm_core.training.full.training_config import is_full
+        from rlm_core.training.student.config import read_toml
 
         with processes.together():
             full = is_full(config)
@@ -36,11 +36,11 @@ def train(
             if full and texts:
                 raise RlmError(f"--texts: the full model of {config} reads labelled texts only; leave the option out")
         if full:
-            from rlm_core.training.full.trainer.run import train as run_full
+            from rlm_core.training.full.train import train as run_full
 
             run_full(data, config, out, resume=resume, processes=processes)
             return
-        from rlm_core.training.student.run import train as run
+        from rlm_core.training.student.train import train as run
 
         run(data, config, out, texts=texts, resume=resume)
 
@@ -52,9 +52,10 @@ def distill(teacher: str, data: list[Path], texts: list[Path], config: Path | No
         RlmError: bad input, or the ``[train]`` extra is missing.
     """
     with training_extra(), launched(accelerate=False):
-        from rlm_core.training.full.trainer.distill import distill as run
+        from rlm_core.loading import load
+        from rlm_core.training.student.distill import distill as run
 
-        run(teacher, data, config, out, texts=texts, resume=resume)
+        run(load(teacher), data, config, out, texts=texts, resume=resume)
 
 
 def refit(data: list[Path], model: str, name: str, out: Path) -> None:
@@ -84,7 +85,8 @@ def convert(checkpoint: Path, out: Path, form: Mapping[str, Any], tokenizer: Pat
         numbers = regress_lm.p10(**settings) if kind == "p10" else regress_lm.ieee(**settings)
         encoder = None
         if t5gemma is not None:
-            from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
+            from rlm_core.training.full.encoders.pretrained import T5GemmaSettings
+            from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
 
             encoder = T5GemmaEncoder(T5GemmaSettings(t5gemma, mode="full"))
         model = regress_lm.convert(checkpoint, numbers, tokenizer, encoder)

@@ -10,7 +10,7 @@ import click
 from rlm_core import DataError
 
 if TYPE_CHECKING:
-    from rlm_core.training.full.trainer.parallel import Processes
+    from rlm_core.training.distributed import Processes
 
 
 @contextmanager
@@ -18,15 +18,15 @@ def launched(accelerate: bool) -> Iterator[Processes]:
     """The processes; all but the main one are silent, and end with status 0 when that one tells what went wrong.
 
     Raises:
-        RlmError: as :func:`rlm_core.training.full.trainer.parallel.processes`.
+        RlmError: as :func:`rlm_core.training.distributed.processes`.
         ModuleNotFoundError: an extra is not installed.
     """
-    from rlm_core.training.full.trainer.parallel import ToldElsewhereError, processes
+    from rlm_core.training.distributed import ReportedElsewhereError, processes
 
     try:
         with processes(accelerate) as found:
             yield found
-    except ToldElsewhereError:
+    except ReportedElsewhereError:
         raise click.exceptions.Exit(0) from None
 
 

@@ -13,13 +13,15 @@ import torch
 from click.testing import CliRunner
 from rlm_core.inference.predictor import Predictor
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.student.batches import head_inputs
-from rlm_core.training.student.dataset import Corpus, load_corpus
-from rlm_core.training.student.task import Task
+from rlm_core.training.student.batches import Task, head_inputs
 from rlm_lsp.cli.app import app
 
+from .full import tiny
+
 pytestmark = pytest.mark.extras
+
 
 CONFIG = """
 name = "tiny"
@@ -231,3 +233,27 @@ def trained(mixed_data: Path, config: Path, tmp_path_factory: pytest.TempPathFac
 def predictor(trained: Trained) -> Predictor:
     """The exported tiny model."""
     return rlm_core.load(trained.exported)
+
+
+@pytest.fixture(scope="session")
+def full_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of 400 rows of two tasks, with enough groups to calibrate on."""
+    path = tmp_path_factory.mktemp("data") / "rows.parquet"
+    assert write_rows(tiny.rows(), path) == 400
+    return path
+
+
+@pytest.fixture(scope="session")
+def full_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of a full model that trains in seconds."""
+    path = tmp_path_factory.mktemp("config") / "full.toml"
+    path.write_text(tiny.CONFIG)
+    return path
+
+
+@pytest.fixture(scope="session")
+def full(full_data: Path, full_config: Path, tmp_path_factory: pytest.TempPathFactory) -> tiny.Trained:
+    """A tiny full model, trained by the command line."""
+    folder = tmp_path_factory.mktemp("full") / "run"
+    tiny.run_cli("train", "--data", full_data, "--config", full_config, "--out", folder)
+    return tiny.Trained(full_data, full_config, folder)

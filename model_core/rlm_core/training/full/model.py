@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from rlm_core.errors import ModelError
 
-from .config import FullConfig
-from .decoder import Decoder, Memory
-from .encoders import TextEncoder, encode
+from .decoder import Decoder, FullConfig, Memory
+from .encoders.base import TextEncoder, encode
 from .grammar import Grammar
 from .numbers import PAD
 from .query_tokens import AskBatch, AskEmbedding

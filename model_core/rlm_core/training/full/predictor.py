@@ -20,14 +20,15 @@ from rlm_core.inference.calibration import MIN_GROUPS, Level, bands
 from rlm_core.queries.devices import known_device
 from rlm_core.queries.query_vector import decimal_year, slice_name
 from rlm_core.source.canonical import canonical
+from rlm_core.training.full.encoders.base import reading
 from rlm_core.types import MEDIAN, METRICS_OF_BASIS, Basis, CodeText, Prediction, Query
 
 from . import store
-from .decoding import Quantiles, Slot, quantiles
+from .decoding import Quantiles, quantiles
 from .model import TextMemory
 from .query_tokens import Ask
-from .reading import reading
-from .serving import Serving, autocast, model_id
+from .sequences import Slot
+from .store import Serving, autocast, model_id
 
 _CACHE_BYTES = 1 << 28
 _CHUNK = 64  # texts whose vectors are held at once, beyond the cache

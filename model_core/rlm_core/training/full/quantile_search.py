@@ -27,8 +27,7 @@ from torch import Tensor
 from .decoder import Memory
 from .model import FullModel
 from .numbers import NumberFormat
-from .prefix_cache import Branches
-from .sequences import Group
+from .sequences import Branches, Group
 
 Array = npt.NDArray[np.float64]
 _NODES = 2_000_000

@@ -18,7 +18,7 @@ from rlm_core.errors import ModelError
 from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector
 from rlm_core.types import Query
 
-from .config import FullConfig
+from .decoder import FullConfig
 
 FEATURES = QUERY + 2
 _YEAR = 2023.0

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from rlm_core.errors import ModelError
 
-from .config import regress_lm_config
-from .encoders import TextEncoder
+from .decoder import regress_lm_config
+from .encoders.base import TextEncoder
 from .model import FullModel
 from .numbers import NumberFormat
 from .regress_lm_encoder import RegressLmEncoder, RegressLmSizes

@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 from rlm_core.errors import ModelError
 from rlm_core.training.student.network import rotary, rotate
 
-from .encoders import TextEncoder, Tokens
+from .encoders.base import TextEncoder, Tokens
 
 _QUERIES = 512
 _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

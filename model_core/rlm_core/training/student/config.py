@@ -5,20 +5,21 @@
 [train]      the encoder with labels: epochs, learning rates, tokens a batch ...
 [wide]       ridge regression on n-grams
 [trees.B]    boosted trees on features, of the bases B: kernel, module, network
-[distill]    read by ``rlm-lsp distill`` alone, see :mod:`rlm_core.training.full.trainer.distill`
+[distill]    read by ``rlm-lsp distill`` alone, see :mod:`rlm_core.training.student.distill`
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rlm_core.errors import DataError
 from rlm_core.types import METRICS_OF_BASIS
 
 from .network import StudentConfig
-from .tables import checked, read_toml, typed
 
 TEXTS_A_BASIS = 30_000
 TREE_BASES = ("kernel", "module", "network")
@@ -135,3 +136,52 @@ def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
         if name not in TREE_BASES or not isinstance(table, dict):
             raise DataError(f"{where}.{name}]: unknown; give tables for {', '.join(TREE_BASES)}")
     return {name: typed(TreesConfig, tables.get(name, {}), f"{where}.{name}]") for name in TREE_BASES}
+
+
+T = TypeVar("T")
+_NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a text", tuple: "a list", dict: "a table"}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file.
+
+    Raises:
+        DataError: the file is missing or is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name a TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not TOML ({error})") from None
+
+
+def typed(kind: type[T], values: Mapping[str, Any], where: str) -> T:
+    """A dataclass of settings from a table: unknown keys and values of another type are refused.
+
+    Raises:
+        DataError: with the name of the key.
+    """
+    default = kind()
+    known = [entry.name for entry in fields(default)]  # type: ignore[arg-type]
+    found = {}
+    for key, value in values.items():
+        if key not in known:
+            raise DataError(f"{where}: unknown key {key!r}; known: {', '.join(known)}")
+        found[key] = checked(value, type(getattr(default, key)), f"{where}: {key}")
+    return kind(**found)
+
+
+def checked(value: Any, wanted: type, where: str) -> Any:
+    """The value as the wanted type; an integer will do for a number, tables and lists hold numbers.
+
+    Raises:
+        DataError: it is of another type.
+    """
+    if wanted is tuple and isinstance(value, list):
+        return tuple(float(checked(item, float, where)) for item in value)
+    if type(value) is not wanted and not (wanted is float and type(value) is int):
+        raise DataError(f"{where} must be {_NAMES[wanted]}, not {value!r}")
+    if isinstance(value, dict):
+        return {key: checked(item, int, f"{where}.{key}") for key, item in value.items()}
+    return value

@@ -7,7 +7,9 @@ that answers otherwise is refused.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,9 @@ from safetensors.torch import load_file
 from rlm_core.errors import ModelError
 from rlm_core.inference.card import read_card
 from rlm_core.inference.encoder import open_session
-from rlm_core.inference.student import ENCODER
+from rlm_core.inference.student import ENCODER, TOKENIZER
+from rlm_core.inference.tokenizer import Tokenizer
+from rlm_core.models import find
 
 from .export import WEIGHTS
 from .network import Encoder, StudentConfig
@@ -103,3 +107,29 @@ def _exported(graph: onnx.GraphProto, encoder: Encoder) -> dict[str, torch.Tenso
     }
     by_name = {name: torch.from_numpy(whole(name)) for name in encoder.state_dict() if is_known(name)}
     return {**by_name, **state}
+
+
+_SIZES = ("vocabulary", "width", "layers", "heads", "hidden", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A student's encoder and tokenizer, and the student's id."""
+
+    model_id: str
+    encoder: Encoder
+    tokenizer: Tokenizer
+
+    @classmethod
+    def of(cls, model: str) -> Self:
+        """Read a student by its name, its folder, or ``builtin``.
+
+        Raises:
+            ModelError: there is none, or it cannot be read.
+        """
+        folder = find(model)
+        return cls(read_card(folder).model_id, read_encoder(folder), Tokenizer.load(folder / TOKENIZER))
+
+    def sized(self, own: StudentConfig) -> StudentConfig:
+        """The sizes of a student with the head of ``own`` and this encoder."""
+        return replace(own, **{name: getattr(self.encoder.config, name) for name in _SIZES})

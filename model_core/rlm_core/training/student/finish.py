@@ -26,17 +26,17 @@ from rlm_core.inference.novelty import DISTANCE, fit_familiarity
 from rlm_core.inference.residuals import Residuals
 from rlm_core.inference.student import ENCODER, TOKENIZER, TREES, WIDE
 from rlm_core.inference.tokenizer import Ids
+from rlm_core.training.corpus import Corpus
 from rlm_core.training.datasets import functions, leethub
 from rlm_core.training.datasets.schema import Edit
 
-from .changes_fit import fit_changes
 from .config import TrainConfig
-from .dataset import Corpus
+from .cost_ratio_fit import fit_changes
+from .encoder_fit import Bank, Loop
 from .export import WEIGHTS, export_encoder
 from .head_fit import Features, calibrate, fit_head, log_medians
-from .loop import Bank, Loop
 from .network import Head
-from .wide_fit import LinearTerms
+from .ngram_ridge_fit import LinearTerms
 
 HEAD_STAGE = "head and calibration"
 # What a query without a device means, by basis.

@@ -20,13 +20,13 @@ from torch import Tensor, nn
 from rlm_core.inference.bins import Scale
 from rlm_core.inference.calibration import Calibration, parents, scores
 from rlm_core.inference.features import answers_alone
+from rlm_core.training.corpus import Corpus
 
 from .batches import HeadInputs, pool_callees
 from .config import LoopConfig
-from .dataset import Corpus
-from .loop import Bank, loss_of
+from .encoder_fit import Bank, loss_of
 from .network import Base, Deep, Head, StudentConfig
-from .wide_fit import FOLDS, fold_of
+from .ngram_ridge_fit import FOLDS, fold_of
 
 Indices = npt.NDArray[np.int64]
 _BATCH = 1024

@@ -7,9 +7,15 @@ computed without running it; out comes an encoder that knows the languages and c
 
 from __future__ import annotations
 
+import dis
 import json
 import math
+import os
 import time
+import types
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +29,12 @@ from tqdm import tqdm
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids
+from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.syntax_counts import NAMES, structure
 
 from .batches import pad, token_batches
 from .config import PretrainConfig
-from .loop import UNKNOWN, autocast, optimizers
+from .encoder_fit import UNKNOWN, autocast, optimizers
 from .network import Encoder, Norm, StudentConfig
 
 CHECKPOINT = "pretrain.pt"
@@ -181,3 +189,57 @@ def _step(
 def _log(out: Path, **values: float) -> None:
     with (out / "pretrain.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({name: round(value, 4) for name, value in values.items()}) + "\n")
+
+
+TARGETS = (*NAMES, "bytecode", "opcodes", "parameters", "macs")
+_PYTHON = frozenset(name for name, entry in LANGUAGES.items() if entry.grammar == LANGUAGES["python"].grammar)
+
+
+def synthetic_targets(texts: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+    """The targets of (canonical text, language) pairs, ``(texts, targets)``; NaN where one has no meaning."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return np.array(list(pool.map(_targets, texts, chunksize=500)), dtype=np.float32).reshape(-1, len(TARGETS))
+
+
+def _targets(entry: tuple[str, str]) -> list[float]:
+    text, language = entry
+    values: npt.NDArray[np.float32] = structure(text, language)
+    if LANGUAGES[language].grammar is None:
+        values = np.full(len(NAMES), np.nan, np.float32)
+    lengths = [np.nan, np.nan]
+    if language in _PYTHON:
+        lengths = _bytecode(text)
+    return [*values.tolist(), *lengths, *_network(text, language)]
+
+
+def _bytecode(text: str) -> list[float]:
+    """log1p of the number of instructions and of distinct operations of all code in a text."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code = compile(text, "text", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return [np.nan, np.nan]
+    total, kinds, pending = 0, set(), [code]
+    while pending:
+        current = pending.pop()
+        operations = [instruction.opname for instruction in dis.get_instructions(current)]
+        total += len(operations)
+        kinds.update(operations)
+        pending += [constant for constant in current.co_consts if isinstance(constant, types.CodeType)]
+    return [float(np.log1p(total)), float(np.log1p(len(kinds)))]
+
+
+def _network(text: str, language: str) -> list[float]:
+    """log1p of the parameters and multiply-accumulates of a graph."""
+    if language != "onnx":
+        return [np.nan, np.nan]
+    from rlm_core.errors import RlmError
+    from rlm_core.source.onnx_graph import parse
+    from rlm_core.source.onnx_graph.costs import costs, total
+
+    try:
+        found = total(costs(parse(text)))
+    except RlmError:
+        return [np.nan, np.nan]
+    return [float(np.log1p(found.parameters)), float(np.log1p(found.macs))]

@@ -22,12 +22,11 @@ from rlm_core.inference import trees
 from rlm_core.inference.features import describe, feature_names, features, forest_key
 from rlm_core.inference.residuals import Residuals
 from rlm_core.inference.trees import Forest, slice_of
+from rlm_core.training.corpus import Corpus, floor_of
 
 from .config import TreesConfig
-from .dataset import Corpus, floor_of
-from .forest_fit import Matrix
-from .forest_job import Job, fit_job
-from .wide_fit import fold_of
+from .forest_fit import Job, Matrix, fit_job
+from .ngram_ridge_fit import fold_of
 
 _FEWEST_ROWS = 100
 Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (workload, device) of each of its rows

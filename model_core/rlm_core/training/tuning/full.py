@@ -17,15 +17,15 @@ import torch
 
 from rlm_core.errors import DataError
 from rlm_core.inference.calibration import Calibration
+from rlm_core.training.corpus import Corpus
+from rlm_core.training.distributed import Processes
 from rlm_core.training.full import store
 from rlm_core.training.full.model import FullModel
-from rlm_core.training.full.serving import Serving, autocast, model_id
-from rlm_core.training.full.trainer.answers import medians, scores
-from rlm_core.training.full.trainer.config import LoopConfig
-from rlm_core.training.full.trainer.data import Examples, examples
-from rlm_core.training.full.trainer.loop import Loop
-from rlm_core.training.full.trainer.parallel import Processes
-from rlm_core.training.student.dataset import Corpus
+from rlm_core.training.full.model_fit import Loop
+from rlm_core.training.full.store import Serving, autocast, model_id
+from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.training_data import Examples, examples
+from rlm_core.training.full.validation import medians, scores
 
 from .bands import HeadBands
 from .options import Options, Say, Tuning, told_of

@@ -15,14 +15,14 @@ from rlm_core.inference.ngram_ridge import METRICS, calendar
 from rlm_core.inference.student import ENCODER
 from rlm_core.inference.tokenizer import Ids, crop
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus
 from rlm_core.training.student.batches import HeadInputs, head_inputs
-from rlm_core.training.student.dataset import Corpus
+from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.finish import encode_all
 from rlm_core.training.student.forest_fit import Matrix
 from rlm_core.training.student.head_fit import Features
-from rlm_core.training.student.loop import Bank
+from rlm_core.training.student.ngram_ridge_fit import contributions
 from rlm_core.training.student.trees_fit import feature_matrix
-from rlm_core.training.student.wide_fit import contributions
 
 from .student import Opened
 

@@ -21,15 +21,15 @@ import torch
 from rlm_core.errors import DataError
 from rlm_core.inference.card import SliceCard
 from rlm_core.inference.novelty import Familiarity, fit_familiarity
+from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.student.batches import head_inputs
-from rlm_core.training.student.changes_fit import fit_changes
 from rlm_core.training.student.config import TrainConfig
-from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.cost_ratio_fit import fit_changes
 from rlm_core.training.student.finish import texts_by_prefix
 from rlm_core.training.student.head_fit import Features, calibrate, log_medians
 from rlm_core.training.student.network import Head
-from rlm_core.training.student.wide_fit import BASES, WideFit, fit_wide
+from rlm_core.training.student.ngram_ridge_fit import BASES, WideFit, fit_wide
 
 from .draft import Draft
 from .material import Encoded, encode

@@ -18,7 +18,7 @@ from rlm_core.errors import DataError
 from rlm_core.inference.features import feature_names, forest_key
 from rlm_core.inference.trees import Forest
 from rlm_core.queries.devices import OWN_PREFIX, canonical_device
-from rlm_core.training.student.dataset import Corpus, floor_of, load_corpus
+from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 
 SPLITS = ("train", "val", "cal")
 Rows = npt.NDArray[np.int64]

@@ -13,9 +13,9 @@ import torch
 
 from rlm_core.inference.features import answers_alone
 from rlm_core.inference.student import OnnxPredictor
+from rlm_core.training.corpus import load_corpus
 from rlm_core.training.evaluation.answers import ask
 from rlm_core.training.evaluation.rows import Row, select
-from rlm_core.training.student.dataset import load_corpus
 from rlm_core.types import Query
 
 from .bands import Bands, ForestBands, HeadBands

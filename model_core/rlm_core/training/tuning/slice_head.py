@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rlm_core.training.student.batches import HeadInputs
 from rlm_core.training.student.config import LoopConfig
-from rlm_core.training.student.loop import loss_of
+from rlm_core.training.student.encoder_fit import loss_of
 from rlm_core.training.student.network import Head
 
 _SIGMA = LoopConfig().label_sigma

@@ -16,7 +16,7 @@ from rlm_core.training.datasets.code_regression import CodeRegressionBuilder
 from rlm_core.training.datasets.schema import read_rows, split_of
 from rlm_core.training.full import store
 
-from tests.rlm_core.training.full.conftest import CONFIG, run_cli
+from tests.rlm_core.training.full.tiny import CONFIG, run_cli
 
 PROBLEM = {"s_id": "s1", "p_id": "p00001", "date": 1500000000, "language": "C++", "cpu_time": 20, "memory": 3000}
 GRAPH = "graph torch_jit (\n%input.1[FLOAT, 1x3x32x32]\n) {\n%1 = Conv(%input.1)\nreturn %1\n}\n"

@@ -7,8 +7,8 @@ import json
 import pytest
 import torch
 from rlm_core.errors import ModelError
-from rlm_core.training.full.config import FullConfig, regress_lm_config
-from rlm_core.training.full.encoders import pad
+from rlm_core.training.full.decoder import FullConfig, regress_lm_config
+from rlm_core.training.full.encoders.base import pad
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import PAD
 from rlm_core.training.full.regress_lm import p10

@@ -18,7 +18,7 @@ from rlm_core.training.full.model import TextMemory
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.types import LEVELS, MEDIAN, Callee
 
-from .conftest import Trained, run_cli
+from .tiny import Trained, run_cli
 
 LATENCY, MEMORY = Query("latency"), Query("memory")
 

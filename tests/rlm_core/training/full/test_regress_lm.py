@@ -15,10 +15,11 @@ import torch
 from click.testing import CliRunner, Result
 from rlm_core.errors import ModelError
 from rlm_core.training.full import store
-from rlm_core.training.full.decoding import Slot, log_prob, quantiles
+from rlm_core.training.full.decoding import log_prob, quantiles
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import NumberFormat
 from rlm_core.training.full.regress_lm import convert, ieee, p10
+from rlm_core.training.full.sequences import Slot
 from rlm_lsp.cli.app import app
 
 DATA = Path(__file__).parent / "data"
@@ -55,7 +56,8 @@ def test_log_probabilities_are_those_of_regress_lm(name: str, tmp_path: Path) ->
 
 
 def test_log_probabilities_with_a_t5gemma_encoder_are_those_of_regress_lm(tmp_path: Path) -> None:
-    from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder, T5GemmaSettings
+    from rlm_core.training.full.encoders.pretrained import T5GemmaSettings
+    from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
 
     from .encoders import checkpoints as encoders_checkpoints
 

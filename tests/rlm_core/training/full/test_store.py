@@ -9,7 +9,8 @@ import pytest
 import torch
 from rlm_core.errors import ModelError
 from rlm_core.training.full import store
-from rlm_core.training.full.decoding import Slot, quantiles
+from rlm_core.training.full.decoding import quantiles
+from rlm_core.training.full.sequences import Slot
 
 from .tiny import LATENCY, TEXTS, tiny_model
 

@@ -23,15 +23,15 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.inference.tokenizer import Tokenizer, crop
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import read_rows
 from rlm_core.training.student.batches import head_inputs
-from rlm_core.training.student.dataset import Corpus, load_corpus
+from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.export import export
 from rlm_core.training.student.head_fit import Features, probabilities
-from rlm_core.training.student.loop import Bank
 from rlm_core.training.student.network import Student, StudentConfig
+from rlm_core.training.student.ngram_ridge_fit import contributions
 from rlm_core.training.student.trees_fit import feature_matrix
-from rlm_core.training.student.wide_fit import contributions
 from rlm_core.types import Callee
 from safetensors.torch import load_file
 

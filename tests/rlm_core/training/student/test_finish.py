@@ -9,12 +9,12 @@ import pytest
 from rlm_core.inference.card import read_card
 from rlm_core.inference.encoder import encode, open_session
 from rlm_core.inference.novelty import DISTANCE, Familiarity, fit_familiarity
+from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.student.dataset import Corpus, load_corpus
 from rlm_core.training.student.export import export_encoder
 from rlm_core.training.student.finish import default_queries_of, encode_all, known_devices, texts_by_prefix
 from rlm_core.training.student.network import Student, StudentConfig
-from rlm_core.training.student.run import _thinned
+from rlm_core.training.student.train import _thinned
 
 from tests.rlm_core.training.conftest import Trained, kernel_rows
 

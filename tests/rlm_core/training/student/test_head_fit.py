@@ -13,12 +13,12 @@ import pytest
 import torch
 from rlm_core.inference.bins import Scale, fit_scale
 from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.student import head_fit
 from rlm_core.training.student.batches import head_inputs, pool_callees
 from rlm_core.training.student.config import LoopConfig
-from rlm_core.training.student.dataset import Corpus, floor_of
+from rlm_core.training.student.encoder_fit import Bank, loss_of
 from rlm_core.training.student.head_fit import Features, calibrate, fit_head, probabilities
-from rlm_core.training.student.loop import Bank, loss_of
 from rlm_core.training.student.network import Deep, Head, StudentConfig
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)

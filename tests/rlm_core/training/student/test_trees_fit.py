@@ -10,10 +10,10 @@ import pytest
 from rlm_core.errors import ModelError
 from rlm_core.inference.features import describe, feature_names, features
 from rlm_core.inference.residuals import spread_key
+from rlm_core.training.corpus import Corpus
 from rlm_core.training.student import forest_fit
 from rlm_core.training.student.config import TreesConfig
-from rlm_core.training.student.dataset import Corpus
-from rlm_core.training.student.forest_job import Job, fit_job, without_devices
+from rlm_core.training.student.forest_fit import Job, fit_job, without_devices
 from rlm_core.training.student.trees_fit import TreesFit, feature_matrix, fit_trees, load_fit, log_values, save_fit
 
 CONFIG = TreesConfig(trees=20, seeds=2, leaves=6, leaf_rows=2)

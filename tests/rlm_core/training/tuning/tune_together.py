@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rlm_core.training.full.trainer.config import LoopConfig
-from rlm_core.training.full.trainer.parallel import processes
+from rlm_core.training.distributed import processes
+from rlm_core.training.full.training_config import LoopConfig
 from rlm_core.training.tuning import Options
 from rlm_core.training.tuning.full import tune_full
 

@@ -225,3 +225,15 @@ def encode(encoder: TextEncoder, ids: Sequence[Ids], budget: int = 16_384) -> li
         for row, index in enumerate(batch):
             vectors[index] = states[row, : len(ids[index])]
     return vectors
+
+
+def reading(text: str, language: str, callees: Sequence[str], most: int) -> str:
+    """The text that the encoder gets.
+
+    Args:
+        text: canonical text of the unit.
+        language: of both.
+        callees: canonical texts of what the unit calls, the nearest first.
+        most: how many of them are read.
+    """
+    return marked("\n".join([text, *callees[:most]]), language)

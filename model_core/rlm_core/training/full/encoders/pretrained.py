@@ -1,4 +1,7 @@
-"""Pretrained encoders into modules of transformers: configuration, all weights by name, tokenizer, adapters.
+"""Pretrained checkpoints, by hub name or folder, as encoder modules of transformers.
+
+Only JSON, SentencePiece and safetensors files are fetched and read: no pickle and no code from the model's repository.
+Every failure is one line that says what to do.
 
 Modules are built by their constructors and the weights put in by name, every one of them, instead of by transformers'
 ``from_pretrained``. From version 5 on, that one builds on the meta device and hands out uninitialised memory for
@@ -11,26 +14,196 @@ so :func:`check_signal` also looks at what comes out.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import importlib
+import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import safetensors
 import torch
 from torch import Tensor, nn
 
 from rlm_core.errors import ModelError
 
-from . import hub
 from .base import TextEncoder, encode
 
-if TYPE_CHECKING:
-    from .t5gemma import T5GemmaSettings
-
+EXTRA = "pip install 'rlm-lsp[rlm]'"
+_FILES = ["*.json", "*.safetensors", "*.model"]
+MODES = ("frozen", "lora", "full")
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_SAMPLE = 256  # values of a tensor that a fingerprint reads
 _ADAPTED = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 # An encoder's weights inside a whole model, as the releases of transformers have named them.
 _PREFIX = re.compile(r"^(?:model\.)?(?:encoder\.)?(?:text_model\.)?(?=(?:layers|embed_tokens|norm)\.)")
 _PROBES = ("def first(x):\n    return x + 1\n", "while queue and 3 < limit: total *= queue.pop()")
 _LEAST_SIGNAL = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class T5GemmaSettings:
+    """Which pretrained encoder, and what of it is trained.
+
+    Attributes:
+        base: hub name or folder.
+        revision: commit on the hub; None: the newest, which is then kept.
+        mode: one of :data:`MODES`.
+        max_tokens: longest text.
+        precision: ``float32``, ``bfloat16`` or ``auto``: bfloat16 on a GPU that has it, unless all is trained.
+        attention: ``auto`` or a name that transformers knows. T5Gemma caps its attention scores, which the fused
+            kernel of PyTorch cannot: there ``auto`` is FlashAttention 2 where installed, else plain matrix products.
+        rank, alpha, dropout: of the adapters.
+        fingerprint: of the base's weights, once loaded.
+
+    Raises:
+        ModelError: a setting has no such value.
+    """
+
+    base: str
+    revision: str | None = None
+    mode: str = "lora"
+    max_tokens: int = 2048
+    precision: str = "auto"
+    attention: str = "auto"
+    rank: int = 16
+    alpha: float = 32.0
+    dropout: float = 0.05
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ModelError(f"encoder: mode is {self.mode!r}; it must be one of {', '.join(MODES)}")
+        if self.precision not in ("auto", *PRECISIONS):
+            raise ModelError(f"encoder: precision is {self.precision!r}; it must be auto, float32 or bfloat16")
+        if self.max_tokens < 1 or self.rank < 1:
+            raise ModelError("encoder: max_tokens and rank must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint on this machine: ``revision`` is the hub's commit, None for a folder of the user's."""
+
+    name: str
+    folder: Path
+    revision: str | None
+
+
+def need(module: str) -> Any:
+    """An optional package.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ModelError(f"pretrained encoders need {package} ({error}); run {EXTRA}") from None
+
+
+def find_checkpoint(name: str, revision: str | None = None) -> Checkpoint:
+    """The checkpoint of a folder or, fetched when it is not cached, of a hub name such as ``google/t5gemma-s-s-ul2``.
+
+    Raises:
+        ModelError: there is no such model, it is gated, or the hub cannot be reached.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return Checkpoint(str(path.resolve()), path.resolve(), None)
+    if path.exists():
+        raise ModelError(f"{name}: is a file; give the folder with config.json and *.safetensors, or a hub name")
+    hub = need("huggingface_hub")
+    errors = need("huggingface_hub.errors")
+    if revision is not None:
+        with contextlib.suppress(Exception):  # a commit never changes: when all of it is here, ask nobody
+            folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=_FILES, local_files_only=True))
+            return Checkpoint(name, folder, revision)
+    page = f"https://huggingface.co/{name}"
+    try:
+        folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=_FILES))
+    except errors.HFValidationError:
+        raise ModelError(f"{name}: no such folder, and no hub name (owner/model); check the path") from None
+    except errors.GatedRepoError:
+        raise ModelError(
+            f"{name}: gated; accept its terms at {page}, then run `hf auth login` or set HF_TOKEN"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise ModelError(f"{name}: the hub has no revision {revision}; take one that {page} lists") from None
+    except errors.RepositoryNotFoundError:
+        raise ModelError(
+            f"{name}: no such folder, and not on the hub or private; check the name, or run `hf auth login`"
+        ) from None
+    except errors.LocalEntryNotFoundError:
+        raise ModelError(
+            f"{name}: not in the local cache, and the hub cannot be reached (no network, or HF_HUB_OFFLINE is set); "
+            f"connect once, or run `hf download {name}` elsewhere and give its folder"
+        ) from None
+    except Exception as error:  # whatever else a transfer can raise is for the user to know, in one line
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"{name}: could not be fetched from the hub ({reason}); try again") from None
+    return Checkpoint(name, folder, folder.name)
+
+
+def read_config(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The checkpoint's ``config.json``.
+
+    Raises:
+        ModelError: the folder is no checkpoint.
+    """
+    path = checkpoint.folder / "config.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise ModelError(
+            f"{checkpoint.name}: no checkpoint of transformers (config.json is missing); give the folder that "
+            "save_pretrained wrote"
+        ) from None
+    except ValueError as error:
+        raise ModelError(f"{path}: not JSON ({error}); fetch the checkpoint again") from None
+    if not isinstance(data, dict):
+        raise ModelError(f"{path}: not a model's configuration; fetch the checkpoint again")
+    return data
+
+
+def tensors(checkpoint: Checkpoint) -> Iterator[tuple[str, Any]]:
+    """Names and lazily read weights (``handle()`` gives the tensor) of all safetensors files of a checkpoint.
+
+    Raises:
+        ModelError: there are none, or one is missing or damaged.
+    """
+    folder = checkpoint.folder
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        paths = sorted({folder / name for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
+    else:
+        paths = sorted(folder.glob("*.safetensors"))
+    if not paths:
+        pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
+        why = "its weights are pickled, which could run code" if pickled else "it holds no *.safetensors"
+        raise ModelError(f"{checkpoint.name}: {why}; save it with save_pretrained(..., safe_serialization=True)")
+    for path in paths:
+        try:
+            with safetensors.safe_open(path, "pt") as file:
+                for name in file.keys():  # noqa: SIM118 the handle is no mapping
+                    yield name, lambda name=name, file=file: file.get_tensor(name)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise ModelError(f"{path}: cannot be read ({error}); fetch the checkpoint again") from None
+
+
+def excerpt(name: str, weight: Tensor) -> bytes:
+    """What a fingerprint reads of a weight: name, shape and first values."""
+    values = weight.flatten()[:_SAMPLE].float().numpy().tobytes()
+    return f"{name}{tuple(weight.shape)}".encode() + values
+
+
+def fingerprint(excerpts: dict[str, bytes]) -> str:
+    """16 hexadecimal digits that tell checkpoints apart, from the :func:`excerpt` of each weight."""
+    return hashlib.sha256(b"".join(excerpts[name] for name in sorted(excerpts))).hexdigest()[:16]
 
 
 def check_signal(encoder: TextEncoder, where: str) -> None:
@@ -54,7 +227,7 @@ def check_signal(encoder: TextEncoder, where: str) -> None:
 
 
 def empty(
-    transformers: Any, checkpoint: hub.Checkpoint, data: dict[str, Any], settings: T5GemmaSettings
+    transformers: Any, checkpoint: Checkpoint, data: dict[str, Any], settings: T5GemmaSettings
 ) -> tuple[Any, Any]:
     """The whole model's configuration, and the encoder with real buffers but without memory for its weights.
 
@@ -97,7 +270,7 @@ def empty(
     if attention == "auto":
         flash = capped and torch.cuda.is_available() and transformers.utils.is_flash_attn_2_available()
         attention = "flash_attention_2" if flash else "eager" if capped else "sdpa"
-    accelerate = hub.need("accelerate")
+    accelerate = need("accelerate")
     try:
         with accelerate.init_empty_weights(include_buffers=False):
             # Buffers in full precision, whatever the checkpoint was stored in.
@@ -109,7 +282,7 @@ def empty(
 
 
 def weights(
-    checkpoint: hub.Checkpoint, module: nn.Module, dtype: torch.dtype, version: str
+    checkpoint: Checkpoint, module: nn.Module, dtype: torch.dtype, version: str
 ) -> tuple[dict[str, Tensor], str]:
     """The encoder's weights out of a checkpoint of the whole model, by the module's names, and their fingerprint.
 
@@ -122,7 +295,7 @@ def weights(
     found: dict[str, Tensor] = {}
     excerpts: dict[str, bytes] = {}
     strange: list[str] = []
-    for name, read in hub.tensors(checkpoint):
+    for name, read in tensors(checkpoint):
         short = _PREFIX.sub("", name)
         if not short.startswith(("layers.", "embed_tokens.", "norm.")):
             continue
@@ -136,7 +309,7 @@ def weights(
                 f"{tuple(own[names[short]].shape)}; fetch the checkpoint again"
             )
         found[names[short]] = weight.to(dtype)
-        excerpts[short] = hub.excerpt(short, weight)
+        excerpts[short] = excerpt(short, weight)
     missing = sorted(own.keys() - found.keys())
     if missing or strange:
         what = f"{len(missing)} weights are missing (`{missing[0]}`)" if missing else f"`{strange[0]}` has no place"
@@ -144,10 +317,10 @@ def weights(
             f"{checkpoint.name}: {what} in the encoder of transformers {version}, so it would say nothing about its "
             "text; install the release that saved the checkpoint, or save it again with this one"
         )
-    return found, hub.fingerprint(excerpts)
+    return found, fingerprint(excerpts)
 
 
-def tokenizer(transformers: Any, checkpoint: hub.Checkpoint) -> Any:
+def tokenizer(transformers: Any, checkpoint: Checkpoint) -> Any:
     """The checkpoint's tokenizer.
 
     Raises:
@@ -164,7 +337,7 @@ def tokenizer(transformers: Any, checkpoint: hub.Checkpoint) -> Any:
 
 def adapt(module: nn.Module, settings: T5GemmaSettings) -> None:
     """Put adapters beside all matrices of the layers; only they are trained."""
-    peft = hub.need("peft")
+    peft = need("peft")
     config = peft.LoraConfig(
         r=settings.rank, lora_alpha=settings.alpha, lora_dropout=settings.dropout, target_modules=_ADAPTED
     )

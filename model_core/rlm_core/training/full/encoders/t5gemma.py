@@ -3,13 +3,13 @@
 Frozen, with low-rank adapters (LoRA, arXiv 2106.09685) or trained in full. A frozen or adapted encoder is saved as the
 name of its base, the commit, a fingerprint of its weights and the adapters; a full one with all its weights.
 
-How a base gets into its module is in :mod:`.pretrained`.
+How a checkpoint becomes a module is in :mod:`.pretrained`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,51 +18,11 @@ from torch import Tensor, nn
 
 from rlm_core.errors import ModelError
 
-from . import hub, pretrained
+from . import pretrained
 from .base import TextEncoder, Tokens, crop
+from .pretrained import PRECISIONS, T5GemmaSettings
 
-MODES = ("frozen", "lora", "full")
-_PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _FOLDER = "base"  # of a fully trained encoder: configuration and tokenizer
-
-
-@dataclass(frozen=True, slots=True)
-class T5GemmaSettings:
-    """Which pretrained encoder, and what of it is trained.
-
-    Attributes:
-        base: hub name or folder.
-        revision: commit on the hub; None: the newest, which is then kept.
-        mode: one of :data:`MODES`.
-        max_tokens: longest text.
-        precision: ``float32``, ``bfloat16`` or ``auto``: bfloat16 on a GPU that has it, unless all is trained.
-        attention: ``auto`` or a name that transformers knows. T5Gemma caps its attention scores, which the fused
-            kernel of PyTorch cannot: there ``auto`` is FlashAttention 2 where installed, else plain matrix products.
-        rank, alpha, dropout: of the adapters.
-        fingerprint: of the base's weights, once loaded.
-
-    Raises:
-        ModelError: a setting has no such value.
-    """
-
-    base: str
-    revision: str | None = None
-    mode: str = "lora"
-    max_tokens: int = 2048
-    precision: str = "auto"
-    attention: str = "auto"
-    rank: int = 16
-    alpha: float = 32.0
-    dropout: float = 0.05
-    fingerprint: str = ""
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ModelError(f"encoder: mode is {self.mode!r}; it must be one of {', '.join(MODES)}")
-        if self.precision not in ("auto", *_PRECISIONS):
-            raise ModelError(f"encoder: precision is {self.precision!r}; it must be auto, float32 or bfloat16")
-        if self.max_tokens < 1 or self.rank < 1:
-            raise ModelError("encoder: max_tokens and rank must be at least 1")
 
 
 class T5GemmaEncoder(TextEncoder):
@@ -80,9 +40,13 @@ class T5GemmaEncoder(TextEncoder):
 
     def __init__(self, settings: T5GemmaSettings, folder: Path | None = None) -> None:
         super().__init__()
-        checkpoint = hub.Checkpoint(str(folder), folder, None) if folder else hub.find(settings.base, settings.revision)
-        data = hub.settings(checkpoint)
-        transformers = hub.need("transformers")
+        checkpoint = (
+            pretrained.Checkpoint(str(folder), folder, None)
+            if folder
+            else pretrained.find_checkpoint(settings.base, settings.revision)
+        )
+        data = pretrained.read_config(checkpoint)
+        transformers = pretrained.need("transformers")
         config, module = pretrained.empty(transformers, checkpoint, data, settings)
         limit = getattr(module.config, "encoder", module.config).max_position_embeddings
         if settings.max_tokens > limit:
@@ -157,6 +121,6 @@ class T5GemmaEncoder(TextEncoder):
 
 def _dtype(settings: T5GemmaSettings) -> torch.dtype:
     if settings.precision != "auto":
-        return _PRECISIONS[settings.precision]
+        return PRECISIONS[settings.precision]
     gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return torch.bfloat16 if gpu and settings.mode != "full" else torch.float32

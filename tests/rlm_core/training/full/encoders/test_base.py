@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import ModelError
 from rlm_core.inference import tokenizer
-from rlm_core.training.full.encoders import crop, length_batches, load_encoder, marked, pad
+from rlm_core.training.full.encoders.base import crop, length_batches, load_encoder, marked, pad
 
 LENGTHS = st.lists(st.integers(1, 400), min_size=1, max_size=60)
 

@@ -11,7 +11,8 @@ import rlm_core
 import torch
 from rlm_core.errors import ModelError
 from rlm_core.inference.tokenizer import Tokenizer
-from rlm_core.training.full.encoders import ScratchConfig, ScratchEncoder, encode, load_encoder, marked, pad
+from rlm_core.training.full.encoders.base import encode, load_encoder, marked, pad
+from rlm_core.training.full.encoders.scratch import ScratchConfig, ScratchEncoder
 from rlm_core.training.student.network import Encoder, StudentConfig
 
 SIZES = ScratchConfig(width=32, layers=2, heads=4, hidden=48, max_tokens=40)

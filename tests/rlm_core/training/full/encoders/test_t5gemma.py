@@ -11,8 +11,9 @@ import pytest
 import safetensors.torch
 import torch
 from rlm_core.errors import ModelError
-from rlm_core.training.full.encoders import T5GemmaEncoder, T5GemmaSettings, encode, load_encoder, pad
-from rlm_core.training.full.encoders.pretrained import check_signal
+from rlm_core.training.full.encoders.base import encode, load_encoder, pad
+from rlm_core.training.full.encoders.pretrained import T5GemmaSettings, check_signal
+from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
 
 from . import checkpoints as tiny
 

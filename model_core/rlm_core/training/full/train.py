@@ -1,0 +1,181 @@
+"""``rlm-lsp train`` with ``kind = "full"``: data sets and a configuration -> a model directory for ``--model``.
+
+The directory holds the model, its calibration, checkpoints and logs. Calibration is conformal on whole groups of the
+``cal`` split. Where enough of its families (packages, problems) have no row in training, only these count, so that the
+stated coverage is one of unseen families; elsewhere it is one of unseen groups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rlm_core.errors import DataError
+from rlm_core.inference.calibration import MIN_GROUPS, Calibration, parents
+from rlm_core.inference.tokenizer import Tokenizer
+from rlm_core.models import find
+from rlm_core.training.corpus import Corpus, floor_of, load_corpus
+from rlm_core.training.distributed import Processes
+from rlm_core.training.student.finish import default_queries_of, known_devices
+from rlm_core.training.student.train import fit_tokenizer
+
+from . import store
+from .encoders.base import TextEncoder
+from .encoders.scratch import ScratchEncoder
+from .encoders.t5gemma import T5GemmaEncoder
+from .model import FullModel
+from .model_fit import Loop, trained
+from .store import Serving, autocast, model_id
+from .training_config import FullTrainConfig, load_config
+from .training_data import Examples, Ids, examples
+from .validation import scores
+
+_RUN = "run.json"
+_SPLITS = ("train", "val", "cal")
+
+
+def train(
+    data: Sequence[Path], config: Path, out: Path, *, resume: bool = False, processes: Processes | None = None
+) -> None:
+    """Train a full model on the ``train`` split of data sets, choose it on ``val``, calibrate it on ``cal``.
+
+    Args:
+        data: Parquet files of ``rlm-lsp data build``.
+        config: a TOML file, see :mod:`rlm_core.training.full.training_config`.
+        out: where checkpoints, the log and the model go.
+        resume: go on with the checkpoint in ``out``.
+        processes: those that train together, each of which calls this; None for one alone.
+
+    Raises:
+        DataError: unusable data or configuration, or ``out`` holds a run of something else.
+        ModelError: the encoder's base model cannot be had.
+    """
+    processes = processes or Processes()
+    with processes.together():
+        settings = load_config(config)
+        if settings.train.threads:
+            torch.set_num_threads(settings.train.threads)
+        _say("reading data sets")
+        corpus = load_corpus(data, _SPLITS)
+        for split in _SPLITS:
+            if split not in corpus.rows.split:
+                names = ", ".join(map(str, data))
+                raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
+    processes.once(lambda: _check_run(out, corpus, settings, resume))
+    tokens = processes.once(lambda: _tokenizer(corpus, settings, out, resume))
+    with processes.together():
+        torch.manual_seed(settings.train.seed)
+        model = _new_model(corpus, settings, tokens)
+        found = examples(corpus, model, settings.train.callees)
+    total, own = (sum(w.numel() for w in some) for some in (model.parameters(), trained(model).values()))
+    _say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
+    if cropped := sum(lost > 0 for lost in found.cropped):
+        _say(f"{cropped} texts are longer than {model.encoder.max_tokens} tokens and lose their middle")
+    loop = Loop(model, found, settings.train, out, processes)
+    with processes.together():
+        if resume and loop.resume():
+            _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
+    began = time.monotonic()
+    loop.run()
+    _say("calibrating")
+    calibration = calibrate(loop, found)
+    seconds = round(time.monotonic() - began, 1)
+    processes.once(lambda: _save(loop, corpus, settings, calibration, seconds))
+
+
+def _save(loop: Loop, corpus: Corpus, settings: FullTrainConfig, calibration: Calibration, seconds: float) -> None:
+    """Write the model that came out of a loop beside its checkpoints."""
+    model, out, best = loop.model, loop.out, loop.best
+    floors = {name: floor_of(name) for name in corpus.slices}
+    serving = Serving(floors, known_devices(corpus), default_queries_of(corpus), calibration, settings.train.callees)
+    facts = {
+        "rows": int((corpus.rows.split == "train").sum()),
+        "tokens": loop.tokens,
+        "numbers": loop.numbers,
+        "steps": loop.step,
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "validation_spearman": round(best.spearman, 4) if best else None,
+        "validation_loss": round(best.loss, 4) if best else None,
+        "seconds": seconds,
+        **serving.write(out),
+    }
+    model.encoder.recompute(False)
+    card = store.save(model.cpu(), out, settings.name, facts)
+    _say(f"trained model {model_id(out, card)} in {out}; use it with --model {out}")
+
+
+def calibrate(loop: Loop, data: Examples) -> Calibration:
+    """The levels of a trained model on the ``cal`` split, by basis, language, metric and device."""
+    rows, groups = _calibration_rows(data)
+    mixed, budget = autocast(loop.device), loop.config.tokens_a_batch
+    found = loop.processes.spread(rows, data.text[rows], lambda own: scores(loop.model, data, own, mixed, budget))
+    asks = [data.asks[number] for number in data.ask[rows]]
+    names = [parents(ask.basis, ask.language, ask.metric, ask.device or "") for ask in asks]
+    return Calibration.fit(names, found, groups)
+
+
+def _calibration_rows(data: Examples) -> tuple[Ids, npt.NDArray[np.str_]]:
+    """The rows to calibrate on and the group that each stands for, a basis and language at a time."""
+    rows = data.corpus.rows
+    chosen, groups = [], []
+    for prefix in data.corpus.prefixes():
+        mine = data.corpus.rows_of(prefix)
+        cal = mine[rows.split[mine] == "cal"]
+        unseen = cal[~np.isin(rows.family[cal], rows.family[mine[rows.split[mine] == "train"]])]
+        enough = len(np.unique(rows.family[unseen])) >= MIN_GROUPS
+        chosen.append(unseen if enough else cal)
+        groups.append(rows.family[unseen] if enough else rows.group[cal])
+    return np.concatenate(chosen), np.concatenate(groups)
+
+
+def _new_model(corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes) -> FullModel:
+    encoder: TextEncoder
+    if settings.encoder.kind == "t5gemma":
+        encoder = T5GemmaEncoder(settings.encoder.pretrained())
+    elif settings.encoder.start:
+        encoder = ScratchEncoder.from_student(find(settings.encoder.start), settings.encoder.max_tokens)
+    else:
+        encoder = ScratchEncoder(settings.encoder.scratch(), Tokenizer(tokenizer))
+    languages = tuple(sorted({name.split("/")[1] for name in corpus.slices}))
+    return FullModel(settings.model(encoder.width, languages), encoder)
+
+
+def _tokenizer(corpus: Corpus, settings: FullTrainConfig, out: Path, resume: bool) -> bytes:
+    """The SentencePiece model of an encoder from scratch; empty for one that brings its own."""
+    if settings.encoder.kind != "scratch" or settings.encoder.start:
+        return b""
+    if settings.encoder.tokenizer:
+        return Tokenizer.load(Path(settings.encoder.tokenizer)).model
+    rows = corpus.rows
+    own = np.unique(rows.text[rows.split == "train"])
+    texts = [corpus.texts[i] for i in own]
+    return fit_tokenizer(out, texts, settings.encoder.vocabulary, settings.train.seed, resume, "encoder").model
+
+
+def _check_run(out: Path, corpus: Corpus, settings: FullTrainConfig, resume: bool) -> None:
+    """Refuse to mix two runs in one directory."""
+    digest = hashlib.sha256()
+    for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
+        digest.update(f"{name}\t{split}\n".encode())
+    found = {"kind": "full", "data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings)))}
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / _RUN
+    if path.exists():
+        if not resume:
+            raise DataError(f"{out}: already holds a training run; add --resume or name another directory")
+        if json.loads(path.read_text(encoding="utf-8")) != found:
+            raise DataError(f"{out}: the run in it used other data or settings; name another directory")
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,90 @@
+"""Fitting how ratios of costs are predicted: pairs of texts with known values -> a change model a basis and metric.
+
+Programs: two solutions of a problem in one language and half year, of problems that nothing was fitted on. Functions:
+our own measured edits; the families that calibrate were trained on, so their ratios are checked on held-out families.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from rlm_core.inference.cost_ratio import Array, ChangeModel, change_name
+from rlm_core.inference.residuals import fit_residuals
+from rlm_core.training.corpus import Corpus, floor_of
+from rlm_core.training.datasets.schema import Edit
+
+MOST_A_CELL = 50
+_FEWEST = 50
+_MOST_LEVEL = 0.995  # of the absolute ratios
+_SMALLEST = 1e-3  # log10: the least expected error of a ratio
+Pairs = list[tuple[int, int]]
+
+
+def fit_changes(corpus: Corpus, medians: Array, roles: Array, edits: Iterable[Edit] = ()) -> dict[str, ChangeModel]:
+    """The change models that the corpus has pairs for, by :func:`rlm_core.inference.cost_ratio.change_name`.
+
+    Args:
+        corpus: texts, queries and rows.
+        medians: log10 of the predicted medians, ``(rows,)``; NaN where a row was not predicted.
+        roles: what the change role says of each row's text, ``(rows,)``.
+        edits: measured edits of functions in the ``train`` split, as ``schema.read_edits`` gives them.
+    """
+    by_metric: dict[tuple[str, str], Pairs] = defaultdict(list)
+    for pair in [*_solutions(corpus), *_edited(corpus, edits)]:
+        basis, _, metric = corpus.slices[corpus.rows.slice[pair[0]]].split("/")
+        if np.isfinite(medians[list(pair)]).all():
+            by_metric[basis, metric].append(pair)
+    return {
+        change_name(basis, metric): _fit(corpus, pairs, medians, roles)
+        for (basis, metric), pairs in by_metric.items()
+        if len(pairs) >= _FEWEST
+    }
+
+
+def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles: Array) -> ChangeModel:
+    before, after = np.array(pairs).T
+    # Every pair in both directions: a change back is as likely as the change.
+    before, after = np.concatenate([before, after]), np.concatenate([after, before])
+    floor = np.array([floor_of(name) or 1e-12 for name in corpus.slices])[corpus.rows.slice]
+    logs = np.log10(np.maximum(corpus.rows.value, floor))
+    true = logs[after] - logs[before]
+    told = np.stack([medians[after] - medians[before], roles[after] - roles[before]], axis=1)
+    groups = corpus.rows.group[before]
+    _, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    weight = sizes[inverse] ** -0.25  # the root of a group's weight in a sum of squares
+    ridge = 1e-6 * np.eye(2) * len(true)
+    scaled = told * weight[:, None]
+    weights = np.linalg.solve(scaled.T @ scaled + ridge, scaled.T @ (true * weight))
+    most = float(np.quantile(np.abs(true), _MOST_LEVEL))
+    ratio = np.clip(told @ weights, -most, most)
+    sizes_of = np.stack([np.ones_like(ratio), np.abs(ratio)], axis=1) * weight[:, None]
+    least, slope = np.linalg.lstsq(sizes_of, np.abs(true - ratio) * weight, rcond=None)[0]
+    spread = (float(max(least, _SMALLEST)), float(max(slope, 0.0)))
+    scores = (true - ratio) / (spread[0] + spread[1] * np.abs(ratio))
+    return ChangeModel((float(weights[0]), float(weights[1])), spread, most, fit_residuals(scores, groups))
+
+
+def _solutions(corpus: Corpus) -> Pairs:
+    """Calibration rows of one problem, slice and half year with different texts."""
+    rows = corpus.rows
+    cells: dict[tuple[str, int, int], list[int]] = defaultdict(list)
+    for row in np.flatnonzero(rows.split == "cal"):
+        if corpus.slices[rows.slice[row]].startswith("program/"):
+            cells[str(rows.group[row]), int(rows.slice[row]), int(2 * rows.date[row])].append(int(row))
+    rng = np.random.default_rng(0)
+    found: Pairs = []
+    for members in cells.values():
+        pairs = [pair for pair in combinations(members, 2) if rows.text[pair[0]] != rows.text[pair[1]]]
+        if len(pairs) > MOST_A_CELL:
+            pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), MOST_A_CELL, replace=False))]
+        found += pairs
+    return found
+
+
+def _edited(corpus: Corpus, edits: Iterable[Edit]) -> Pairs:
+    index = {str(name): number for number, name in enumerate(corpus.rows.ids)}
+    return [(index[edit.before], index[edit.after]) for edit in edits if edit.before in index and edit.after in index]

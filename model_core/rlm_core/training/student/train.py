@@ -1,0 +1,305 @@
+"""``rlm-lsp train``: data sets and a configuration -> a trained directory, in stages that can be taken up again.
+
+Tokenizer, pretraining without labels, wide part and trees, encoder and deep head on labels, head alone on finished
+encodings, calibration, card. The directory can be exported with ``rlm-lsp export``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rlm_core.errors import DataError
+from rlm_core.inference import ngram_ridge as wide
+from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.features import feature_names
+from rlm_core.inference.student import TOKENIZER, TREES, WIDE
+from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
+from rlm_core.inference.tokenizer import train as train_tokenizer
+from rlm_core.source.syntax_counts import structure
+from rlm_core.training.corpus import Corpus, floor_of, load_corpus
+from rlm_core.training.datasets.schema import read_edits
+from rlm_core.training.datasets.texts import read_texts
+
+from .batches import Task, head_inputs
+from .config import TrainConfig, load_config
+from .encoder_fit import Loop
+from .encoder_weights import Start
+from .finish import HEAD_STAGE, Trained, finish
+from .network import Student
+from .ngram_ridge_fit import fit_wide
+from .pretrain import Texts, pretrain, standardised, synthetic_targets
+from .trees_fit import TreesFit, answerable, fit_trees, load_fit, save_fit
+
+_RUN, _PRETRAINED, _TIMES, _GROWN = "run.json", "pretrained.pt", "times.json", "grown.npz"
+_TOKENIZER_TEXTS = 9_000  # a language, so that the large ones do not take all tokens
+
+
+class Teaching(Protocol):
+    """What a student learns from besides the labels, and the name of it by which runs are told apart."""
+
+    name: str
+
+    def extended(self, task: Task, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path) -> Task:
+        """The task of the encoder with a teacher's targets, perhaps for more texts than the corpus has."""
+        ...
+
+
+def train(
+    data: Sequence[Path],
+    config: Path | TrainConfig,
+    out: Path,
+    *,
+    texts: Sequence[Path] = (),
+    resume: bool = False,
+    teaching: Teaching | None = None,
+) -> None:
+    """Train a student on the ``train`` split of data sets.
+
+    Args:
+        data: Parquet files of ``rlm-lsp data build``.
+        config: settings or a TOML file of them, see :mod:`rlm_core.training.student.config`.
+        out: where checkpoints, the log and the trained model go.
+        texts: files of unlabelled texts (``rlm-lsp data build texts``) to pretrain on besides the data sets.
+        resume: go on with the checkpoint in ``out``.
+        teaching: a teacher for encoder and deep head; see :mod:`rlm_core.training.student.distill`.
+
+    Raises:
+        DataError: unusable data or configuration, or ``out`` holds a run of something else.
+        ModelError: the student to go on with cannot be read.
+    """
+    settings = config if isinstance(config, TrainConfig) else load_config(config)
+    start = Start.of(settings.pretrain.start) if settings.pretrain.start else None
+    if start is not None:
+        settings = replace(settings, model=start.sized(settings.model))
+    if settings.train.threads:
+        torch.set_num_threads(settings.train.threads)
+    _say("reading data sets")
+    corpus = load_corpus(data, ("train", "val", "cal"))
+    corpus = answerable(corpus)
+    for split in ("train", "val", "cal"):
+        if split not in corpus.rows.split:
+            names = ", ".join(map(str, data))
+            raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
+    out.mkdir(parents=True, exist_ok=True)
+    teachers = {
+        **({"teacher": teaching.name} if teaching is not None else {}),
+        **({"start": start.model_id} if start is not None else {}),
+    }
+    _check_run(out, corpus, settings, resume, teachers)
+    _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.slices)} slices")
+    unlabelled = _unlabelled(corpus, texts)
+    if start is not None:
+        (out / TOKENIZER).write_bytes(start.tokenizer.model)
+        tokenizer = start.tokenizer
+    else:
+        tokenizer = fit_tokenizer(out, unlabelled, settings.model.vocabulary, settings.train.seed, resume)
+    ids = corpus.encode(tokenizer)
+    sizes = replace(settings.model, slices=len(corpus.slices))
+    torch.manual_seed(settings.train.seed)
+    student = Student(sizes)
+    if start is not None:
+        student.encoder.load_state_dict(start.encoder.state_dict())
+    else:
+        with _timed(out, "pretraining"):
+            _pretrain(student, unlabelled, tokenizer, settings, out, resume)
+    scales = _scales(corpus)
+    thin = _thinned(corpus, settings.train.rows_a_slice, settings.train.seed)
+    few = replace(corpus, rows=corpus.rows.chosen(thin))
+    task = _task(few, ids, scales, settings)
+    taught = teaching.extended(task, few, scales, settings, out) if teaching is not None else task
+    loop = Loop(student, taught, settings.train, out)
+    if resume and loop.resume():
+        _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
+    with _timed(out, "encoder"):
+        loop.run()
+    loop.task = task  # the head is fitted to labels alone
+    with _timed(out, "wide part and trees"):
+        _say("fitting the wide part")
+        fitted = fit_wide(corpus, ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
+        wide.save(fitted.parts, out / WIDE)
+        _say("fitting the trees")
+        grown = _grown(corpus, settings, out, resume)
+        predictions = (fitted.predictions + grown.predictions)[thin]
+        loop.task.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
+    with _timed(out, HEAD_STAGE):
+        origin = start.model_id if start is not None else None
+        made = Trained(
+            loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out), origin
+        )
+        finish(made, read_edits(data, ("train",)), out)
+
+
+def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:
+    """The forests, fitted anew or those that the run has fitted already."""
+    names = {name: feature_names(name.split("/")[0]) for name in corpus.slices}
+    rest = out / _GROWN
+    if resume and rest.exists():
+        return load_fit(out / TREES, rest, names)
+    grown = fit_trees(corpus, settings.trees)
+    save_fit(grown, out / TREES, rest, names)
+    return grown
+
+
+def times(out: Path) -> dict[str, float]:
+    """Seconds that each stage of a run took, all its parts added up."""
+    path = out / _TIMES
+    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+@contextmanager
+def _timed(out: Path, stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        found = times(out)
+        found[stage] = round(found.get(stage, 0.0) + time.monotonic() - began, 1)
+        (out / _TIMES).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
+    """What may be read without labels: training texts, their callees and the given files, without held-out texts."""
+    rows = corpus.rows
+    train_rows = rows.split == "train"
+    callees = np.unique(rows.callees[train_rows])
+    own = np.union1d(rows.text[train_rows], callees[callees >= 0])
+    held_out = {corpus.texts[i] for i in np.unique(rows.text[~train_rows])}
+    found = dict.fromkeys(corpus.texts[i] for i in own)
+    for path in files:
+        found.update(dict.fromkeys(read_texts(path)))
+    return [entry for entry in found if entry not in held_out]
+
+
+def fit_tokenizer(
+    out: Path, texts: list[tuple[str, str]], size: int, seed: int, resume: bool, table: str = "model"
+) -> Tokenizer:
+    """The tokenizer of a run with a vocabulary of ``size``: trained on (text, language) pairs, or that of before.
+
+    ``table`` of the configuration is where the size comes from.
+
+    Raises:
+        DataError: the vocabulary is too small or too large.
+    """
+    path = out / TOKENIZER
+    if resume and path.exists():
+        return Tokenizer.load(path)
+    rng = np.random.default_rng(seed)
+    by_language: dict[str, list[str]] = defaultdict(list)
+    for text, language in texts:
+        by_language[language].append(text)
+    sample = [
+        text
+        for members in by_language.values()
+        for text in (members[i] for i in rng.permutation(len(members))[:_TOKENIZER_TEXTS])
+    ]
+    rng.shuffle(sample)
+    try:
+        tokenizer = train_tokenizer(sample, size, seed=seed)
+    except RuntimeError as error:
+        if "smaller than required" in str(error):
+            raise DataError(f"a vocabulary of {size} does not hold the fixed symbols; raise it in [{table}]") from None
+        raise DataError(f"{len(sample)} texts are too few for a vocabulary of {size}; lower it in [{table}]") from None
+    path.write_bytes(tokenizer.model)
+    return tokenizer
+
+
+def _pretrain(
+    student: Student,
+    texts: list[tuple[str, str]],
+    tokenizer: Tokenizer,
+    settings: TrainConfig,
+    out: Path,
+    resume: bool,
+) -> None:
+    """Pretrain the student's encoder, or take up a pretrained one."""
+    if not settings.pretrain.tokens:
+        return
+    path = out / _PRETRAINED
+    if not (resume and path.exists()):
+        _say("pretraining")
+        ids = [crop(tokenizer.encode(*entry), settings.model.context)[0] for entry in texts]
+        targets = standardised(synthetic_targets(texts))
+        pretrain(student.encoder, settings.model, Texts(ids, targets), settings.pretrain, out, resume=resume)
+        torch.save(student.encoder.state_dict(), path)
+    student.encoder.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+
+
+def _scales(corpus: Corpus) -> list[Scale]:
+    train_rows = corpus.rows.split == "train"
+    return [
+        fit_scale(corpus.rows.value[train_rows & (corpus.rows.slice == number)], floor_of(name))
+        for number, name in enumerate(corpus.slices)
+    ]
+
+
+def positions(corpus: Corpus, values: npt.NDArray[np.float64], scales: list[Scale]) -> npt.NDArray[np.float64]:
+    """Values (SI units) of the corpus' rows on their outcome axes, ``(rows,)``."""
+    result = np.zeros(len(corpus.rows))
+    for number, scale in enumerate(scales):
+        mine = corpus.rows.slice == number
+        result[mine] = scale.position(values[mine])
+    return result
+
+
+def _thinned(corpus: Corpus, most: int, seed: int) -> npt.NDArray[np.int64]:
+    """At most ``most`` rows of each slice and split: an architecture on sixty devices is one text to the encoder."""
+    rng = np.random.default_rng(seed)
+    kept = []
+    for split in np.unique(corpus.rows.split):
+        for number in range(len(corpus.slices)):
+            mine = np.flatnonzero((corpus.rows.split == split) & (corpus.rows.slice == number))
+            kept.append(rng.choice(mine, most, replace=False) if len(mine) > most else mine)
+    return np.sort(np.concatenate(kept))
+
+
+def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainConfig) -> Task:
+    """What the loop trains on; the wide predictions, which only the head's base reads, are still zeros."""
+    rows = corpus.rows
+    target = positions(corpus, rows.value, scales)
+    lengths = np.array([len(text) for text in ids])
+    cropped = [crop(text, settings.model.context)[0] for text in ids]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        counts = np.stack(list(pool.map(_structure, corpus.texts, chunksize=500)))
+    basis = np.array([name.split("/")[0] for name in corpus.slices])[rows.slice]
+    return Task(
+        cropped, head_inputs(corpus, counts, lengths, np.zeros(len(rows)), target), rows.split, rows.group, basis
+    )
+
+
+def _structure(entry: tuple[str, str]) -> npt.NDArray[np.float32]:
+    return structure(*entry)
+
+
+def _check_run(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool, teachers: Mapping[str, str]) -> None:
+    """Refuse to mix two runs in one directory; ``teachers`` names the other models that take part."""
+    digest = hashlib.sha256()
+    for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
+        digest.update(f"{name}\t{split}\n".encode())
+    found = {"data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings))), **teachers}
+    path = out / _RUN
+    if path.exists():
+        if not resume:
+            raise DataError(f"{out}: already holds a training run; add --resume or name another directory")
+        if json.loads(path.read_text(encoding="utf-8")) != found:
+            raise DataError(f"{out}: the run in it used other data or settings; name another directory")
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,236 @@
+"""``rlm-lsp train`` and ``eval`` from end to end on a tiny model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from rlm_core.errors import DataError, ModelError
+from rlm_core.inference.card import read_card
+from rlm_core.training.corpus import Corpus
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.datasets.texts import SCHEMA
+from rlm_core.training.evaluation.card_model import heading
+from rlm_core.training.student.encoder_fit import Loop
+from rlm_core.training.student.encoder_weights import read_encoder
+from rlm_core.training.student.train import _unlabelled, train
+from safetensors.numpy import load_file
+
+from tests.rlm_core.training.conftest import CONFIG, Trained, function_rows, run_cli
+
+Weights = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
+
+
+def weights_of(directory: Path) -> Weights:
+    weights: Weights = load_file(directory / "student.safetensors")
+    return weights
+
+
+def assert_same(first: Path, second: Path) -> None:
+    one, other = weights_of(first), weights_of(second)
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    assert read_card(first).calibration.to_json() == read_card(second).calibration.to_json()
+
+
+def test_training_writes_weights_a_tokenizer_the_wide_part_and_a_card(trained: Trained) -> None:
+    card = read_card(trained.directory)
+    assert sorted(card.files) == [
+        *("distance.safetensors", "student.safetensors", "tokenizer.model", "trees.safetensors", "wide.safetensors")
+    ]
+    assert [entry.name for entry in card.slices] == [
+        *("call/python/latency", "call/python/memory", "kernel/triton/latency"),
+        *("program/java/latency", "program/java/memory"),
+    ]
+    assert card.trained["rows"] == 46 + 40
+    assert card.trained["epochs"] == 1
+    assert card.trained["pretraining_tokens"] == 4000
+    assert card.trained["deep_weights"].keys() == {entry.name for entry in card.slices}
+    assert {"pretraining", "wide part and trees", "encoder"} <= card.trained["seconds"].keys()
+
+
+def test_the_card_knows_the_devices_of_the_training_rows(trained: Trained) -> None:
+    card = read_card(trained.directory)
+    assert card.devices == {
+        "call": ["x86-64"],
+        "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"],
+        "program": ["leetcode"],
+    }
+    assert card.defaults["kernel"] == {"device": "nvidia-a100-sxm4-80gb", "workload": {}}
+    assert card.defaults["network/accuracy"]["device"] is None
+
+
+def test_todays_date_is_the_last_of_the_training_rows(trained: Trained) -> None:
+    workload = read_card(trained.directory).defaults["program"]["workload"]
+    assert workload["judge"] == "leetcode"
+    assert workload["date"].startswith("2024-12-1")
+
+
+def test_calibration_of_few_families_rests_on_the_calibration_and_the_training_rows(trained: Trained) -> None:
+    card = read_card(trained.directory)
+    levels = card.calibration.to_json()
+    assert levels["call"]["rows"] == 6 + 30
+    assert levels["program"]["rows"] == 2 + 16
+    # Kernels have residuals instead; their forest has not seen the validation rows either.
+    assert "kernel" not in levels
+    assert card.residuals["kernel/triton/latency"].rows == 8 + 40 + 8
+
+
+def test_the_log_is_a_json_object_a_line(trained: Trained) -> None:
+    lines = [json.loads(line) for line in (trained.directory / "log.jsonl").read_text().splitlines()]
+    assert any("validation" in line for line in lines)
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "interrupted.toml"
+    config.write_text(
+        CONFIG.replace("compile", "checkpoint_minutes = 0\ncompile").replace("epochs = 1", "epochs = 2", 1)
+    )
+    train([trained.data], config, tmp_path / "whole")
+
+    step, left = Loop._step, [0]
+
+    def stopping(*arguments: object) -> float:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return step(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Loop, "_step", stopping)
+    for resume in (False, True):
+        # In the middle of the first epoch, then of the second.
+        left[0] = 3
+        with pytest.raises(KeyboardInterrupt):
+            train([trained.data], config, tmp_path / "stopped", resume=resume)
+    monkeypatch.undo()
+    train([trained.data], config, tmp_path / "stopped", resume=True)
+    assert_same(tmp_path / "whole", tmp_path / "stopped")
+
+
+def test_the_same_seed_gives_the_same_model(trained: Trained, tmp_path: Path) -> None:
+    train([trained.data], trained.config, tmp_path / "again")
+    assert_same(trained.directory, tmp_path / "again")
+
+
+def test_resuming_a_finished_run_changes_nothing(trained: Trained, tmp_path: Path) -> None:
+    shutil.copytree(trained.directory, tmp_path / "run")
+    train([trained.data], trained.config, tmp_path / "run", resume=True)
+    assert_same(trained.directory, tmp_path / "run")
+
+
+def test_a_directory_with_a_run_is_not_overwritten(trained: Trained) -> None:
+    with pytest.raises(DataError, match="already holds a training run; add --resume"):
+        train([trained.data], trained.config, trained.directory)
+
+
+def test_a_run_is_not_resumed_with_other_settings(trained: Trained, tmp_path: Path) -> None:
+    shutil.copytree(trained.directory, tmp_path / "run")
+    other = tmp_path / "other.toml"
+    other.write_text(CONFIG.replace("width = 32", "width = 64"))
+    with pytest.raises(DataError, match="used other data or settings"):
+        train([trained.data], other, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize("split", ["train", "val", "cal"])
+def test_a_data_set_without_a_split_is_refused_by_its_name(trained: Trained, tmp_path: Path, split: str) -> None:
+    path = tmp_path / "rows.parquet"
+    write_rows([row for row in function_rows(24) if row["split"] != split], path)
+    with pytest.raises(DataError, match=f"no rows of split {split}"):
+        train([path], trained.config, tmp_path / "run")
+
+
+def test_too_few_texts_for_the_vocabulary_is_said(trained: Trained, tmp_path: Path) -> None:
+    config = tmp_path / "large.toml"
+    config.write_text(CONFIG.replace("vocabulary = 540", "vocabulary = 8192"))
+    with pytest.raises(DataError, match="too few for a vocabulary of 8192"):
+        train([trained.data], config, tmp_path / "run")
+
+
+def test_too_small_a_vocabulary_is_said(trained: Trained, tmp_path: Path) -> None:
+    config = tmp_path / "small.toml"
+    config.write_text(CONFIG.replace("vocabulary = 540", "vocabulary = 300"))
+    with pytest.raises(DataError, match=r"vocabulary of 300 does not hold the fixed symbols; raise it in \[model\]"):
+        train([trained.data], config, tmp_path / "run")
+
+
+def test_unlabelled_texts_are_read_but_none_that_is_held_out(tmp_path: Path, mixed_corpus: Corpus) -> None:
+    held_out = mixed_corpus.texts[mixed_corpus.rows.text[mixed_corpus.rows.split == "test"][0]]
+    pairs = [held_out, ("def new(x):\n\treturn x", "python")]
+    columns = {"text": [text for text, _ in pairs], "language": [language for _, language in pairs]}
+    pq.write_table(pa.table(columns, schema=SCHEMA), tmp_path / "texts.parquet")
+    found = _unlabelled(mixed_corpus, [tmp_path / "texts.parquet"])
+    assert pairs[1] in found
+    assert not set(found) & {mixed_corpus.texts[i] for i in mixed_corpus.rows.text[mixed_corpus.rows.split != "train"]}
+    assert {mixed_corpus.texts[i] for i in mixed_corpus.rows.text[mixed_corpus.rows.split == "train"]} <= {
+        *found,
+        *(mixed_corpus.texts[i] for i in mixed_corpus.rows.text[mixed_corpus.rows.split != "train"]),
+    }
+    assert len(found) == len(set(found))
+
+
+def test_metrics_that_nobody_measured_are_no_trouble(trained: Trained, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    write_rows([row for row in function_rows(24) if row["metric"] == "latency"], path)
+    train([path], trained.config, tmp_path / "run")
+    assert [entry.name for entry in read_card(tmp_path / "run").slices] == ["call/python/latency"]
+
+
+def test_checkpoints_hold_tensors_and_plain_values_only(trained: Trained) -> None:
+    for name in ("checkpoint.pt", "best.pt"):
+        assert torch.load(trained.directory / name, weights_only=True)
+
+
+def test_eval_accounts_for_every_test_row(trained: Trained) -> None:
+    printed = run_cli("eval", "--data", trained.data, "--model", trained.exported, "--format", "json")
+    report = json.loads(printed)
+    # So few groups are too few to calibrate on: all rows are abstained from, each with a reason.
+    assert report["slices"] == []
+    assert {basis: sum(reasons.values()) for basis, reasons in report["abstained"].items()} == {
+        "call": 6,
+        "program": 2,
+        "kernel": 8,
+    }
+
+
+def test_training_goes_on_with_the_encoder_and_tokenizer_of_an_exported_student(
+    trained: Trained, data: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "on.toml"
+    # Its own sizes are another model's: those of the student that it goes on with hold.
+    config.write_text(
+        CONFIG.replace("[pretrain]", f"[pretrain]\nstart = {str(trained.exported)!r}").replace("32", "64")
+    )
+    train([data], config, tmp_path / "run")
+    before, after = read_card(trained.exported), read_card(tmp_path / "run")
+    assert after.sizes["width"] == before.sizes["width"]
+    assert after.sizes["head_hidden"] == 64
+    assert (tmp_path / "run" / "tokenizer.model").read_bytes() == (trained.exported / "tokenizer.model").read_bytes()
+    assert after.trained["start"] == before.model_id
+    assert "pretraining_tokens" not in after.trained
+    assert "pretraining" not in after.trained["seconds"]
+    first = read_encoder(trained.exported).state_dict()["embed.weight"]
+    learnt = torch.from_numpy(weights_of(tmp_path / "run")["encoder.embed.weight"])
+    assert 0 < (learnt - first).abs().max() < 0.1 * first.abs().max()
+    assert f"Went on with the encoder of `{before.model_id}`." in heading(after)
+
+
+def test_a_run_that_goes_on_with_another_student_is_another_run(trained: Trained, data: Path, tmp_path: Path) -> None:
+    config = tmp_path / "on.toml"
+    config.write_text(CONFIG.replace("[pretrain]", f"[pretrain]\nstart = {str(tmp_path / 'student')!r}"))
+    with pytest.raises(ModelError, match=r"student: no such model; rlm-lsp model list shows"):
+        train([data], config, tmp_path / "run")
+    shutil.copytree(trained.exported, tmp_path / "student")
+    train([data], config, tmp_path / "run")
+    card = json.loads((tmp_path / "student" / "card.json").read_text())
+    (tmp_path / "student" / "card.json").write_text(json.dumps({**card, "name": "another"}))
+    with pytest.raises(DataError, match="the run in it used other data or settings; name another directory"):
+        train([data], config, tmp_path / "run", resume=True)
