@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from statistics import NormalDist
 
-from rlm_core.types import LEVELS
+from rlm_core.types import LEVELS, Abstention, AbstentionCode
 
+NO_NUMBER = Abstention(AbstentionCode.NO_NUMBER)
 _TEN_PERCENT = NormalDist().inv_cdf(0.9)
 
 

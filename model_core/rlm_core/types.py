@@ -10,6 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal
 
 Basis = Literal["call", "program", "kernel", "module", "network"]
@@ -106,19 +107,80 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuScale:
+    """Latencies were multiplied by ``ratio`` for this machine's CPU, whose score was measured on ``date`` (ISO)."""
+
+    ratio: float
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSource:
+    """What a band was calibrated on, and what was done to it since.
+
+    ``task`` names the held-out data as in the model's card, from ``call`` (everything of a basis) to
+    ``call/python/latency/x86-64``. ``by_data_sheet`` marks a device that had no training rows and is known by its data
+    sheet alone. ``adapted_device`` is set when the band rests on measurements on that device instead of held-out data.
+    """
+
+    task: str = ""
+    by_data_sheet: bool = False
+    adapted_device: str | None = None
+    cpu_scale: CpuScale | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Band:
     """A calibrated interval in SI units. ``low`` is 0 when the value may lie at or below the metric's floor.
 
-    ``groups`` and ``rows`` say on how many held-out groups and rows the interval was calibrated and ``level`` which
-    slice of the data they are, for example ``call/latency``.
+    ``groups`` and ``rows`` count the held-out groups and rows behind the calibration; ``source`` describes them.
     """
 
     low: float
     high: float
     coverage: float
-    groups: int
-    rows: int
-    level: str
+    groups: int = 0
+    rows: int = 0
+    source: CalibrationSource = CalibrationSource()
+
+
+class AbstentionCode(StrEnum):
+    """Why a query has no number. Each comment lists the keys of :attr:`Abstention.details`."""
+
+    TASK_NOT_TRAINED = "task-not-trained"  # basis, language, metric
+    DEVICE_NOT_TRAINED = "device-not-trained"  # basis, device, known (the first names), others (how many more)
+    SETTING_NOT_TRAINED = "setting-not-trained"  # metric, workload, device ("" for none)
+    EMPTY_TEXT = "empty-text"
+    INVALID_DATE = "invalid-date"  # date
+    UNLIKE_TRAINING_DATA = "unlike-training-data"  # distance, limit
+    SIZES_UNKNOWN = "sizes-unknown"
+    TOO_FEW_GROUPS = "too-few-groups"  # basis, groups, needed
+    RATIO_NOT_CALIBRATED = "ratio-not-calibrated"  # basis, metric
+    NO_NUMBER = "no-number"
+    ADAPTER_UNUSABLE = "adapter-unusable"  # problem
+    TEXT_TOO_LONG = "text-too-long"  # limit (characters)
+    REQUEST_TOO_LARGE = "request-too-large"  # size, limit (bytes)
+    SERVER_UNAVAILABLE = "server-unavailable"  # url, problem
+    MODEL_FAILED = "model-failed"  # error (the exception's class)
+
+
+@dataclass(frozen=True, slots=True)
+class Abstention:
+    """The typed reason for a missing number; ``rlm_lsp.rendering.abstentions`` turns it into a sentence.
+
+    ``details`` are the values that the sentence names, see :class:`AbstentionCode`. ``known_device`` is set when the
+    query is about an adapted device and this known device, on whose prediction the answer rests, has no number.
+    """
+
+    code: AbstentionCode
+    details: Mapping[str, str] = field(default_factory=dict)
+    known_device: str | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.code, tuple(sorted(self.details.items())), self.known_device))
+
+    def __str__(self) -> str:
+        return self.code.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +189,7 @@ class Prediction:
 
     ``median`` is 0 when the value most likely lies at or below ``floor``, the smallest value that the measurement
     resolves. ``bands`` are ordered by coverage, the default (80 %) first. ``quantiles`` are those at ``LEVELS``,
-    calibrated like the bands, whose ends are among them; empty when the model abstains. A ``transient`` abstention says
-    nothing about the text (a server could not be asked) and must not be kept for long.
+    calibrated like the bands, whose ends are among them; empty when the model abstains.
     """
 
     basis: Basis
@@ -140,9 +201,18 @@ class Prediction:
     bands: tuple[Band, ...]
     floor: float
     truncated: bool
-    abstained: str | None = None
+    abstained: Abstention | None = None
     quantiles: tuple[float, ...] = ()
-    transient: bool = False
+
+    @classmethod
+    def missing(cls, code: CodeText, query: Query, model: str, reason: Abstention) -> Prediction:
+        """The answer to a query that gets no number."""
+        return cls(code.basis, query.metric, query.device, query.workload, model, None, (), 0.0, False, reason)
+
+    @property
+    def transient(self) -> bool:
+        """Whether a model server could not be asked: this says nothing about the text and must not be kept for long."""
+        return self.abstained is not None and self.abstained.code is AbstentionCode.SERVER_UNAVAILABLE
 
     def above(self, value: float) -> float:
         """The calibrated probability that the cost is above ``value`` (SI units); NaN when the model abstains."""

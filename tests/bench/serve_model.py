@@ -21,7 +21,7 @@ from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
 from rlm_core.serving import RemotePredictor, wire
 from rlm_core.serving.listening import listen
-from rlm_core.types import LEVELS, METRICS_OF_BASIS, Basis
+from rlm_core.types import LEVELS, METRICS_OF_BASIS, Basis, CalibrationSource
 
 _TEXT = "def total(numbers):\n    return sum(n * n for n in numbers)\n" * 10
 _QUERIES = (Query("latency"), Query("memory"))
@@ -49,7 +49,7 @@ class Known:
 
     def _one(self, code: CodeText, query: Query) -> Prediction:
         found = tuple(1e-6 * (1 + level) for level in LEVELS)
-        banded = bands(found, 50, 500, "call")
+        banded = bands(found, 50, 500, CalibrationSource("call"))
         asked = (code.basis, query.metric, query.device, query.workload, self.model_id)
         return Prediction(*asked, found[len(found) // 2], banded, 0.0, False, quantiles=found)
 

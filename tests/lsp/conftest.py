@@ -179,7 +179,7 @@ def labels_of() -> Callable[[Rows], dict[int, str]]:
         by_line: dict[int, list[Prediction]] = {}
         for row in rows:
             if row["abstained"] is None:
-                band = Band(row["low"], row["high"], row["coverage"], 0, 0, "")
+                band = Band(row["low"], row["high"], row["coverage"])
                 by_line.setdefault(row["line"] - 1, []).append(
                     Prediction(row["basis"], row["metric"], None, {}, "", row["median"], (band,), 0.0, False)
                 )

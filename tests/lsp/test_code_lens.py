@@ -23,7 +23,7 @@ Predict = Callable[[Path], list[dict[str, Any]]]
 def title(rows: list[dict[str, Any]]) -> str:
     return " · ".join(
         f"{render.METRIC_WORDS[row['metric']]}"
-        f" {render.band(row['metric'], Band(row['low'], row['high'], row['coverage'], 0, 0, ''))}"
+        f" {render.band(row['metric'], Band(row['low'], row['high'], row['coverage']))}"
         for row in rows
     )
 

@@ -22,7 +22,7 @@ Predict = Callable[[Path], list[dict[str, Any]]]
 
 
 def shown(row: dict[str, Any]) -> str:
-    return render.band(row["metric"], Band(row["low"], row["high"], row["coverage"], 0, 0, ""))
+    return render.band(row["metric"], Band(row["low"], row["high"], row["coverage"]))
 
 
 @pytest.mark.parametrize("markup", ["markdown", "plaintext"])
@@ -104,5 +104,5 @@ async def test_the_hover_says_why_the_model_abstains(start: Start, examples: Pat
     [row] = [row for row in predict(examples / "module.py") if row["abstained"]]
     session = await start()
     text = await session.hover(session.open(examples / "module.py"), row["line"] - 1)
-    assert f"latency: no prediction, {row['abstained']}" in text
+    assert f"latency: no prediction because {row['abstained']}" in text
     assert "median" not in text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.types import LEVELS, Prediction
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 
 FOUND = quantiles(1e-3)
 PREDICTION = Prediction("call", "latency", "x86-64", {}, "test", 1e-3, (), 5e-8, False, quantiles=FOUND)
@@ -38,4 +38,4 @@ def test_a_value_at_the_floor_counts_as_not_above_it() -> None:
 
 
 def test_without_a_prediction_there_is_no_probability() -> None:
-    assert math.isnan(replace(PREDICTION, median=None, quantiles=(), abstained="why").above(1.0))
+    assert math.isnan(replace(PREDICTION, median=None, quantiles=(), abstained=NO_NUMBER).above(1.0))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from rlm_core import Band, Prediction
+from rlm_core.types import CalibrationSource
 
 MakePrediction = Callable[..., Prediction]
 
@@ -23,8 +24,8 @@ def make_prediction() -> MakePrediction:
             "model": "test-1",
             "median": (low + high) / 2,
             "bands": (
-                Band(low, high, 0.8, 120, 4500, "call/latency"),
-                Band(low, high * 2, 0.9, 120, 4500, "call/latency"),
+                Band(low, high, 0.8, 120, 4500, CalibrationSource("call/latency")),
+                Band(low, high * 2, 0.9, 120, 4500, CalibrationSource("call/latency")),
             ),
             "floor": 5e-8,
             "truncated": False,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.types import LEVELS, MEDIAN, Band
+from rlm_core.types import LEVELS, MEDIAN, Band, CalibrationSource
 
 from .bins import Scale
 
@@ -46,12 +46,12 @@ class Level:
         return [*((1 - t) / 2 for t in reversed(self.levels)), 0.5, *((1 + t) / 2 for t in self.levels)]
 
 
-def bands(quantiles: Sequence[float], groups: int, rows: int, level: str) -> tuple[Band, ...]:
+def bands(quantiles: Sequence[float], groups: int, rows: int, source: CalibrationSource) -> tuple[Band, ...]:
     """The bands of ``COVERAGES`` from calibrated quantiles at ``LEVELS``; the rest says what they rest on."""
     found = []
     for coverage in COVERAGES:
         out = INTERVALS.index(coverage) + 1
-        found.append(Band(quantiles[MEDIAN - out], quantiles[MEDIAN + out], coverage, groups, rows, level))
+        found.append(Band(quantiles[MEDIAN - out], quantiles[MEDIAN + out], coverage, groups, rows, source))
     return tuple(found)
 
 

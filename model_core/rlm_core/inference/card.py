@@ -42,7 +42,7 @@ class Card:
 
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
     ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
-    ``forest_key``, and for devices without such rows by ``sheet_level`` of it;
+    ``forest_key``, and for devices without such rows by ``data_sheet_key`` of it;
     ``changes`` are by :func:`rlm_core.inference.cost_ratio.change_name`.
     """
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.types import MEDIAN, Band, Basis, Metric, exceedance
+from rlm_core.types import MEDIAN, Abstention, Band, Basis, CalibrationSource, Metric, exceedance
 
 from .calibration import bands
 from .residuals import Residuals
@@ -72,7 +72,7 @@ class Change:
     ratio: float | None
     bands: tuple[Band, ...]
     quantiles: tuple[float, ...] = ()
-    abstained: str | None = None
+    abstained: Abstention | None = None
 
     def above(self, ratio: float) -> float:
         """The calibrated probability of a larger ratio; NaN when the model abstains."""
@@ -97,7 +97,8 @@ def answered(
 ) -> Change:
     """A change from the differences of log10 medians and change roles."""
     found = change_quantiles(model, median, role)
-    known = bands(found, model.residuals.groups, model.residuals.rows, change_name(basis, metric))
+    source = CalibrationSource(change_name(basis, metric))
+    known = bands(found, model.residuals.groups, model.residuals.rows, source)
     return Change(basis, metric, device, model_id, found[MEDIAN], known, found)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from rlm_core.types import CodeText, Query
+from rlm_core.types import Abstention, CodeText, Query
 
 from .predictor import Predictor
 
@@ -35,7 +35,7 @@ class Explanation:
 
     effects: tuple[LineEffect, ...]
     skipped: int = 0
-    abstained: str | None = None
+    abstained: Abstention | None = None
 
 
 def explain(predictor: Predictor, code: CodeText, query: Query) -> Explanation:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rlm_core.queries.query_vector import QUERY, has_sizes, query_vector
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.syntax_counts import FACTS, facts
-from rlm_core.types import CodeText, Query
+from rlm_core.types import Abstention, AbstentionCode, CodeText, Query
 
 from . import ngram_ridge as wide
 from .card import SliceCard
@@ -128,7 +128,7 @@ def make_row(
     return Row(place, number, code, query, encoding, _callees(code, encodings), date, told)
 
 
-def unsized(row: Row) -> str | None:
+def unsized(row: Row) -> Abstention | None:
     """Why a kernel or module cannot be predicted: nothing says how large its tensors are."""
     estimate = estimate_name(row.code.basis)
     if row.told is None or estimate is None or row.query.metric != "latency":
@@ -137,7 +137,7 @@ def unsized(row: Row) -> str | None:
     # A module's sizes may stand in its text; a kernel's never do.
     if known and (row.code.basis != "kernel" or has_sizes(row.query.workload)):
         return None
-    return "its sizes are unknown; give them in the workload, like M=4096 or arg0=4096x4096"
+    return Abstention(AbstentionCode.SIZES_UNKNOWN)
 
 
 def _callees(code: CodeText, encodings: dict[Entry, Encoding]) -> tuple[list[Encoding], list[Encoding]]:

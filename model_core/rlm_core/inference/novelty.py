@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.errors import ModelError
+from rlm_core.types import Abstention, AbstentionCode
 
 DISTANCE = "distance.safetensors"
 QUANTILE = 0.995
@@ -47,7 +48,7 @@ class Familiarity:
     def __init__(self, regions: Mapping[str, Region]) -> None:
         self.regions = dict(regions)
 
-    def reason(self, prefix: str, vector: Array) -> str | None:
+    def reason(self, prefix: str, vector: Array) -> Abstention | None:
         """Why a text is too far to be predicted, None when it is not."""
         region = self.regions.get(prefix)
         if region is None:
@@ -55,7 +56,8 @@ class Familiarity:
         distance = float(region.distance(vector[None, :])[0])
         if distance <= region.limit:
             return None
-        return f"the text is unlike the training texts (distance {distance:.1f}, limit {region.limit:.1f})"
+        details = {"distance": f"{distance:.1f}", "limit": f"{region.limit:.1f}"}
+        return Abstention(AbstentionCode.UNLIKE_TRAINING_DATA, details)
 
     @classmethod
     def load(cls, path: Path) -> Familiarity:

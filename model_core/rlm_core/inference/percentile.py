@@ -6,7 +6,6 @@ from typing import Any
 
 from rlm_core.types import Prediction
 
-from . import calibration_source as notes
 from .predictor import Predictor
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
@@ -31,7 +30,7 @@ def share_below(predictor: Predictor, prediction: Prediction, language: str) -> 
         return None
     while not isinstance(own, OnnxPredictor):
         # The training values are those of the machine where they were measured.
-        if isinstance(own, ScaledPredictor) and notes.split(prediction.bands[0].level)[1]:
+        if isinstance(own, ScaledPredictor) and prediction.bands[0].source.cpu_scale:
             value *= own.cpu.overall
         own = getattr(own, "base", None)
         if own is None:

@@ -1,14 +1,19 @@
-"""The predictor protocol: a batch of texts, each with its queries -> predictions.
+"""The predictor protocol (a batch of texts, each with its queries -> predictions), and what its implementations share.
 
-Three implementations are planned by the design; the server does not know which it has. Here is the embedded one's face.
+The embedded student, the full model and the client of a model server implement it; adapted and scaled predictors wrap
+another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from rlm_core.types import Basis, CodeText, Prediction, Query
+from rlm_core.errors import DataError
+from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CodeText, Prediction, Query
+
+_NAMED_DEVICES = 3
 
 
 class Predictor(Protocol):
@@ -20,16 +25,76 @@ class Predictor(Protocol):
         ...
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """The queries asked about a unit when nobody says otherwise (device and workload filled in)."""
+        """The queries to ask about a unit by default, with device and workload filled in."""
         ...
 
     def devices(self, basis: Basis) -> tuple[str, ...]:
-        """The devices that it knows for a basis, by canonical id."""
+        """The known devices of a basis, by canonical id."""
         ...
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
-        """Answer ``queries[i]`` about ``texts[i]``; the same shape comes back.
+        """Answer ``queries[i]`` about ``texts[i]``; the result has the same shape.
 
-        A query that the model was never trained for is answered with ``abstained`` set, never with an exception.
+        A query that the model was not trained for is answered with ``abstained`` set, never with an exception.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScope:
+    """What a trained model can be asked: default queries by basis (or basis/metric) and known devices by basis."""
+
+    defaults: Mapping[str, Mapping[str, Any]]
+    devices: Mapping[str, Sequence[str]]
+
+    def default_queries(self, basis: Basis) -> tuple[Query, ...]:
+        """One query per metric of the basis, with the default device and workload."""
+        return tuple(self.filled(basis, Query(metric)) for metric in METRICS_OF_BASIS[basis])
+
+    def filled(self, basis: str, query: Query) -> Query:
+        """A query with the defaults in place of what it leaves open, and its device by canonical id."""
+        from rlm_core.queries.devices import known_device
+
+        defaults = self.defaults.get(f"{basis}/{query.metric}") or self.defaults.get(basis, {})
+        # An accuracy belongs to a data set, not to a device.
+        device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
+        if device is not None:
+            device = known_device(device, self.devices.get(basis, ()))
+        return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
+
+    def knows_device(self, basis: str, query: Query) -> bool:
+        """Whether the query's device has training rows, or its metric needs no device."""
+        return query.metric == "accuracy" or query.device in self.devices.get(basis, ())
+
+    def unknown_device(self, basis: str, device: str | None) -> Abstention:
+        """The reason for a device without training rows."""
+        known = self.devices.get(basis, ())
+        details = {"basis": basis, "device": str(device), "known": ", ".join(known[:_NAMED_DEVICES])}
+        details["others"] = str(max(len(known) - _NAMED_DEVICES, 0))
+        return Abstention(AbstentionCode.DEVICE_NOT_TRAINED, details)
+
+
+def untrained_task(code: CodeText, query: Query) -> Abstention:
+    """The reason for a basis, language and metric without training rows."""
+    details = {"basis": code.basis, "language": code.language, "metric": query.metric}
+    return Abstention(AbstentionCode.TASK_NOT_TRAINED, details)
+
+
+def too_few_groups(basis: str, groups: int) -> Abstention:
+    """The reason for a task with too few held-out groups to calibrate on."""
+    from .calibration import MIN_GROUPS
+
+    details = {"basis": basis, "groups": str(groups), "needed": str(MIN_GROUPS)}
+    return Abstention(AbstentionCode.TOO_FEW_GROUPS, details)
+
+
+def judge_date(code: CodeText, query: Query) -> float | Abstention:
+    """The judge's date as a decimal year (0 without one), or the reason why text or date cannot be used."""
+    from rlm_core.queries.query_vector import decimal_year
+
+    if not code.text.strip():
+        return Abstention(AbstentionCode.EMPTY_TEXT)
+    try:
+        return decimal_year(query.workload)
+    except DataError:
+        return Abstention(AbstentionCode.INVALID_DATE, {"date": str(query.workload["date"])})

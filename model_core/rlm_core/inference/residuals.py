@@ -24,6 +24,7 @@ from .trees import Forest
 
 Array = npt.NDArray[np.float64]
 KNOTS = tuple(np.linspace(-3, 3, 49).tolist())
+_DATA_SHEET = "#sheet"
 _STEP = 1e-9  # between knots of equal values
 
 
@@ -63,6 +64,16 @@ class Residuals:
 def spread_key(key: str) -> str:
     """The name of the forest that gives log10 of the residuals' expected size beside the forest called ``key``."""
     return f"{key}#spread"
+
+
+def data_sheet_key(key: str) -> str:
+    """The key in ``card.json`` of the residuals of the forest ``key`` on devices known by their data sheet alone."""
+    return f"{key}{_DATA_SHEET}"
+
+
+def forest_of_data_sheet(key: str) -> str | None:
+    """The forest's key of a :func:`data_sheet_key`, None for any other key."""
+    return key.removesuffix(_DATA_SHEET) if key.endswith(_DATA_SHEET) else None
 
 
 def normal_axis(logs: Array) -> tuple[float, ...]:

@@ -16,21 +16,30 @@ import numpy.typing as npt
 
 from rlm_core.errors import DataError, ModelError
 from rlm_core.queries.data_sheets import answered_by_sheet
-from rlm_core.queries.devices import known_device
-from rlm_core.queries.query_vector import decimal_year, slice_name
-from rlm_core.types import MEDIAN, METRICS_OF_BASIS, Band, Basis, CodeText, Prediction, Query
+from rlm_core.queries.query_vector import slice_name
+from rlm_core.types import (
+    MEDIAN,
+    Abstention,
+    AbstentionCode,
+    Band,
+    Basis,
+    CalibrationSource,
+    CodeText,
+    Prediction,
+    Query,
+)
 
 from . import ngram_ridge as wide
 from . import trees
 from .calibration import MIN_GROUPS, Level, bands
-from .calibration_source import of_sheet_level, sheet_level
 from .card import Card, read_card
 from .cost_ratio import Change, answered, change_name, log_median
 from .encoder import Encoding, Encodings, Entry
 from .features import answers_alone, feature_names, forest_key
 from .head import QueryHead, Row, callee_texts, make_row, unsized
 from .novelty import DISTANCE, Familiarity
-from .residuals import quantiles, spread_key
+from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
+from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
 from .tokenizer import Tokenizer
 
 ENCODER, HEAD, TOKENIZER, WIDE, TREES = (
@@ -52,11 +61,12 @@ class OnnxPredictor:
     def __init__(self, directory: Path, *, threads: int = 0) -> None:
         self.directory = directory
         self.card: Card = read_card(directory)
+        self._scope = QueryScope(self.card.defaults, self.card.devices)
         parts = wide.load(directory / WIDE)
         names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
         self._forests = trees.load(directory / TREES, names)
         for key in self.card.residuals:
-            if (of_sheet_level(key) or key) not in self._forests:
+            if (forest_of_data_sheet(key) or key) not in self._forests:
                 raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
         self._encodings = Encodings(
             directory / ENCODER,
@@ -80,7 +90,7 @@ class OnnxPredictor:
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query a metric of the basis, with the card's default device and workload filled in."""
-        return tuple(self._filled(basis, Query(metric)) for metric in METRICS_OF_BASIS[basis])
+        return self._scope.default_queries(basis)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -88,15 +98,15 @@ class OnnxPredictor:
         wanted: list[tuple[int, int, CodeText, Query, int, float]] = []
         for i, (code, asked) in enumerate(zip(texts, queries, strict=True)):
             for j, short in enumerate(asked):
-                query = self._filled(code.basis, short)
-                number, date, reason = self._admit(code, query)
-                if reason is None:
-                    wanted.append((i, j, code, query, number, date))
+                query = self._scope.filled(code.basis, short)
+                admitted = self._admit(code, query)
+                if isinstance(admitted, Abstention):
+                    answers[i][j] = Prediction.missing(code, query, self.model_id, admitted)
                 else:
-                    answers[i][j] = self._abstain(code, query, reason)
+                    wanted.append((i, j, code, query, *admitted))
         encodings = self._encode([code for _, _, code, *_ in wanted])
         rows = []
-        strange: dict[int, str | None] = {}  # by text
+        strange: dict[int, Abstention | None] = {}  # by text
         for i, j, code, query, number, date in wanted:
             row = make_row((i, j), number, code, query, encodings, date)
             if i not in strange:
@@ -105,7 +115,7 @@ class OnnxPredictor:
             if reason is None:
                 rows.append(row)
             else:
-                answers[i][j] = self._abstain(code, query, reason)
+                answers[i][j] = Prediction.missing(code, query, self.model_id, reason)
         asking = []
         for row in rows:
             if answers_alone(row.code.basis) or self._is_by_sheet(self.card.slices[row.slice].name, row.query):
@@ -142,7 +152,7 @@ class OnnxPredictor:
         model = self.card.changes.get(change_name(basis, metric))
         reason = before.abstained or after.abstained
         if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
-            reason = f"the model was not calibrated on changes of {metric} of basis {basis}"
+            reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": basis, "metric": metric})
         if reason is not None or model is None or before.median is None or after.median is None:
             return Change(basis, metric, after.device, self.model_id, None, (), (), reason)
         role = 0.0
@@ -163,11 +173,11 @@ class OnnxPredictor:
         """
         admitted: list[tuple[Query, int, float]] = []
         for i, (code, short) in enumerate(zip(texts, queries, strict=True)):
-            query = self._filled(code.basis, short)
-            number, date, reason = self._admit(code, query)
-            if reason is not None:
-                raise DataError(f"row {i}: {reason}")
-            admitted.append((query, number, date))
+            query = self._scope.filled(code.basis, short)
+            place = self._admit(code, query)
+            if isinstance(place, Abstention):
+                raise DataError(f"row {i}: the model abstains ({place}: {dict(place.details)})")
+            admitted.append((query, *place))
         encodings = self._encode(texts)
         rows = [
             make_row((i, 0), number, code, query, encodings, date)
@@ -175,39 +185,19 @@ class OnnxPredictor:
         ]
         return self._head.probabilities(rows), np.array([row.slice for row in rows])
 
-    def _filled(self, basis: str, query: Query) -> Query:
-        defaults = self.card.defaults.get(f"{basis}/{query.metric}") or self.card.defaults.get(basis, {})
-        # An accuracy belongs to a data set, not to a device.
-        device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
-        if device is not None:
-            device = known_device(device, self.card.devices.get(basis, ()))
-        return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
-
-    def _admit(self, code: CodeText, query: Query) -> tuple[int, float, str | None]:
+    def _admit(self, code: CodeText, query: Query) -> tuple[int, float] | Abstention:
         """The slice and date of a query, or why we abstain from it."""
         name = slice_name(code.basis, code.language, query.metric)
         if name not in self._slices:
-            return -1, 0.0, f"the model was not trained on {query.metric} of basis {code.basis} in {code.language}"
-        known = self.card.devices.get(code.basis, ())
-        if query.device not in known and query.metric != "accuracy" and not self._is_by_sheet(name, query):
-            some = ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
-            reason = f"the model was not trained on device {query.device}; for basis {code.basis} it knows {some}"
-            return -1, 0.0, reason
+            return untrained_task(code, query)
+        if not self._scope.knows_device(code.basis, query) and not self._is_by_sheet(name, query):
+            return self._scope.unknown_device(code.basis, query.device)
         if feature_names(code.basis) and forest_key(name, query.workload, query.device) not in self._forests:
-            asked = ", ".join(f"{key} {value}" for key, value in sorted(query.workload.items())) or "no workload"
-            where = f" on device {query.device}" if query.device else ""
-            return -1, 0.0, f"the model was not trained on {query.metric} with {asked}{where}"
-        if not code.text.strip():
-            return -1, 0.0, "the text is empty"
-        try:
-            return self._slices[name], decimal_year(query.workload), None
-        except DataError as error:
-            return -1, 0.0, str(error)
-
-    def _abstain(self, code: CodeText, query: Query, reason: str) -> Prediction:
-        return Prediction(
-            code.basis, query.metric, query.device, query.workload, self.model_id, None, (), 0.0, False, reason
-        )
+            workload = ", ".join(f"{key} {value}" for key, value in sorted(query.workload.items()))
+            details = {"metric": query.metric, "workload": workload, "device": query.device or ""}
+            return Abstention(AbstentionCode.SETTING_NOT_TRAINED, details)
+        date = judge_date(code, query)
+        return date if isinstance(date, Abstention) else (self._slices[name], date)
 
     def _encode(self, codes: Sequence[CodeText]) -> dict[Entry, Encoding]:
         """Encodings of the texts and their callees."""
@@ -220,20 +210,21 @@ class OnnxPredictor:
         name = self.card.slices[row.slice].name
         key = forest_key(name, query.workload, query.device)
         by_sheet = self._is_by_sheet(name, query)
-        level = sheet_level(key) if by_sheet else key
-        residuals = self.card.residuals.get(level)
+        residuals = self.card.residuals.get(data_sheet_key(key) if by_sheet else key)
         if residuals is None or (residuals.groups < MIN_GROUPS and not by_sheet):
-            return self._abstain(code, query, _too_few(code.basis, residuals.groups if residuals else 0))
+            reason = too_few_groups(code.basis, residuals.groups if residuals else 0)
+            return Prediction.missing(code, query, self.model_id, reason)
         assert row.told is not None
         most = 1.0 if query.metric == "accuracy" else math.inf
         found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.told, most)
-        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, level), 0.0)
+        source = CalibrationSource(key, by_data_sheet=by_sheet)
+        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), 0.0)
 
     def _is_by_sheet(self, slice_name: str, query: Query) -> bool:
         """Whether it is about a device of which the data sheet alone is known, and that is enough."""
         basis, key = slice_name.split("/")[0], forest_key(slice_name, query.workload, query.device)
         known = self.card.devices.get(basis, ())
-        return sheet_level(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)
+        return data_sheet_key(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)
 
     def _head_predictions(self, rows: Sequence[Row]) -> list[Prediction]:
         """The answers of the head, calibrated."""
@@ -260,9 +251,11 @@ class OnnxPredictor:
 
     def _prediction(self, row: Row, level: Level | None, found: Sequence[float]) -> Prediction:
         if level is None or level.groups < MIN_GROUPS:
-            return self._abstain(row.code, row.query, _too_few(row.code.basis, level.groups if level else 0))
+            reason = too_few_groups(row.code.basis, level.groups if level else 0)
+            return Prediction.missing(row.code, row.query, self.model_id, reason)
         floor = self.card.slices[row.slice].scale.floor
-        return self._answered(row, tuple(found), bands(found, level.groups, level.rows, level.name), floor)
+        source = CalibrationSource(level.name)
+        return self._answered(row, tuple(found), bands(found, level.groups, level.rows, source), floor)
 
     def _answered(self, row: Row, found: tuple[float, ...], banded: tuple[Band, ...], floor: float) -> Prediction:
         truncated = row.encoding.truncated or any(e.truncated for level in row.levels for e in level)
@@ -279,7 +272,3 @@ class OnnxPredictor:
             truncated,
             quantiles=found,
         )
-
-
-def _too_few(basis: str, groups: int) -> str:
-    return f"{groups} held-out groups of basis {basis} are too few to calibrate on ({MIN_GROUPS} are needed)"

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from rlm_core.errors import ModelError, RlmError
 from rlm_core.inference.predictor import Predictor
-from rlm_core.types import CodeText, Prediction, Query
+from rlm_core.types import Abstention, AbstentionCode, CodeText, Prediction, Query
 
-from .wire import Question, abstention
+from .wire import Question
 
 _log = logging.getLogger(__name__)
 
@@ -219,8 +219,8 @@ def _ask(
     except Exception as error:
         if len(codes) == 1:
             _log.exception("the model failed on a text of basis %s in %s", codes[0].basis, codes[0].language)
-            reason = f"the model failed on this text ({type(error).__name__}); the server's log says more"
-            return [[abstention(codes[0], query, predictor.model_id, reason) for query in queries[0]]], 1
+            reason = Abstention(AbstentionCode.MODEL_FAILED, {"error": type(error).__name__})
+            return [[Prediction.missing(codes[0], query, predictor.model_id, reason) for query in queries[0]]], 1
     middle = len(codes) // 2
     first, second = (_ask(predictor, codes[part], queries[part]) for part in (slice(middle), slice(middle, None)))
     return first[0] + second[0], first[1] + second[1]

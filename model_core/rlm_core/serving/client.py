@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from rlm_core.errors import ModelError
-from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Prediction, Query
+from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CodeText, Prediction, Query
 
 from . import wire
 from .connection import Connection, NoAnswerError, Patience
@@ -70,7 +70,7 @@ class RemotePredictor:
         for place, (code, asked) in enumerate(zip(texts, queries, strict=True)):
             question = wire.Question.about(code, asked)
             if question.characters > limits.characters:
-                reason = f"the text is longer than the {limits.characters} characters that the server reads"
+                reason = Abstention(AbstentionCode.TEXT_TOO_LONG, {"limit": str(limits.characters)})
                 answers.append(self._abstain(question, reason))
             else:
                 answers.append([])
@@ -91,13 +91,13 @@ class RemotePredictor:
             middle = len(questions) // 2
             return self._ask(questions[:middle]) + self._ask(questions[middle:])
         if len(body) > most:
-            reason = f"the text and its queries take {len(body)} bytes, more than the {most} that the server reads"
+            reason = Abstention(AbstentionCode.REQUEST_TOO_LARGE, {"size": str(len(body)), "limit": str(most)})
             return [self._abstain(question, reason) for question in questions]
         try:
             return list(self._answers(questions, body))
         except NoAnswerError as failure:
-            reason = f"the model server {self.url} gives no answer: {failure}"
-            return [[replace(one, transient=True) for one in self._abstain(question, reason)] for question in questions]
+            reason = Abstention(AbstentionCode.SERVER_UNAVAILABLE, {"url": self.url, "problem": str(failure)})
+            return [self._abstain(question, reason) for question in questions]
 
     def _answers(self, questions: list[wire.Question], body: bytes) -> tuple[tuple[Prediction, ...], ...]:
         answer = self._connection.request(wire.Answer, wire.PREDICT, body)
@@ -110,8 +110,8 @@ class RemotePredictor:
                 self._info = self._connection.request(wire.Info, wire.INFO)
         return answer.predictions
 
-    def _abstain(self, question: wire.Question, reason: str) -> list[Prediction]:
-        return [wire.abstention(question.code, query, self.model_id, reason) for query in question.queries]
+    def _abstain(self, question: wire.Question, reason: Abstention) -> list[Prediction]:
+        return [Prediction.missing(question.code, query, self.model_id, reason) for query in question.queries]
 
 
 def _parts(question: wire.Question, most: int) -> Iterator[wire.Question]:

@@ -12,6 +12,7 @@ import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -105,6 +106,9 @@ def _reader(kind: Any, strict: bool) -> _Reader:
         return _object(cast(Any, kind), strict)
     if origin is Literal:
         return _one_of(inner)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        choose = _one_of(tuple(kind))
+        return lambda value: kind(choose(value))
     if origin is tuple:
         return _list(_reader(inner[0], strict))
     if origin is types.UnionType:
@@ -241,6 +245,8 @@ def _schema(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
         return {"$ref": f"#/components/schemas/{name}"}
     if origin is Literal:
         return {"enum": list(inner)}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"enum": [code.value for code in kind]}
     if origin is tuple:
         return {"type": "array", "items": _schema(inner[0], found)}
     if origin is types.UnionType:

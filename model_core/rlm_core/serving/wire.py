@@ -16,8 +16,8 @@ from rlm_core.types import LEVELS, Basis, Callee, CodeText, Prediction, Query
 
 from . import codec
 
-VERSION: Literal[1] = 1
-PREDICT, INFO, HEALTH, METRICS = "/v1/predict", "/v1/info", "/health", "/metrics"
+VERSION: Literal[2] = 2
+PREDICT, INFO, HEALTH, METRICS = "/v2/predict", "/v2/info", "/health", "/metrics"
 # A client's own mark, by which the server gives each its turn; nothing is allowed or refused by it.
 CLIENT_HEADER = "RLM-Client"
 
@@ -52,9 +52,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The body of ``POST /v1/predict``."""
+    """The body of ``POST /v2/predict``."""
 
-    version: Literal[1] = VERSION
+    version: Literal[2] = VERSION
     questions: tuple[Question, ...]
 
 
@@ -62,7 +62,7 @@ class Request:
 class Answer:
     """``predictions[i][j]`` answers ``questions[i].queries[j]``; ``model`` is the id of the weights that did it."""
 
-    version: Literal[1]
+    version: Literal[2]
     model: str
     predictions: tuple[tuple[Prediction, ...], ...]
 
@@ -93,7 +93,7 @@ class Info:
     ``levels`` are the probabilities that the quantiles of a prediction stand for.
     """
 
-    version: Literal[1]
+    version: Literal[2]
     model: str
     levels: tuple[float, ...]
     devices: Mapping[str, tuple[str, ...]]
@@ -147,8 +147,3 @@ def read(kind: type[_T], data: bytes) -> _T:
 def write(message: Request | Answer | Info | Problem | Health) -> bytes:
     """A message as JSON."""
     return codec.dumps(message)
-
-
-def abstention(code: CodeText, query: Query, model: str, reason: str) -> Prediction:
-    """The answer to a query that gets no number."""
-    return Prediction(code.basis, query.metric, query.device, query.workload, model, None, (), 0.0, False, reason)

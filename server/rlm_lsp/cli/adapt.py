@@ -9,6 +9,7 @@ from rlm_core import DataError
 from rlm_core.inference.adaptation import (
     Adapter,
     Measurement,
+    RefusedRow,
     adapter_path,
     check_name,
     read_measurements,
@@ -18,6 +19,7 @@ from rlm_core.inference.adaptation import (
 from rlm_core.inference.adaptation import adapt as fit
 
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering.abstentions import reason
 
 
 def adapt(device: str, measurements: Path, model: str, out: Path | None, threads: int) -> None:
@@ -30,7 +32,7 @@ def adapt(device: str, measurements: Path, model: str, out: Path | None, threads
     rows = _rows(measurements, candidates=False)
     found = fit(rlm_core.load(model, threads=threads), device, rows)
     for problem in found.problems:
-        console.note(problem)
+        console.note(_refused(problem) if isinstance(problem, RefusedRow) else problem)
     path = out or adapter_path(device)
     write_adapters(found.adapters, path)
     for adapter in found.adapters:
@@ -58,6 +60,10 @@ def _rows(path: Path, *, candidates: bool) -> list[Measurement]:
         reason = f"none of its {len(problems)} rows can be used" if problems else "it has no rows"
         raise DataError(f"{path}: {reason}; see rlm-lsp adapt --help for the form of a row")
     return rows
+
+
+def _refused(row: RefusedRow) -> str:
+    return f"line {row.line}: {reason(row.reason) if row.reason is not None else 'the model knows no device for it'}"
 
 
 def _summary(adapter: Adapter) -> str:

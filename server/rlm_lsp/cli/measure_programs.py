@@ -111,7 +111,7 @@ def _lines(measurements: Sequence[Measurement]) -> Iterator[str]:
     for one in measurements:
         inputs.setdefault(one.workload["input"], []).append(one)
     for name, (time, memory) in inputs.items():
-        spread = render.band("latency", Band(time.low, time.high, 0.8, 0, 0, ""))
+        spread = render.band("latency", Band(time.low, time.high, 0.8))
         yield f"{time.file} < {name}: {render.measured(time)} ({spread}), {render.measured(memory)}"
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlm_core import RlmError, SourceError
-from rlm_core.inference import calibration_source as level_notes
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source import languages
@@ -27,6 +26,7 @@ from rlm_core.types import Band, Prediction
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.sources import SourceFile, find_sources
 
@@ -209,12 +209,12 @@ def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:
         _metric(prediction),
         render.band(prediction.metric, band, prediction.floor) if band else "-",
         render.median(prediction) or "-",
-        prediction.abstained or "; ".join(_notes(prediction, band)),
+        reason(prediction.abstained) if prediction.abstained is not None else "; ".join(_notes(prediction, band)),
     )
 
 
 def _notes(prediction: Prediction, band: Band | None) -> Iterator[str]:
-    if band is not None and level_notes.is_by_sheet(band.level):
+    if band is not None and band.source.by_data_sheet:
         yield "by its data sheet"
     if prediction.truncated:
         yield "text truncated"

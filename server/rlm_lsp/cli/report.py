@@ -12,12 +12,14 @@ import click
 from rlm_core import DataError, RlmError
 
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering.abstentions import reason
 
 from .extras import training_extra
 from .options import PATH, DataCommand, threads_option
 
 if TYPE_CHECKING:
     from rlm_core.training.report import Answered, Row, Rows
+    from rlm_core.types import Abstention
 
 
 @click.command(cls=DataCommand)
@@ -73,11 +75,13 @@ def report(
     # The same values for both.
     both = [(one, other) for one, other in zip(answered, others, strict=True) if one is not None and other is not None]
     if not both:
-        why = f" ({reasons.most_common(1)[0][0]})" if reasons else ""
+        why = f" ({reason(reasons.most_common(1)[0][0])})" if reasons else ""
         raise DataError(f"{len(found.rows):,} values: the model answers none of them{why}; name another --model")
     told = [one for one, _ in both]
     compared = [other for _, other in both] if before is not None else []
-    left_out = found.left_out + Counter({f"no prediction: {reason}": count for reason, count in reasons.items()})
+    left_out = Counter(found.left_out)
+    for abstention, count in reasons.items():
+        left_out[f"no prediction because {reason(abstention)}"] += count
     about = _about(len(told), len({one.row.code for one in told}), model, before)
     _write(page(Content(told, compared, left_out, about)), out)
     if left_out:
@@ -113,7 +117,7 @@ def _rows(
     return found
 
 
-def _answers(model: str, rows: Sequence[Row], threads: int) -> tuple[list[Answered | None], Counter[str]]:
+def _answers(model: str, rows: Sequence[Row], threads: int) -> tuple[list[Answered | None], Counter[Abstention]]:
     """What a model says of rows, as a hover would."""
     from rlm_core import models
     from rlm_core.loading import load_personal

@@ -21,6 +21,7 @@ from rlm_lsp.budgets import BudgetTable, BudgetTables, Rules, budget_of, budget_
 from rlm_lsp.history.pairing import comparing, earlier, same
 from rlm_lsp.memory import release
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.sources import SourceFile
 
 from .baseline import fingerprint
@@ -189,7 +190,7 @@ class Checker:
         wanted = [(file, unit, line) for (file, unit), line in zip(asked, queries, strict=True) if line]
         answers = predictor.predict([unit.analysed.code for _, unit, _ in wanted], [line for _, _, line in wanted])
         for (file, unit, _), line in zip(wanted, answers, strict=True):
-            self.unchecked.update(p.abstained for p in line if p.abstained is not None and budget_of(p, unit.rules))
+            self.unchecked.update(reason(p.abstained) for p in line if p.abstained and budget_of(p, unit.rules))
             file.findings += over_budget(unit.analysed.unit, unit.rules, line, file.profile.confidence(self._least))
 
     def _compare(self, predictor: Predictor, asked: Sequence[tuple[_File, _Unit]]) -> None:
@@ -203,7 +204,7 @@ class Checker:
         queries = [_costs(predictor, unit, file.profile.asked) for file, unit in asked]
         self.compared += len(pairs)
         for (file, unit), line in zip(asked, model.changes(pairs, queries), strict=True):
-            self.unchecked.update(change.abstained for change in line if change.abstained is not None)
+            self.unchecked.update(reason(change.abstained) for change in line if change.abstained is not None)
             rule, confidence = file.profile.regression, file.profile.confidence(None)
             file.findings += regressions(unit.analysed.unit, unit.rules, line, self._since, rule, confidence)
 

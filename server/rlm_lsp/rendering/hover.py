@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rlm_core.inference import calibration_source as level_notes
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
 from rlm_core.types import Band, Basis, Prediction, Unit
 
+from . import abstentions
 from . import values as render
 from .measured import measured_value, measured_words
 
@@ -27,29 +27,12 @@ _MEANING: Mapping[Basis, str] = {
     "module": "how long one forward pass takes at these sizes on that GPU",
     "network": "the accuracy after training, and how long one batch takes on that device",
 }
-_KINDS: Mapping[Basis, str] = {
-    "call": "functions",
-    "program": "programs",
-    "kernel": "kernels",
-    "module": "modules",
-    "network": "networks",
-}
-# What is held out as a whole when bands are checked.
-_GROUPS: Mapping[Basis, str] = {
-    "call": "packages",
-    "program": "problems",
-    "kernel": "kernels",
-    "module": "modules",
-    "network": "architectures",
-}
 _ORIGINS = {
     "comment": "sizes from the comment at the kernel",
     "benchmark": "sizes from the benchmark in this file",
     "autotune": "usual sizes for the keys of its autotuning; `# rlm: sizes M=4096` above the kernel sets others",
     "default": "usual sizes, since the file names none; `# rlm: sizes M=4096` above the kernel sets others",
 }
-_BASIS_WORDS = {f"of basis {basis}": f"of {kind}" for basis, kind in _KINDS.items()}
-_BASIS_WORDS |= {f"for basis {basis}": f"for {kind}" for basis, kind in _KINDS.items()}
 
 
 def hover_text(
@@ -109,8 +92,8 @@ def head_words(state: str, changes: Sequence[Change]) -> str:
     ]
     if told:
         return ", ".join(told)
-    reasons = dict.fromkeys(plain_reason(change.abstained) for change in changes if change.abstained is not None)
-    return f"changed, and no prediction by how much{''.join(f': {reason}' for reason in list(reasons)[:1])}"
+    reasons = dict.fromkeys(abstentions.reason(change.abstained) for change in changes if change.abstained is not None)
+    return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
 
 
 def _title(unit: Unit, markdown: bool) -> str:
@@ -173,7 +156,7 @@ def _asked(predictions: Sequence[Prediction]) -> list[str]:
 
 
 def _share(prediction: Prediction, share: float, language: str) -> str:
-    title, kind = languages.LANGUAGES[language].title, _KINDS[prediction.basis]
+    title, kind = languages.LANGUAGES[language].title, abstentions.KINDS[prediction.basis]
     start = f"{render.METRIC_WORDS[prediction.metric]}: more than {share * 100:.0f} % of the {title} {kind}"
     above = f" above {render.quantity(prediction.metric, prediction.floor)}" if prediction.floor > 0 else ""
     return f"{start}{above} that the model learned from"
@@ -184,7 +167,7 @@ def _calibration(predictions: Sequence[Prediction]) -> list[str]:
     several = len({prediction.device for prediction in predictions if prediction.device}) > 1
     found: dict[str, dict[str, None]] = {}
     for prediction in predictions:
-        words = _checked(prediction.basis, prediction.bands[0])
+        words = abstentions.calibration(prediction.basis, prediction.bands[0])
         name = render.METRIC_WORDS[prediction.metric]
         name += f" on {prediction.device}" if several and prediction.device else ""
         found.setdefault(words, {})[name] = None
@@ -197,37 +180,10 @@ def _joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _checked(basis: Basis, band: Band) -> str:
-    name, _ = level_notes.split(band.level)
-    device = level_notes.adapted_device(name)
-    if device is not None:
-        texts = f"{band.groups:,} text{'' if band.groups == 1 else 's'}"
-        return f"bands from {band.rows:,} measurements of {texts} on {device}, left out in turn"
-    if level_notes.is_by_sheet(band.level):
-        on = f"{band.groups:,} devices left out of training in turn"
-        return f"known by its data sheet alone, bands checked on {on} ({band.rows:,} measurements of {_KINDS[basis]})"
-    on = f"{band.groups:,} {_GROUPS[basis]} that the model had not seen"
-    return f"bands checked on {on} ({band.rows:,} measurements of {_level_words(name, basis)})"
-
-
-def _level_words(level: str, basis: Basis) -> str:
-    """The slice of the data that a level names: ``Python functions``, ``programs in all languages``."""
-    slice_name, _, setting = level.partition("@")
-    parts = slice_name.split("/")
-    if basis in ("kernel", "module", "network"):
-        device = parts[3] if len(parts) > 3 else setting.partition("/")[0]
-        words = _KINDS[basis] + (f" on {device}" if device else "")
-    elif len(parts) > 2 and parts[1] in languages.LANGUAGES:
-        words = f"{languages.LANGUAGES[parts[1]].title} {_KINDS[basis]}"
-    else:
-        words = f"{_KINDS[basis]} in all languages"
-    return words if len(parts) > 1 else f"{words}, all metrics together"
-
-
 def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
     """What was done to the numbers for this machine, nothing where nothing was."""
     for prediction in predictions:
-        _, note = level_notes.split(prediction.bands[0].level)
+        note = abstentions.scaling(prediction.bands[0].source)
         if note:
             yield f"{render.METRIC_WORDS[prediction.metric]}: {note}"
 
@@ -235,18 +191,11 @@ def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
 def _abstained(predictions: Sequence[Prediction]) -> list[str]:
     """Why there is no prediction, once a reason."""
     notes = (
-        f"{render.METRIC_WORDS[prediction.metric]}: no prediction, {plain_reason(prediction.abstained)}"
+        f"{render.METRIC_WORDS[prediction.metric]}: no prediction because {abstentions.reason(prediction.abstained)}"
         for prediction in predictions
         if prediction.abstained is not None
     )
     return list(dict.fromkeys(notes))
-
-
-def plain_reason(reason: str) -> str:
-    """A reason to abstain, without the terms that only the model uses."""
-    for term, words in _BASIS_WORDS.items():
-        reason = reason.replace(term, words)
-    return reason
 
 
 def _percent(band: Band) -> str:

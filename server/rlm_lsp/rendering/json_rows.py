@@ -11,6 +11,8 @@ from typing import Any
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import SI_UNIT, Prediction
 
+from .abstentions import reason
+
 
 def prediction_fields(prediction: Prediction) -> dict[str, Any]:
     """The fields of one prediction, in SI units; None where the model abstains."""
@@ -26,7 +28,7 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "device": prediction.device,
         "workload": dict(prediction.workload),
         "model": prediction.model,
-        "abstained": prediction.abstained,
+        "abstained": reason(prediction.abstained) if prediction.abstained is not None else None,
         "truncated": prediction.truncated,
     }
 

@@ -35,7 +35,7 @@ def measured_words(measured: Sequence[Measured], beside: Sequence[Prediction] = 
         at = f" at {render.workload(its.asked)}" if its.basis not in ("call", "program") and its.asked else ""
         where = f"on {its.device}{at}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
         low, high = max(its.low, 0.0), max(its.high, 0.0)
-        spread = render.band(its.metric, Band(low, high, 0.8, 0, 0, ""), render.MEASURED_FLOORS[its.metric])
+        spread = render.band(its.metric, Band(low, high, 0.8), render.MEASURED_FLOORS[its.metric])
         rests = f"{_counted(its)}, {spread}" if low < high else _counted(its)
         words = f"{render.METRIC_WORDS[its.metric]}{value} ({rests})"
         found.setdefault((where, one.stale), []).append(words)

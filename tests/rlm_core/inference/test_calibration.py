@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rlm_core.inference.bins import BINS, Scale
 from rlm_core.inference.calibration import COVERAGES, MIN_GROUPS, Calibration, bands, conformal_level, parents, scores
-from rlm_core.types import LEVELS
+from rlm_core.types import LEVELS, CalibrationSource
 
 Array = npt.NDArray[np.float64]
 SCALE = Scale(1e-7, np.linspace(-7, 1, BINS + 1))
@@ -129,7 +129,7 @@ def test_the_raw_levels_of_quantiles_rise_and_are_symmetric(found: list[float]) 
 
 
 def test_bands_are_cut_out_of_the_quantiles() -> None:
-    assert [(band.low, band.high, band.coverage) for band in bands(LEVELS, 40, 400, "here")] == [
+    assert [(band.low, band.high, band.coverage) for band in bands(LEVELS, 40, 400, CalibrationSource("here"))] == [
         (0.1, 0.9, 0.8),
         (0.05, 0.95, 0.9),
     ]

@@ -14,6 +14,8 @@ from rlm_core.inference.cost_ratio import Change, ChangeModel, answered, change_
 from rlm_core.inference.residuals import fit_residuals
 from rlm_core.types import LEVELS, MEDIAN
 
+from tests.fakes import NO_NUMBER
+
 NORMAL = np.random.default_rng(0).normal(size=4000)
 SCORES = np.concatenate([NORMAL, -NORMAL])
 MODEL = ChangeModel((0.8, 0.5), (0.02, 0.3), 5.0, fit_residuals(SCORES, np.arange(8000).astype(np.str_)))
@@ -59,7 +61,7 @@ def test_a_model_without_all_numbers_is_refused() -> None:
 
 
 def test_without_a_ratio_nothing_is_likely() -> None:
-    change = Change("call", "latency", None, "m", None, (), (), "why")
+    change = Change("call", "latency", None, "m", None, (), (), NO_NUMBER)
     assert math.isnan(change.above(1.25))
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from rlm_core.inference.explain import MOST_LINES, explain, strongest
 from rlm_core.types import Basis, CodeText, Prediction, Query
 
+from tests.fakes import NO_NUMBER
+
 QUERY = Query("latency")
 FLOOR = 1e-6
 
@@ -32,7 +34,7 @@ class Counting:
     def _one(self, code: CodeText, query: Query) -> Prediction:
         value = 1e-6 * code.text.count("!") * 10 ** code.text.count("*")
         if "nothing" in code.text:
-            return Prediction(code.basis, query.metric, None, {}, self.model_id, None, (), FLOOR, False, "too far")
+            return Prediction(code.basis, query.metric, None, {}, self.model_id, None, (), FLOOR, False, NO_NUMBER)
         median = value if value > FLOOR else 0.0
         return Prediction(code.basis, query.metric, None, {}, self.model_id, median, (), FLOOR, False)
 
@@ -55,7 +57,7 @@ def test_a_number_below_the_floor_counts_as_the_floor() -> None:
 
 def test_without_a_prediction_there_is_a_reason() -> None:
     found = explain(Counting(), of("def nothing():\n\t!"), QUERY)
-    assert (found.effects, found.abstained) == ((), "too far")
+    assert (found.effects, found.abstained) == ((), NO_NUMBER)
 
 
 def test_a_line_whose_absence_cannot_be_predicted_is_left_out() -> None:

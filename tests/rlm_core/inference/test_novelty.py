@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import ModelError
 from rlm_core.inference.novelty import Familiarity, Region, fit_familiarity
+from rlm_core.types import AbstentionCode
 from safetensors.numpy import load_file, save_file
 
 WIDTH = 8
@@ -48,9 +49,9 @@ def test_few_texts_like_the_training_texts_are_refused(fitted: Familiarity) -> N
 def test_a_far_text_is_refused_with_its_distance_and_the_limit(fitted: Familiarity) -> None:
     reason = fitted.reason("call/python", cloud(1)[0] + 100)
     assert reason is not None
-    assert "\n" not in reason
-    assert f"limit {fitted.regions['call/python'].limit:.1f}" in reason
-    assert reason.startswith("the text is unlike the training texts")
+    assert reason.code is AbstentionCode.UNLIKE_TRAINING_DATA
+    assert reason.details["limit"] == f"{fitted.regions['call/python'].limit:.1f}"
+    assert float(reason.details["distance"]) > float(reason.details["limit"])
 
 
 def test_a_text_of_another_language_of_the_basis_is_far(fitted: Familiarity) -> None:

@@ -16,6 +16,8 @@ from rlm_core.inference.percentile import share_below
 from rlm_core.inference.predictor import Predictor
 from rlm_core.types import Prediction
 
+from tests.fakes import NO_NUMBER
+
 pytestmark = pytest.mark.timeout(60)
 
 CODE = CodeText("def f(values):\n    return sorted(values)[0]\n", "python", "call")
@@ -68,7 +70,7 @@ def test_a_scaled_prediction_is_compared_on_the_machine_of_the_measurements(
 def test_what_cannot_be_compared_has_no_share(model: Predictor, latency: Prediction) -> None:
     kernel = replace(latency, basis="kernel", device=model.devices("kernel")[0])
     below, unknown = replace(latency, median=0.0), replace(latency, device="build-box")
-    abstained = replace(latency, median=None, bands=(), abstained="too far")
+    abstained = replace(latency, median=None, bands=(), abstained=NO_NUMBER)
     for prediction in (kernel, below, unknown, abstained):
         assert share_below(model, prediction, "python") is None
     assert share_below(model, latency, "cobol") is None

@@ -20,7 +20,7 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.devices import DEVICES, canonical_device
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.units import read_source
-from rlm_core.types import METRICS_OF_BASIS, Basis, Callee
+from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CalibrationSource, Callee, Prediction
 
 from tests.paths import REPOSITORY
 
@@ -71,6 +71,13 @@ def ask(predictor: OnnxPredictor, *codes: CodeText) -> list[list[rlm_core.Predic
     return predictor.predict(codes, [predictor.default_queries(code.basis, code.language) for code in codes])
 
 
+def untrained_device(prediction: Prediction) -> str:
+    """The device that the model was not trained on, by the reason to abstain."""
+    assert prediction.abstained is not None
+    assert prediction.abstained.code is AbstentionCode.DEVICE_NOT_TRAINED
+    return prediction.abstained.details["device"]
+
+
 def test_a_prediction_is_a_median_within_ordered_bands(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
     answered = [found for answers in ask(predictor, *examples) for found in answers if found.abstained is None]
     assert len(answered) > 30
@@ -79,7 +86,7 @@ def test_a_prediction_is_a_median_within_ordered_bands(predictor: OnnxPredictor,
         assert [band.coverage for band in found.bands] == [0.8, 0.9]
         inner, outer = found.bands
         assert 0 <= outer.low <= inner.low <= found.median <= inner.high <= outer.high
-        assert all(band.rows >= band.groups > 0 and band.level.startswith(found.basis) for band in found.bands)
+        assert all(band.rows >= band.groups > 0 and band.source.task.startswith(found.basis) for band in found.bands)
         assert found.model == predictor.model_id
 
 
@@ -161,7 +168,8 @@ def test_a_text_far_from_those_of_training_is_abstained_from_with_the_distance(p
     assert all(found.abstained is None for found in near)
     for found in refused:
         assert found.abstained is not None
-        assert found.abstained.startswith("the text is unlike the training texts (distance ")
+        assert found.abstained.code is AbstentionCode.UNLIKE_TRAINING_DATA
+        assert set(found.abstained.details) == {"distance", "limit"}
         assert (found.median, found.bands) == (None, ())
     # The raw distribution is there all the same: an exported model is compared with the trained one by it.
     probabilities, _ = fresh.distributions([far], [Query("latency")])
@@ -217,11 +225,11 @@ def test_a_gpu_without_measurements_is_answered_by_its_data_sheet(predictor: Onn
     assert by_sheet.device == "nvidia-rtx-3090-ti"
     # Nearly the same figures on paper; what says so, and how sure that is, is not the same.
     assert by_sheet.median == pytest.approx(learned.median, rel=0.5)
-    assert by_sheet.bands[0].level == "kernel/triton/latency#sheet"
+    assert by_sheet.bands[0].source == CalibrationSource("kernel/triton/latency", by_data_sheet=True)
     assert by_sheet.bands[0].groups >= 10
-    assert learned.bands[0].level == "kernel/triton/latency"
+    assert learned.bands[0].source == CalibrationSource("kernel/triton/latency")
     assert far.median is None
-    assert "not trained on device nvidia-t4" in (far.abstained or "")
+    assert untrained_device(far) == "nvidia-t4"
 
 
 def test_a_module_on_a_gpu_without_measurements_is_answered_by_its_trees(predictor: OnnxPredictor) -> None:
@@ -231,9 +239,9 @@ def test_a_module_on_a_gpu_without_measurements_is_answered_by_its_trees(predict
     [[learned, by_sheet, unknown]] = predictor.predict([code], [[Query("latency", name, sizes) for name in names]])
     assert learned.median is not None
     assert by_sheet.median == pytest.approx(learned.median, rel=3)
-    assert by_sheet.bands[0].level == "module/pytorch/latency#sheet"
-    assert not learned.bands[0].level.endswith("#sheet")
-    assert "not trained on device nvidia-gtx-1080" in (unknown.abstained or "")
+    assert by_sheet.bands[0].source == CalibrationSource("module/pytorch/latency", by_data_sheet=True)
+    assert not learned.bands[0].source.by_data_sheet
+    assert untrained_device(unknown) == "nvidia-gtx-1080"
     assert predictor.predict([code], [[Query("latency", names[1], sizes)]]) == [[by_sheet]]
 
 
@@ -244,7 +252,7 @@ def test_a_model_that_left_no_device_out_answers_for_those_it_learned(predictor:
     names = ("nvidia-rtx-3090", "nvidia-rtx-3090-ti")
     [[learned, other]] = fresh.predict([code], [[Query("latency", name, {"n": "4096"}) for name in names]])
     assert learned.abstained is None
-    assert "not trained on device nvidia-rtx-3090-ti" in (other.abstained or "")
+    assert untrained_device(other) == "nvidia-rtx-3090-ti"
 
 
 def test_an_accuracy_belongs_to_no_device(predictor: OnnxPredictor) -> None:
@@ -258,27 +266,46 @@ def test_a_basis_that_a_language_is_not_known_for_is_abstained_from(predictor: O
     [answers] = ask(predictor, replace(FUNCTION, basis=basis))
     assert [found.metric for found in answers] == list(METRICS_OF_BASIS[basis])
     for found in answers:
-        assert found.abstained is not None
-        assert f"basis {basis} in python" in found.abstained
+        details = {"basis": basis, "language": "python", "metric": found.metric}
+        assert found.abstained == Abstention(AbstentionCode.TASK_NOT_TRAINED, details)
         assert (found.median, found.band, found.bands) == (None, None, ())
 
 
 @pytest.mark.parametrize(
-    ("code", "query", "reason"),
+    ("code", "query", "reason", "details"),
     [
-        (FUNCTION, Query("accuracy"), "accuracy of basis call"),
-        (FUNCTION, Query("latency", device="abacus"), "not trained on device abacus; for basis call it knows x86-64"),
-        (replace(FUNCTION, text=" \n"), Query("latency"), "the text is empty"),
-        (CodeText("x", "java", "program"), Query("latency", workload={"date": "soon"}), "is not YYYY-MM-DD"),
-        (replace(FUNCTION, language="java"), Query("latency"), "basis call in java"),
+        (
+            FUNCTION,
+            Query("accuracy"),
+            AbstentionCode.TASK_NOT_TRAINED,
+            {"basis": "call", "language": "python", "metric": "accuracy"},
+        ),
+        (
+            FUNCTION,
+            Query("latency", device="abacus"),
+            AbstentionCode.DEVICE_NOT_TRAINED,
+            {"basis": "call", "device": "abacus", "known": "x86-64", "others": "0"},
+        ),
+        (replace(FUNCTION, text=" \n"), Query("latency"), AbstentionCode.EMPTY_TEXT, {}),
+        (
+            CodeText("x", "java", "program"),
+            Query("latency", workload={"date": "soon"}),
+            AbstentionCode.INVALID_DATE,
+            {"date": "soon"},
+        ),
+        (
+            replace(FUNCTION, language="java"),
+            Query("latency"),
+            AbstentionCode.TASK_NOT_TRAINED,
+            {"basis": "call", "language": "java", "metric": "latency"},
+        ),
     ],
 )
 def test_a_query_beyond_the_training_data_is_answered_with_the_reason(
-    predictor: OnnxPredictor, code: CodeText, query: Query, reason: str
+    predictor: OnnxPredictor, code: CodeText, query: Query, reason: AbstentionCode, details: dict[str, str]
 ) -> None:
     [[found]] = predictor.predict([code], [[query]])
-    assert found.abstained is not None
-    assert reason in found.abstained
+    assert found.abstained == Abstention(reason, details)
     with pytest.raises(DataError, match="row 0: "):
         predictor.distributions([code], [query])
 

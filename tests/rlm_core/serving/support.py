@@ -18,9 +18,9 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.serving import Patience, wire
 from rlm_core.serving.listening import listen
 from rlm_core.serving.server import Settings, create_app
-from rlm_core.types import METRICS_OF_BASIS, Basis
+from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 
 HTTP = urllib3.PoolManager(retries=False, timeout=100)
 TOKEN = "a-token-of-the-tests-0123456789"
@@ -56,13 +56,15 @@ class LengthPredictor:
         return [[self._one(code, query) for query in line] for code, line in zip(texts, queries, strict=True)]
 
     def _one(self, code: CodeText, query: Query) -> Prediction:
-        blank = wire.abstention(code, query, self.model_id, "it is odd")
+        blank = Prediction.missing(code, query, self.model_id, NO_NUMBER)
         if "odd" in code.text:
             return blank
         value = len(code.text) * (1e-6 if query.metric == "latency" else 1024.0)
         # The upper end is infinite for long texts, as calibrated bands may be.
         found = tuple(math.inf if len(code.text) > 999 and q > 2 * value else q for q in quantiles(value))
-        return replace(blank, median=value, bands=bands(found, 50, 500, "call"), quantiles=found, abstained=None)
+        return replace(
+            blank, median=value, bands=bands(found, 50, 500, CalibrationSource("call")), quantiles=found, abstained=None
+        )
 
 
 def call(text: str, language: str = "python") -> CodeText:

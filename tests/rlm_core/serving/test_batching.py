@@ -11,6 +11,7 @@ import pytest
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.serving.batching import Batcher, Batching, QueueFullError
 from rlm_core.serving.wire import Question
+from rlm_core.types import Abstention, AbstentionCode
 
 from .support import LATENCY, LengthPredictor, call
 
@@ -129,9 +130,7 @@ async def test_a_text_that_breaks_the_model_costs_nobody_else_an_answer() -> Non
         texts = ["a", "bb", "poison", "ccc", "dddd", "eeeee", "f", "g"]
         answers = await asyncio.gather(*(ask(batcher, text, text) for text in texts))
     found = {text: line[0] for text, [line] in zip(texts, answers, strict=True)}
-    assert found.pop("poison").abstained == (
-        "the model failed on this text (ArithmeticError); the server's log says more"
-    )
+    assert found.pop("poison").abstained == Abstention(AbstentionCode.MODEL_FAILED, {"error": "ArithmeticError"})
     assert [answer.median for answer in found.values()] == pytest.approx([len(text) * 1e-6 for text in found])
     assert batcher.counts.failures == 1
 
@@ -146,7 +145,7 @@ class Forgetful(LengthPredictor):
 async def test_answers_of_another_shape_are_nobodys_answers() -> None:
     async with working(Forgetful(), Batching()) as batcher:
         [[answer]] = await ask(batcher, "a", "x")
-    assert answer.abstained == "the model failed on this text (ModelError); the server's log says more"
+    assert answer.abstained == Abstention(AbstentionCode.MODEL_FAILED, {"error": "ModelError"})
 
 
 async def test_no_question_and_no_query_need_no_model() -> None:

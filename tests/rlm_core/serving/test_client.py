@@ -16,6 +16,7 @@ from rlm_core.loading import load_personal
 from rlm_core.serving import RemotePredictor, wire
 from rlm_core.serving.batching import Batching
 from rlm_core.serving.server import Settings
+from rlm_core.types import Abstention, AbstentionCode
 
 from .support import AT_ONCE, LATENCY, TOKEN, LengthPredictor, call, queued, serving, wait_until
 
@@ -39,7 +40,7 @@ def connected(url: str, token: str | None = None) -> RemotePredictor:
     return RemotePredictor(url, token=token, patience=AT_ONCE)
 
 
-def reasons(predictor: RemotePredictor, *texts: str) -> list[str | None]:
+def reasons(predictor: RemotePredictor, *texts: str) -> list[Abstention | None]:
     return [line[0].abstained for line in predictor.predict([call(text) for text in texts], [LATENCY] * len(texts))]
 
 
@@ -97,9 +98,10 @@ def test_what_the_server_would_not_read_is_abstained_from_and_the_rest_answered(
     limits = wire.Limits(characters=300, body_bytes=1000)
     with serving(LengthPredictor(), Settings(limits)) as url:
         found = reasons(connected(url), "x" * 301, "fine", "\x01" * 250)
-    assert found[:2] == ["the text is longer than the 300 characters that the server reads", None]
+    assert found[:2] == [Abstention(AbstentionCode.TEXT_TOO_LONG, {"limit": "300"}), None]
     assert found[2] is not None
-    assert found[2].endswith("more than the 1000 that the server reads")
+    assert found[2].code is AbstentionCode.REQUEST_TOO_LARGE
+    assert found[2].details["limit"] == "1000"
 
 
 def test_many_clients_share_batches() -> None:
@@ -131,8 +133,10 @@ def test_a_server_that_is_gone_costs_only_the_number_and_is_found_again() -> Non
         remote = connected(url)
         assert reasons(remote, "x") == [None]
     [[answer]] = remote.predict([call("x")], [LATENCY])
-    line = f"the model server {url} gives no answer: it cannot be reached (Connection refused)"
-    assert answer == Prediction("call", "latency", None, {}, "length-1", None, (), 0.0, False, line, transient=True)
+    details = {"url": url, "problem": "it cannot be reached (Connection refused)"}
+    reason = Abstention(AbstentionCode.SERVER_UNAVAILABLE, details)
+    assert answer == Prediction.missing(call("x"), Query("latency"), "length-1", reason)
+    assert answer.transient
     with serving(LengthPredictor("length-2"), port=port):
         assert reasons(remote, "x") == [None]
         assert remote.model_id == "length-2"
@@ -187,7 +191,7 @@ def test_the_token_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, ca
         with pytest.raises(ModelError, match=r"status 401, a token is needed.*\(set RLM_LSP_TOKEN ") as caught:
             connected(url, token=f"{TOKEN}x")
     shown = [caplog.text, repr(remote), repr(vars(remote)), str(caught.value), *map(str, reasons(remote, "x"))]
-    assert "/v1/predict" in caplog.text
+    assert "/v2/predict" in caplog.text
     assert not any(TOKEN in text for text in shown)
 
 
@@ -228,4 +232,4 @@ def test_the_shipped_model_answers_the_same_through_a_server() -> None:
         found: list[list[Prediction]] = remote.predict(codes, queries)
     assert found == local.predict(codes, queries)
     assert any(line[0].median is not None for line in found)
-    assert found[-1][0].abstained == "the text is empty"
+    assert found[-1][0].abstained == Abstention(AbstentionCode.EMPTY_TEXT)

@@ -12,12 +12,12 @@ import pytest
 from rlm_core import ModelError
 from rlm_core.serving import RemotePredictor, wire
 from rlm_core.serving.connection import Connection, NoAnswerError, Patience
-from rlm_core.types import LEVELS
+from rlm_core.types import LEVELS, Abstention, AbstentionCode
 
 from .support import AT_ONCE, LATENCY, call
 
 pytestmark = pytest.mark.timeout(120)
-GOOD = wire.write(wire.Answer(version=1, model="m-1", predictions=()))
+GOOD = wire.write(wire.Answer(version=wire.VERSION, model="m-1", predictions=()))
 # Status, headers and body of an answer; a body shorter than its Content-Length is a connection that breaks.
 Reply = tuple[int, dict[str, str], bytes]
 
@@ -73,7 +73,7 @@ def test_one_connection_serves_many_requests() -> None:
 def test_an_address_may_have_a_path() -> None:
     with scripted((200, {}, GOOD)) as (url, asked):
         ask(f"{url}/models/student/")
-    assert asked[0].startswith("POST /models/student/v1/predict ")
+    assert asked[0].startswith("POST /models/student/v2/predict ")
 
 
 BUSY: Reply = (503, {"Retry-After": "0"}, b'{"error":"many wait"}')
@@ -170,9 +170,8 @@ def test_connecting_to_something_else_is_an_error_with_its_address() -> None:
 
 
 def test_answers_in_another_shape_than_the_questions_are_no_answers() -> None:
-    info = wire.Info(version=1, model="m-1", levels=LEVELS, devices={}, defaults=(), limits=wire.Limits())
+    info = wire.Info(version=wire.VERSION, model="m-1", levels=LEVELS, devices={}, defaults=(), limits=wire.Limits())
     with scripted((200, {}, wire.write(info)), (200, {}, GOOD)) as (url, _):
         [[answer]] = RemotePredictor(url, patience=AT_ONCE).predict([call("x")], [LATENCY])
-    assert answer.abstained == (
-        f"the model server {url} gives no answer: its answers have another shape than the questions"
-    )
+    details = {"url": url, "problem": "its answers have another shape than the questions"}
+    assert answer.abstained == Abstention(AbstentionCode.SERVER_UNAVAILABLE, details)

@@ -155,7 +155,7 @@ def test_health_and_the_description_are_open_to_all(guarded: str) -> None:
     assert document["security"] == [{"token": []}]
     page = HTTP.request("GET", guarded + "/")
     assert page.headers["content-type"].startswith("text/html")
-    assert b"/v1/predict" in page.data
+    assert b"/v2/predict" in page.data
     assert b"RLM_LSP_TOKEN" in page.data
 
 

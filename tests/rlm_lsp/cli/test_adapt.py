@@ -11,12 +11,11 @@ import pytest
 import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.inference import calibration_source as notes
 from rlm_core.inference.adaptation import cpu_score, read_adapters, store
 from rlm_core.inference.calibration import bands
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import METRICS_OF_BASIS, Basis
+from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource, CpuScale
 from rlm_lsp.cli.app import app
 from rlm_lsp.rendering.hover import hover_text
 
@@ -44,7 +43,9 @@ class FakePredictor:
         value = 1e-6 * len(code.text)
         found = quantiles(value)
         asked = (code.basis, query.metric, query.device, query.workload, self.model_id)
-        return Prediction(*asked, value, bands(found, 50, 500, "kernel"), 0.0, False, quantiles=found)
+        return Prediction(
+            *asked, value, bands(found, 50, 500, CalibrationSource("kernel")), 0.0, False, quantiles=found
+        )
 
 
 def run(*arguments: str | Path) -> Result:
@@ -138,19 +139,20 @@ def test_scaling_is_switched_off_by_an_option(monkeypatch: pytest.MonkeyPatch, t
     assert not cpu_score.enabled()
 
 
-def _with_level(prediction: Prediction, level: str) -> Prediction:
-    return replace(prediction, bands=tuple(replace(band, level=level) for band in prediction.bands))
+def _with_source(prediction: Prediction, source: CalibrationSource) -> Prediction:
+    return replace(prediction, bands=tuple(replace(band, source=source) for band in prediction.bands))
 
 
 def test_the_hover_says_that_latencies_were_scaled(make_prediction: Callable[..., Prediction]) -> None:
-    level = notes.with_scale("call/latency", 0.8, "2026-11-20")
-    text = hover_text(UNIT, [_with_level(make_prediction(), level)], markdown=True)
+    source = CalibrationSource("call/latency", cpu_scale=CpuScale(0.8, "2026-11-20"))
+    text = hover_text(UNIT, [_with_source(make_prediction(), source)], markdown=True)
     assert "- latency: bands checked on 120 packages that the model had not seen" in text
     assert "- latency: scaled by 0.8 to this CPU (score of 2026-11-20)" in text
     assert "scaled" not in hover_text(UNIT, [make_prediction()], markdown=True)
 
 
 def test_the_hover_says_that_a_device_was_adapted(make_prediction: Callable[..., Prediction]) -> None:
-    text = hover_text(UNIT, [_with_level(make_prediction(), notes.adapted_level("my-gpu"))], markdown=True)
-    assert "- latency: bands from 4,500 measurements of 120 texts on my-gpu, left out in turn" in text
+    source = CalibrationSource(adapted_device="my-gpu")
+    text = hover_text(UNIT, [_with_source(make_prediction(), source)], markdown=True)
+    assert "- latency: bands from 4,500 measurements of 120 texts on my-gpu, each left out in turn" in text
     assert "packages" not in text

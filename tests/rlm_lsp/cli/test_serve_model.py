@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from rlm_core.serving import RemotePredictor
+from rlm_core.types import Abstention, AbstentionCode
 from rlm_lsp.cli.app import app
 
 from tests.paths import REPOSITORY
@@ -149,7 +150,8 @@ def test_a_killed_server_is_abstained_for_and_used_again_when_it_is_back() -> No
         server.kill()
         server.wait(100)
         [[answer]] = remote.predict([call("x")], [LATENCY])
-        assert answer.abstained == f"the model server {url} gives no answer: it cannot be reached (Connection refused)"
+        details = {"url": url, "problem": "it cannot be reached (Connection refused)"}
+        assert answer.abstained == Abstention(AbstentionCode.SERVER_UNAVAILABLE, details)
     with process("--port", url.rpartition(":")[2]):
         assert remote.predict([call("x")], [LATENCY])[0][0].abstained is None
 

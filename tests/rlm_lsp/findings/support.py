@@ -10,9 +10,9 @@ from pathlib import Path
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.cost_ratio import Change
-from rlm_core.types import METRICS_OF_BASIS, Basis
+from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 
 PER_CHARACTER = {"latency": 1e-6, "memory": 1024.0, "accuracy": 1e-4}
 
@@ -38,10 +38,12 @@ class LengthPredictor:
     def _one(self, code: CodeText, query: Query) -> Prediction:
         fields = (code.basis, query.metric, query.device, query.workload, self.model_id)
         if "odd" in code.text or query.device not in self.devices(code.basis):
-            return Prediction(*fields, None, (), 0.0, False, "the text is odd")
+            return Prediction(*fields, None, (), 0.0, False, NO_NUMBER)
         value = len(code.text) * PER_CHARACTER[query.metric] * int(query.workload.get("M", "1"))
         found = quantiles(value)
-        return Prediction(*fields, value, bands(found, 50, 500, "length"), 0.0, False, quantiles=found)
+        return Prediction(
+            *fields, value, bands(found, 50, 500, CalibrationSource("length")), 0.0, False, quantiles=found
+        )
 
     def changes(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
@@ -50,7 +52,7 @@ class LengthPredictor:
         found = []
         for (before, after), line in zip(pairs, queries, strict=True):
             ends = quantiles(len(after.text) / len(before.text), 1.1)
-            known = bands(ends, 50, 500, "changes")
+            known = bands(ends, 50, 500, CalibrationSource("changes"))
             found.append([Change(after.basis, q.metric, q.device, self.model_id, ends[8], known, ends) for q in line])
         return found
 

@@ -81,7 +81,7 @@ def test_what_the_model_abstains_from_is_counted(folder: Path) -> None:
     write(folder, {"a.py": "# rlm: latency < 1 ns\ndef odd(): pass\n"})
     found, checker = check(folder)
     assert found == []
-    assert checker.unchecked == {"the text is odd": 1}
+    assert checker.unchecked == {"the model does not produce a number for this text": 1}
 
 
 def test_settings_of_the_folder_count(folder: Path) -> None:

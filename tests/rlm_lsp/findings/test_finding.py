@@ -12,7 +12,7 @@ from rlm_core.inference.calibration import bands
 from rlm_core.inference.cost_ratio import Change
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.types import Metric, Span, Unit
+from rlm_core.types import CalibrationSource, Metric, Span, Unit
 from rlm_lsp.budgets import Budget, Held, Rules, read_comments
 from rlm_lsp.findings.finding import (
     CODES,
@@ -26,7 +26,7 @@ from rlm_lsp.findings.finding import (
     regressions,
 )
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 from tests.paths import REPOSITORY
 
 [UNIT] = find_units(ParsedSource(b"def f(n):\n    return n\n", "python"))
@@ -35,7 +35,7 @@ SPAN = Span(0, 2, 0, 9, 2, 9)
 
 def predicted(median: float, metric: Metric = "latency", basis: str = "call", **changes: object) -> Prediction:
     found = quantiles(median)
-    fields: dict[str, object] = {"quantiles": found, "bands": bands(found, 50, 500, "x")} | changes
+    fields: dict[str, object] = {"quantiles": found, "bands": bands(found, 50, 500, CalibrationSource("x"))} | changes
     return Prediction(basis, metric, "x86-64", {}, "m", median, floor=0.0, truncated=False, **fields)  # type: ignore[arg-type]
 
 
@@ -46,7 +46,7 @@ def findings(budget: Budget, prediction: Prediction, confidence: Confidence | No
 
 def changed(ratio: float, metric: Metric = "latency") -> Change:
     found = quantiles(ratio, 1.1)
-    return Change("call", metric, "x86-64", "m", ratio, bands(found, 50, 500, "x"), found)
+    return Change("call", metric, "x86-64", "m", ratio, bands(found, 50, 500, CalibrationSource("x")), found)
 
 
 def test_a_finding_says_what_how_sure_where_and_why() -> None:
@@ -84,9 +84,9 @@ def test_an_accuracy_is_to_stay_above_its_budget() -> None:
 
 
 def test_a_model_that_abstains_says_nothing() -> None:
-    silent = Prediction("call", "latency", "x86-64", {}, "m", None, (), 0.0, False, "unknown")
+    silent = Prediction("call", "latency", "x86-64", {}, "m", None, (), 0.0, False, NO_NUMBER)
     assert findings(Budget("latency", 1e-12), silent, Confidence(least=0.0, information=0.0)) == []
-    unknown = Change("call", "latency", "x86-64", "m", None, (), (), "unknown")
+    unknown = Change("call", "latency", "x86-64", "m", None, (), (), NO_NUMBER)
     assert regressions(UNIT, Rules(), [unknown]) == []
 
 

@@ -17,7 +17,7 @@ from rlm_lsp.rendering import values as render
 from rlm_lsp.rendering.hover import hover_text
 from rlm_lsp.rendering.measured import MOST_MEASURED
 
-from tests.fakes import unpadded
+from tests.fakes import NO_NUMBER, unpadded
 from tests.rlm_core.measurement.test_store import measurement
 
 pytestmark = pytest.mark.timeout(30)
@@ -115,7 +115,7 @@ def test_a_kernel_has_a_measurement_for_each_device_and_size(tmp_path: Path, mak
 
 def test_of_many_sizes_a_hover_shows_some_and_says_how_many_there_are(make_prediction: MakePrediction) -> None:
     measured = [Measured(of_kernel(n=str(n)), stale=False) for n in range(1, MOST_MEASURED + 4)]
-    text = hover_text(UNIT, [make_prediction(abstained="far")], markdown=False, measured=measured)
+    text = hover_text(UNIT, [make_prediction(abstained=NO_NUMBER)], markdown=False, measured=measured)
     assert text.count("measured on nvidia-h100-sxm") == MOST_MEASURED
     assert "3 more measurements: rlm-lsp measure list --functions" in text
 
@@ -140,7 +140,7 @@ def test_the_hover_marks_what_is_stale(make_prediction: MakePrediction) -> None:
 
 def test_what_was_measured_is_told_where_the_model_abstains(make_prediction: MakePrediction) -> None:
     text = hover_text(
-        UNIT, [make_prediction(abstained="far")], markdown=False, measured=[Measured(measurement(), stale=False)]
+        UNIT, [make_prediction(abstained=NO_NUMBER)], markdown=False, measured=[Measured(measurement(), stale=False)]
     )
     assert ": latency 2 µs (40 calls in 8 tests, 1–8 µs)\n" in text
 

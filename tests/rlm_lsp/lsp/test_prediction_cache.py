@@ -9,6 +9,8 @@ import pytest
 from rlm_core import Callee, CodeText, Prediction, Query
 from rlm_lsp.lsp.prediction_cache import TRANSIENT_SECONDS, PredictionCache, content_key
 
+from tests.fakes import NO_NUMBER
+
 pytestmark = pytest.mark.timeout(30)
 
 CODE = CodeText("def f(): g()", "python", "call", (Callee("def g(): pass"),))
@@ -53,7 +55,7 @@ def test_the_least_recently_used_entry_goes_first(make_prediction: Callable[...,
 def test_a_transient_answer_is_forgotten_and_a_later_one_kept(make_prediction: Callable[..., Prediction]) -> None:
     now = [0.0]
     cache = PredictionCache(2, clock=lambda: now[0])
-    gone = (make_prediction(abstained="no connection", transient=True),)
+    gone = (make_prediction(abstained=NO_NUMBER),)
     cache.put(b"a", gone)
     now[0] = TRANSIENT_SECONDS - 0.1
     assert cache.get(b"a") == gone

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rlm_core import Prediction
 from rlm_core.inference.cost_ratio import Change
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Band
+from rlm_core.types import Abstention, AbstentionCode, Band, CalibrationSource, CpuScale
 from rlm_lsp.rendering.hover import MOST_ROWS, head_words, hover_text
 
 from tests.fakes import quantiles, unpadded
@@ -36,10 +37,10 @@ def kernel() -> AnalysedUnit:
     return found
 
 
-def change(ratio: float, metric: str = "latency", abstained: str | None = None) -> Change:
+def change(ratio: float, metric: str = "latency", abstained: Abstention | None = None) -> Change:
     if abstained is not None:
         return Change("call", metric, "x86-64", "test-1", None, (), (), abstained)  # type: ignore[arg-type]
-    band = Band(ratio / 1.5, ratio * 1.5, 0.8, 100, 1000, f"changes/call/{metric}")
+    band = Band(ratio / 1.5, ratio * 1.5, 0.8, 100, 1000, CalibrationSource(f"changes/call/{metric}"))
     return Change("call", metric, "x86-64", "test-1", ratio, (band,), quantiles(ratio, 1.5))  # type: ignore[arg-type]
 
 
@@ -77,9 +78,12 @@ def test_plain_text_has_a_line_for_each_metric(make_prediction: MakePrediction) 
 
 
 def test_the_reason_to_abstain_is_shown_once_and_without_our_terms(make_prediction: MakePrediction) -> None:
-    reason = "the model was not trained on latency of basis call in go"
+    details = {"basis": "call", "language": "go", "metric": "latency"}
+    reason = Abstention(AbstentionCode.TASK_NOT_TRAINED, details)
     text = hover_text(UNIT, [make_prediction(abstained=reason)] * 2, markdown=True)
-    assert text.count("- latency: no prediction, the model was not trained on latency of functions in go\n") == 1
+    assert (
+        text.count("- latency: no prediction because the model was not trained on the latency of Go functions\n") == 1
+    )
     assert "median" not in text
     assert "meaning" not in text
 
@@ -112,11 +116,12 @@ def test_a_device_that_is_known_by_its_data_sheet_says_so(
     make_prediction: MakePrediction, kernel: AnalysedUnit
 ) -> None:
     learned = make_prediction(basis="kernel", device="nvidia-h100-sxm")
-    bands = tuple(replace(band, level="kernel/triton/latency#sheet", groups=21) for band in learned.bands)
+    source = CalibrationSource("kernel/triton/latency", by_data_sheet=True)
+    bands = tuple(replace(band, source=source, groups=21) for band in learned.bands)
     by_sheet = replace(learned, device="nvidia-h200", bands=bands)
     text = hover_text(kernel, [learned, by_sheet], markdown=True)
     assert "latency on nvidia-h100-sxm: bands checked on 120 kernels" in text
-    told = "known by its data sheet alone, bands checked on 21 devices left out of training in turn"
+    told = "known by its data sheet only, bands checked on 21 devices, each left out of training in turn"
     assert f"latency on nvidia-h200: {told}" in text
 
 
@@ -128,8 +133,8 @@ def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kern
 
 
 def test_the_level_of_a_band_is_put_in_words(make_prediction: MakePrediction) -> None:
-    def words(basis: str, level: str) -> str:
-        band = Band(1e-5, 1e-4, 0.8, 40, 400, level)
+    def words(basis: str, task: str = "", **more: Any) -> str:
+        band = Band(1e-5, 1e-4, 0.8, 40, 400, CalibrationSource(task, **more))
         return hover_text(UNIT, [make_prediction(basis=basis, bands=(band,))], markdown=False)
 
     assert "40 packages that the model had not seen (400 measurements of Python functions)" in words(
@@ -145,11 +150,11 @@ def test_the_level_of_a_band_is_put_in_words(make_prediction: MakePrediction) ->
     assert "40 architectures that the model had not seen (400 measurements of networks on pixel-3)" in words(
         "network", "network/onnx/latency@pixel-3/1"
     )
-    assert "latency: bands from 400 measurements of 40 texts on build-box, left out in turn" in words(
-        "call", "adapted to build-box"
+    assert "latency: bands from 400 measurements of 40 texts on build-box, each left out in turn" in words(
+        "call", adapted_device="build-box"
     )
     assert "\nlatency: scaled by 0.5 to this CPU (score of 2026-01-01)\n" in words(
-        "call", "call/python/latency; scaled by 0.5 to this CPU (score of 2026-01-01)"
+        "call", "call/python/latency", cpu_scale=CpuScale(0.5, "2026-01-01")
     )
 
 
@@ -175,9 +180,10 @@ def test_a_change_is_told_with_its_band_for_each_metric() -> None:
 
 
 def test_a_change_that_is_not_known_says_why() -> None:
-    reason = "the model was not calibrated on changes of latency of basis kernel"
+    reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": "kernel", "metric": "latency"})
     assert (
         head_words("changed", [change(1, abstained=reason)])
-        == "changed, and no prediction by how much: the model was not calibrated on changes of latency of kernels"
+        == "changed, but the ratio cannot be predicted because the model was not calibrated on changes in the"
+        " latency of kernels"
     )
-    assert head_words("changed", ()) == "changed, and no prediction by how much"
+    assert head_words("changed", ()) == "changed, but the ratio cannot be predicted"

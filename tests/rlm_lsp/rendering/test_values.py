@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, Prediction
-from rlm_core.types import Metric
+from rlm_core.types import CalibrationSource, Metric
 from rlm_lsp.rendering import values as render
 from rlm_lsp.settings.model import LabelForm
+
+from tests.fakes import NO_NUMBER
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -31,7 +33,7 @@ METRICS = st.sampled_from(["latency", "memory", "accuracy"])
 
 
 def band_of(low: float, high: float) -> Band:
-    return Band(low, high, 0.8, 100, 1000, "call/latency")
+    return Band(low, high, 0.8, 100, 1000, CalibrationSource("call/latency"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_a_band_below_the_floor_ends_at_the_floor() -> None:
 
 def test_a_median_below_the_floor_is_at_most_the_floor(make_prediction: Callable[..., Prediction]) -> None:
     assert render.median(make_prediction(metric="memory", median=0.0, floor=64.0)) == "≤64 B"
-    assert render.median(make_prediction(abstained="not trained")) == ""
+    assert render.median(make_prediction(abstained=NO_NUMBER)) == ""
 
 
 def test_the_label_joins_the_bands_of_all_metrics(make_prediction: Callable[..., Prediction]) -> None:
@@ -84,8 +86,8 @@ def test_the_label_joins_the_bands_of_all_metrics(make_prediction: Callable[...,
 
 
 def test_the_label_leaves_out_metrics_on_which_the_model_abstains(make_prediction: Callable[..., Prediction]) -> None:
-    assert render.label([make_prediction(), make_prediction(metric="memory", abstained="no data")]) == "10–160 µs"
-    assert render.label([make_prediction(abstained="no data")]) == ""
+    assert render.label([make_prediction(), make_prediction(metric="memory", abstained=NO_NUMBER)]) == "10–160 µs"
+    assert render.label([make_prediction(abstained=NO_NUMBER)]) == ""
 
 
 def test_a_long_label_loses_spaces_first_then_lower_ends(make_prediction: Callable[..., Prediction]) -> None:
@@ -148,7 +150,7 @@ def test_of_several_devices_and_sizes_the_first_is_shown(make_prediction: Callab
     predictions = [make_prediction(median=value, low=value / 2, high=value * 2) for value in (1e-3, 2e-3, 3e-3)]
     assert render.label(predictions) == "0.5–2 ms +2"
     assert render.label(predictions, width=8) == "0.5–2 ms"
-    assert render.label([make_prediction(abstained="no data"), *predictions[1:]]) == "1–4 ms +1"
+    assert render.label([make_prediction(abstained=NO_NUMBER), *predictions[1:]]) == "1–4 ms +1"
 
 
 def test_a_mark_stays_longer_than_the_second_metric(make_prediction: Callable[..., Prediction]) -> None:

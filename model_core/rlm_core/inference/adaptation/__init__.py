@@ -6,7 +6,7 @@ matrices, ``store`` keeps adapters as JSON, ``predictor`` answers queries on ada
 
 from __future__ import annotations
 
-from .build import Adaptation, adapt, suggest
+from .build import Adaptation, RefusedRow, adapt, suggest
 from .fit import MIN_MEASUREMENTS, DeviceFit, choose, fit_device
 from .measurements import Measurement, read_measurements
 from .predictor import AdaptedPredictor, Personal, personal
@@ -20,6 +20,7 @@ __all__ = [
     "DeviceFit",
     "Measurement",
     "Personal",
+    "RefusedRow",
     "adapt",
     "adapter_path",
     "check_name",

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlm_core.errors import DataError
 from rlm_core.inference.predictor import Predictor
-from rlm_core.types import Basis, Metric, Prediction, Query
+from rlm_core.types import Abstention, Basis, Metric, Prediction, Query
 
 from .columns import column_names, text_columns
 from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
@@ -22,11 +22,19 @@ from .store import Adapter, check_name, text_key
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """A measurement that the model has no answer for: its line and the reason (None: no device is known)."""
+
+    line: int
+    reason: Abstention | None
+
+
+@dataclass(frozen=True, slots=True)
 class Adaptation:
-    """The adapters of a device, and a line for each measurement or kind of measurement that was not used."""
+    """The adapters of a device, and one entry per measurement or kind of measurement that was not used."""
 
     adapters: tuple[Adapter, ...]
-    problems: tuple[str, ...]
+    problems: tuple[str | RefusedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
     """
     check_name(device)
     adapters: list[Adapter] = []
-    problems: list[str] = []
+    problems: list[str | RefusedRow] = []
     for (basis, metric), rows in _by_kind([row for row in measurements if row.value is not None]).items():
         table, refused = _ask(base, basis, _distinct(rows))
         problems += refused
@@ -105,7 +113,7 @@ def _merged(repeats: Sequence[Measurement]) -> Measurement:
     return Measurement(first.line, first.code, first.query, median(values) if values else None)
 
 
-def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table | None, list[str]]:
+def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table | None, list[RefusedRow]]:
     """The table of the rows that the model can answer, on the devices for which it answers all of them."""
     devices = base.devices(basis)
     answers = base.predict(
@@ -131,6 +139,5 @@ def _answered(answer: Prediction) -> bool:
     return answer.median is not None and math.isfinite(answer.median)
 
 
-def _refusal(row: Measurement, answers: Sequence[Prediction]) -> str:
-    reason = next((answer.abstained for answer in answers if answer.abstained), "the model knows no device for it")
-    return f"line {row.line}: {reason}"
+def _refusal(row: Measurement, answers: Sequence[Prediction]) -> RefusedRow:
+    return RefusedRow(row.line, next((answer.abstained for answer in answers if answer.abstained), None))

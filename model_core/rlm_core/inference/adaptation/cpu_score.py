@@ -25,9 +25,8 @@ from platformdirs import user_cache_path
 
 from rlm_core.errors import DataError
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.calibration_source import with_scale
 from rlm_core.inference.predictor import Predictor
-from rlm_core.types import LEVELS, MEDIAN, Basis, CodeText, Prediction, Query
+from rlm_core.types import LEVELS, MEDIAN, Basis, CodeText, CpuScale, Prediction, Query
 
 FORMAT = "rlm-cpu-score-1"
 FILE = "cpu_score.json"
@@ -269,6 +268,6 @@ def scaled(prediction: Prediction, cpu: CpuScore) -> Prediction:
         prediction,
         median=prediction.median * ratio,
         floor=floor * ratio,
-        bands=bands(found, band.groups, band.rows, with_scale(band.level, ratio, cpu.date)),
+        bands=bands(found, band.groups, band.rows, replace(band.source, cpu_scale=CpuScale(ratio, cpu.date))),
         quantiles=found,
     )

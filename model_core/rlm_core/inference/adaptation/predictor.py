@@ -11,10 +11,18 @@ import numpy as np
 
 from rlm_core.errors import ModelError
 from rlm_core.inference.calibration import INTERVALS, bands
-from rlm_core.inference.calibration_source import adapted_level
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.devices import canonical_device
-from rlm_core.types import MEDIAN, Basis, CodeText, Prediction, Query
+from rlm_core.types import (
+    MEDIAN,
+    Abstention,
+    AbstentionCode,
+    Basis,
+    CalibrationSource,
+    CodeText,
+    Prediction,
+    Query,
+)
 
 from . import cpu_score
 from .columns import text_columns
@@ -77,8 +85,10 @@ class AdaptedPredictor:
         if adapter is not None:
             return _mapped(adapter, code, answers)
         [answer] = answers
-        reason = self._unusable.get(_called(query.device or ""))
-        return replace(answer, abstained=reason) if reason and answer.abstained is not None else answer
+        problem = self._unusable.get(_called(query.device or ""))
+        if problem is None or answer.abstained is None:
+            return answer
+        return replace(answer, abstained=Abstention(AbstentionCode.ADAPTER_UNUSABLE, {"problem": problem}))
 
 
 def _called(device: str) -> str:
@@ -108,7 +118,7 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
     first, device = answers[0], adapter.device
     for answer in answers:
         if answer.abstained is not None:
-            reason = f"{device} is predicted from known devices, and of {answer.device}: {answer.abstained}"
+            reason = replace(answer.abstained, known_device=answer.device)
             return replace(answer, device=device, abstained=reason)
     known = logs(answers)[None, :]
     extra = text_columns(code, adapter.columns)[None, :] if adapter.columns else None
@@ -132,7 +142,7 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
         first,
         device=device,
         median=median,
-        bands=bands(found, fit.text_count, fit.n, adapted_level(device)),
+        bands=bands(found, fit.text_count, fit.n, CalibrationSource(adapted_device=device)),
         quantiles=found,
         floor=floor,
         truncated=any(answer.truncated for answer in answers),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Answers to rows, the floor of each, and why the model abstained (empty where it did not)."""
+    """Answers to rows, the floor of each, and the code of the reason to abstain (empty where there is a number)."""
 
     answers: Answers
     floors: Array
@@ -60,7 +59,7 @@ def ask(predictor: Predictor, rows: Sequence[Row]) -> Asked:
         for (_, places), predictions in zip(batch, predictor.predict(codes, queries), strict=True):
             for place, found in zip(places, predictions, strict=True):
                 if found.median is None:
-                    reasons[place] = plain_reason(found.abstained or "no reason given")
+                    reasons[place] = str(found.abstained)
                     continue
                 floors[place] = found.floor
                 ends = [end for band in found.bands[:2] for end in (band.low, band.high)]
@@ -80,11 +79,6 @@ def ask_changes(predictor: OnnxPredictor, rows: Sequence[Row], pairs: Sequence[P
                 band = change.bands[0]
                 found[:, place] = np.log10([change.ratio, band.low, band.high])
     return Ratios(*found)
-
-
-def plain_reason(reason: str) -> str:
-    """A reason without the numbers of one case, so that equal reasons count together."""
-    return re.sub(r"\s*\([^)]*\d[^)]*\)", "", reason)
 
 
 def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:

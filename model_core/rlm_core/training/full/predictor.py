@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rlm_core.errors import DataError
 from rlm_core.inference.calibration import MIN_GROUPS, Level, bands
-from rlm_core.queries.devices import known_device
-from rlm_core.queries.query_vector import decimal_year, slice_name
+from rlm_core.inference.predictor import QueryScope, judge_date, too_few_groups, untrained_task
+from rlm_core.queries.query_vector import slice_name
 from rlm_core.source.canonical import canonical
 from rlm_core.training.full.encoders.base import reading
-from rlm_core.types import MEDIAN, METRICS_OF_BASIS, Basis, CodeText, Prediction, Query
+from rlm_core.types import MEDIAN, Abstention, AbstentionCode, Basis, CalibrationSource, CodeText, Prediction, Query
 
 from . import store
 from .decoding import Quantiles, quantiles
@@ -58,6 +57,7 @@ class TorchPredictor:
         self._model, card = store.load(directory, self._device)
         self.serving = Serving.read(directory, card)
         self._id = model_id(directory, card)
+        self._scope = QueryScope(self.serving.defaults, self.serving.devices)
         self._lock = threading.Lock()
         self._memories = _Memories(cache_bytes)
 
@@ -72,7 +72,7 @@ class TorchPredictor:
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query a metric of the basis, with the default device and workload filled in."""
-        return tuple(self._filled(basis, Query(metric)) for metric in METRICS_OF_BASIS[basis])
+        return self._scope.default_queries(basis)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -81,10 +81,10 @@ class TorchPredictor:
         for i, (code, asked) in enumerate(zip(texts, queries, strict=True)):
             text = self._reading(code) if asked else None
             for j, short in enumerate(asked):
-                query = self._filled(code.basis, short)
+                query = self._scope.filled(code.basis, short)
                 level = self._admit(code, query)
-                if isinstance(level, str):
-                    answers[i, j] = self._abstain(code, query, level)
+                if isinstance(level, Abstention):
+                    answers[i, j] = Prediction.missing(code, query, self._id, level)
                 elif text is not None:
                     wanted.setdefault(text, []).append(((i, j), code, query, level))
         # Long texts first: a device that is too small shows at once, and chunks hold texts of similar length.
@@ -136,44 +136,23 @@ class TorchPredictor:
         called = [canonical(callee.text, code.language) for callee in near]
         return reading(canonical(code.text, code.language), code.language, called, self.serving.callees)
 
-    def _filled(self, basis: str, query: Query) -> Query:
-        defaults = self.serving.defaults.get(f"{basis}/{query.metric}") or self.serving.defaults.get(basis, {})
-        # An accuracy belongs to a data set, not to a device.
-        device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
-        if device is not None:
-            device = known_device(device, self.serving.devices.get(basis, ()))
-        return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
-
-    def _admit(self, code: CodeText, query: Query) -> Level | str:
+    def _admit(self, code: CodeText, query: Query) -> Level | Abstention:
         """The calibration of a query, or why we abstain from it."""
         if slice_name(code.basis, code.language, query.metric) not in self.serving.floors:
-            return f"the model was not trained on {query.metric} of basis {code.basis} in {code.language}"
-        known = self.serving.devices.get(code.basis, ())
-        if query.device not in known and query.metric != "accuracy":
-            some = ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")
-            return f"the model was not trained on device {query.device}; for basis {code.basis} it knows {some}"
-        if not code.text.strip():
-            return "the text is empty"
-        try:
-            decimal_year(query.workload)
-        except DataError as error:
-            return str(error)
+            return untrained_task(code, query)
+        if not self._scope.knows_device(code.basis, query):
+            return self._scope.unknown_device(code.basis, query.device)
+        date = judge_date(code, query)
+        if isinstance(date, Abstention):
+            return date
         level = self.serving.calibration.lookup(code.basis, code.language, query.metric, query.device or "")
         if level is None or level.groups < MIN_GROUPS:
-            groups = level.groups if level is not None else 0
-            return (
-                f"{groups} held-out groups of basis {code.basis} are too few to calibrate on ({MIN_GROUPS} are needed)"
-            )
+            return too_few_groups(code.basis, level.groups if level is not None else 0)
         return level
-
-    def _abstain(self, code: CodeText, query: Query, reason: str) -> Prediction:
-        return Prediction(
-            code.basis, query.metric, query.device, query.workload, self._id, None, (), 0.0, False, reason
-        )
 
     def _prediction(self, code: CodeText, query: Query, level: Level, found: Quantiles, cropped: bool) -> Prediction:
         if np.isnan(found.smooth).any():
-            return self._abstain(code, query, "the model sees no number in the text")
+            return Prediction.missing(code, query, self._id, Abstention(AbstentionCode.NO_NUMBER))
         floor = self.serving.floors[slice_name(code.basis, code.language, query.metric)]
         values = np.where(found.smooth > floor, found.smooth, 0.0)
         # A band that reaches above the median reaches at least to the floor.
@@ -188,7 +167,7 @@ class TorchPredictor:
             query.workload,
             self._id,
             ends[MEDIAN],
-            bands(ends, level.groups, level.rows, level.name),
+            bands(ends, level.groups, level.rows, CalibrationSource(level.name)),
             floor,
             cropped,
             quantiles=ends,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rlm_core.inference.predictor import Predictor
-from rlm_core.types import Band, Prediction, Query
+from rlm_core.types import Abstention, Band, Prediction, Query
 
 from .rows import Row
 
@@ -57,7 +57,7 @@ class Answered:
 
 def answer(
     predictor: Predictor, rows: Sequence[Row], progress: Progress = lambda done, total: None
-) -> tuple[list[Answered | None], Counter[str]]:
+) -> tuple[list[Answered | None], Counter[Abstention]]:
     """What a model says of each row (None where it abstains), and its reasons to abstain.
 
     A row without a query is asked as a hover would.
@@ -66,7 +66,7 @@ def answer(
     for place, row in enumerate(rows):
         places[row.code].append(place)
     found: list[Answered | None] = [None] * len(rows)
-    reasons: Counter[str] = Counter()
+    reasons: Counter[Abstention] = Counter()
     codes = list(places)
     for start in range(0, len(codes), _BATCH):
         batch = codes[start : start + _BATCH]
@@ -76,8 +76,8 @@ def answer(
         answers = predictor.predict(batch, [[query for _, query in mine] for mine in asked])
         for mine, told in zip(asked, answers, strict=True):
             for (place, _), prediction in zip(mine, told, strict=True):
-                if prediction.median is None or not prediction.bands:
-                    reasons[prediction.abstained or "no reason given"] += 1
+                if prediction.abstained is not None:
+                    reasons[prediction.abstained] += 1
                 else:
                     found[place] = Answered(rows[place], prediction)
         progress(min(start + _BATCH, len(codes)), len(codes))

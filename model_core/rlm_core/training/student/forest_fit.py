@@ -12,9 +12,16 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from rlm_core.inference.calibration import MIN_GROUPS
-from rlm_core.inference.calibration_source import sheet_level
 from rlm_core.inference.features import answers_alone, estimate_name, feature_names, learnable_names, monotonic_names
-from rlm_core.inference.residuals import Residuals, fit_residuals, from_axis, normal_axis, spread_key, to_axis
+from rlm_core.inference.residuals import (
+    Residuals,
+    data_sheet_key,
+    fit_residuals,
+    from_axis,
+    normal_axis,
+    spread_key,
+    to_axis,
+)
 from rlm_core.inference.trees import Forest, slice_of
 from rlm_core.queries.data_sheets import BASES, FEWEST_DEVICES
 
@@ -161,7 +168,7 @@ def without_devices(job: Job) -> dict[str, Residuals]:
         kept = train & (job.device != device) & (fold != number)
         forest = fit_forest(job.told[kept], job.target[kept], weights[kept], slice_of(job.key), job.config)
         found[held] = forest.predict(job.told[held])
-    return {sheet_level(job.key): fit_residuals((job.target - found)[held_out], job.device[held_out])}
+    return {data_sheet_key(job.key): fit_residuals((job.target - found)[held_out], job.device[held_out])}
 
 
 def _fit_spread(job: Job, found: npt.NDArray[np.float64]) -> Forest:

@@ -14,11 +14,10 @@ import torch
 from rlm_core.inference import ngram_ridge as wide
 from rlm_core.inference import trees
 from rlm_core.inference.calibration import Calibration
-from rlm_core.inference.calibration_source import of_sheet_level
 from rlm_core.inference.card import SliceCard
 from rlm_core.inference.cost_ratio import ChangeModel
 from rlm_core.inference.novelty import DISTANCE, Familiarity
-from rlm_core.inference.residuals import Residuals
+from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
 from rlm_core.inference.student import ENCODER, HEAD, TOKENIZER, TREES, WIDE
 from rlm_core.queries.query_vector import query_vector
 from rlm_core.training.student.export import export_head
@@ -94,7 +93,7 @@ class Draft:
         before = self._student.forests
 
         def is_kept(key: str) -> bool:
-            forest = of_sheet_level(key)
+            forest = forest_of_data_sheet(key)
             return forest is None or self.forests.get(forest) is before.get(forest)
 
         return {key: found for key, found in self.residuals.items() if is_kept(key)}

@@ -23,6 +23,7 @@ from rlm_lsp.history.measured import command_for
 from rlm_lsp.lsp.documents import Analysis, Placed
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.text_positions import Lines
+from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import unit_row
 
 from . import diagnostics
@@ -227,7 +228,7 @@ def _explained(analysis: Analysis, placed: Placed, query: Query, found: Explanat
         "metric": query.metric,
         "device": query.device,
         "workload": dict(query.workload),
-        "abstained": found.abstained,
+        "abstained": reason(found.abstained) if found.abstained is not None else None,
         "skipped": found.skipped,
         "lines": [
             {"line": numbers[effect.line], "text": effect.text, "ratio": effect.ratio} for effect in found.effects
@@ -240,7 +241,7 @@ def markdown(qualname: str, query: Query, found: Explanation, numbers: Mapping[i
     """The strongest lines of an explanation for people; ``numbers`` gives each line's 0-based place in its document."""
     name = "this file" if qualname == "<file>" else f"`{qualname}`"
     if found.abstained is not None:
-        return f"No {query.metric} of {name} to explain: {found.abstained}"
+        return f"The {query.metric} of {name} cannot be explained because {reason(found.abstained)}."
     head = f"Lines on which the {query.metric} of {name} rests: the prediction with the line over that without it"
     rows = [
         f"| {numbers[effect.line] + 1} | {effect.ratio:.2f}× | {_cell(effect.text)} |"

@@ -23,7 +23,7 @@ from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.history.measured import measured_here
 from rlm_lsp.rendering import values as render
-from rlm_lsp.rendering.hover import plain_reason
+from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.rendering.measured import measured_words
 
@@ -219,7 +219,6 @@ def _told(prediction: Prediction | None) -> dict[str, Any] | None:
     metric, band = prediction.metric, prediction.band
     return {
         **prediction_fields(prediction),
-        "abstained": plain_reason(prediction.abstained) if prediction.abstained is not None else None,
         "deviceName": _device_name(prediction.device),
         "medianText": render.median(prediction),
         "bandText": render.band(metric, band, prediction.floor) if band is not None else "",
@@ -233,4 +232,4 @@ def _device_name(device: str | None) -> str | None:
 
 def _reason(point: Point) -> str:
     reasons = [one.abstained for one in (point.accuracy, point.latency) if one is not None and one.abstained]
-    return plain_reason(reasons[0]) if reasons else "reading was cancelled"
+    return reason(reasons[0]) if reasons else "reading was cancelled"

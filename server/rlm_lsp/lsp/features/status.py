@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rlm_lsp import __version__
 from rlm_lsp.lsp.documents import Analysis, Placed
 from rlm_lsp.rendering import values as render
-from rlm_lsp.rendering.hover import plain_reason
+from rlm_lsp.rendering.abstentions import reason
 
 from .fields import fields, optional
 
@@ -47,7 +47,7 @@ def _document(ls: Server, analysis: Analysis) -> dict[str, Any]:
         "units": len(found),
         "answered": len(known) - len(refused),
         "abstained": len(refused),
-        "reason": plain_reason(reasons.most_common(1)[0][0]) if reasons else None,
+        "reason": reason(reasons.most_common(1)[0][0]) if reasons else None,
     }
 
 
@@ -58,9 +58,7 @@ def _unit(ls: Server, analysis: Analysis, placed: Placed) -> dict[str, Any]:
         "qualname": placed.analysed.unit.qualname,
         "label": render.label(answered, "band"),
         "devices": list(dict.fromkeys(one.device for one in predictions if one.device is not None)),
-        "reason": next((plain_reason(one.abstained) for one in predictions if one.abstained), None)
-        if not answered
-        else None,
+        "reason": next((reason(one.abstained) for one in predictions if one.abstained), None) if not answered else None,
     }
 
 

@@ -10,9 +10,9 @@ from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.adaptation import Measurement
 from rlm_core.inference.adaptation.fit import Array
 from rlm_core.inference.calibration import bands
-from rlm_core.types import METRICS_OF_BASIS, Basis
+from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 
 DEVICES = ("gpu-a", "gpu-b", "gpu-c")
 
@@ -35,14 +35,20 @@ class FakePredictor:
 
     def _one(self, code: CodeText, query: Query) -> Prediction:
         blank = Prediction(
-            code.basis, query.metric, query.device, query.workload, self.model_id, None, (), 0.0, False, "unknown"
+            code.basis, query.metric, query.device, query.workload, self.model_id, None, (), 0.0, False, NO_NUMBER
         )
         if query.device is None or query.device not in self.factors or self.odd in code.text:
             return blank
         slope = 1.0 + 0.1 * list(self.factors).index(query.device)
         value = 1e-6 * len(code.text) ** slope * self.factors[query.device]
         found = quantiles(value)
-        return replace(blank, median=value, bands=bands(found, 50, 500, "kernel"), abstained=None, quantiles=found)
+        return replace(
+            blank,
+            median=value,
+            bands=bands(found, 50, 500, CalibrationSource("kernel")),
+            abstained=None,
+            quantiles=found,
+        )
 
 
 def kernel(size: int) -> CodeText:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.inference import calibration_source as notes
 from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.adaptation.cpu_score import CpuScore, Rates, ScaledPredictor, scaled
 from rlm_core.inference.calibration import bands
-from rlm_core.types import Basis
+from rlm_core.types import Basis, CalibrationSource
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 
 BASE = Rates(100.0, 100.0, 100.0, 0.0)
 SLOW = CpuScore(0.5, 0.5, 0.5, 0.5, 0.1, cpu_score.cpu_name(), "2026-11-20")
@@ -28,7 +27,7 @@ CALL = Prediction(
     {"runtime": "cpython-3.12"},
     "test-1",
     1e-4,
-    bands(QUANTILES, 40, 400, "call/python/latency"),
+    bands(QUANTILES, 40, 400, CalibrationSource("call/python/latency")),
     5e-8,
     False,
     quantiles=QUANTILES,
@@ -111,9 +110,10 @@ def test_a_slower_cpu_makes_a_call_longer_and_its_bands_wider() -> None:
     assert found.band.low == pytest.approx(2e-4 / 10 ** math.hypot(1, slack), rel=1e-4)
     assert found.bands[1].low < found.band.low
     assert found.bands[1].high > found.band.high
-    slice_name, note = notes.split(found.band.level)
-    assert slice_name == "call/python/latency"
-    assert note == "scaled by 2 to this CPU (score of 2026-11-20)"
+    assert found.band.source.task == "call/python/latency"
+    assert found.band.source.cpu_scale is not None
+    assert found.band.source.cpu_scale.ratio == pytest.approx(2)
+    assert found.band.source.cpu_scale.date == "2026-11-20"
 
 
 def test_a_value_below_the_floor_stays_below_the_scaled_floor() -> None:
@@ -136,7 +136,7 @@ def test_an_open_band_stays_open() -> None:
         {"metric": "memory"},
         {"basis": "program"},
         {"device": "my-phone"},
-        {"median": None, "bands": (), "quantiles": (), "abstained": "unknown"},
+        {"median": None, "bands": (), "quantiles": (), "abstained": NO_NUMBER},
     ],
 )
 def test_all_but_latencies_of_calls_on_the_reference_device_pass_through(change: dict[str, object]) -> None:

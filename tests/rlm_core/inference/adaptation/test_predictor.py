@@ -19,10 +19,13 @@ from rlm_core.inference.adaptation import (
     read_adapters,
     write_adapters,
 )
+from rlm_core.inference.adaptation.build import RefusedRow
 from rlm_core.inference.adaptation.columns import column_names, text_columns
 from rlm_core.inference.adaptation.fit import DeviceFit
 from rlm_core.source.onnx_graph import Constant, Graph, Node, Ref, Value, ordered, render
-from rlm_core.types import Basis
+from rlm_core.types import AbstentionCode, Basis, CalibrationSource
+
+from tests.fakes import NO_NUMBER
 
 from .adapting import DEVICES, FakePredictor, kernel, measured, synthetic
 
@@ -88,10 +91,10 @@ def test_an_adapted_device_is_answered_and_others_pass_through() -> None:
     assert (new.device, new.model, new.abstained) == ("new", "fake-1", None)
     assert [band.coverage for band in new.bands] == [0.8, 0.9]
     assert new.band is not None
-    assert (new.band.level, new.band.rows) == ("adapted to new", 12)
+    assert (new.band.source, new.band.rows) == (CalibrationSource(adapted_device="new"), 12)
     assert new.median is not None
     assert new.band.low <= new.median <= new.band.high
-    assert unknown.abstained == "unknown"
+    assert unknown.abstained == NO_NUMBER
     assert predictor.devices("kernel") == (*DEVICES, "new")
     assert predictor.default_queries("kernel", "triton") == base.default_queries("kernel", "triton")
 
@@ -103,7 +106,7 @@ def test_a_text_that_a_known_device_abstains_from_is_abstained_from() -> None:
     assert answer.median is None
     assert answer.device == "new"
     assert answer.abstained is not None
-    assert "unknown" in answer.abstained
+    assert answer.abstained == replace(NO_NUMBER, known_device="gpu-a")
 
 
 def test_bad_measurements_are_told_and_the_others_used() -> None:
@@ -111,8 +114,8 @@ def test_bad_measurements_are_told_and_the_others_used() -> None:
     other = Measurement(7, CodeText("def f(): pass", "python", "call"), Query("latency"), 1.0)
     found = adapt(FakePredictor(), "new", [*measured(range(10, 60, 10)), odd, other])
     assert [adapter.fit.n for adapter in found.adapters] == [5]
-    assert found.problems[0] == "line 99: unknown"
-    assert "latency of basis call: 0 usable measurements; at least 5" in found.problems[-1]
+    assert found.problems[0] == RefusedRow(99, NO_NUMBER)
+    assert "latency of basis call: 0 usable measurements; at least 5" in str(found.problems[-1])
 
 
 def test_fewer_than_five_distinct_measurements_are_one_error() -> None:
@@ -188,7 +191,8 @@ def test_adapters_in_the_folder_are_used_and_a_stale_one_is_explained(
     [[new, old]] = personal(base, tmp_path).predict([kernel(30)], [[Query("latency", "new"), Query("latency", "old")]])
     assert new.median is not None
     assert old.abstained is not None
-    assert "run rlm-lsp adapt again" in old.abstained
+    assert old.abstained.code is AbstentionCode.ADAPTER_UNUSABLE
+    assert "run rlm-lsp adapt again" in old.abstained.details["problem"]
     assert personal(base, tmp_path / "none") is base
 
 

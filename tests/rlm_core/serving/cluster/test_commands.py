@@ -52,7 +52,7 @@ def bench(out: Path, seconds: str, *more: str | Path) -> list[str | Path]:
 
 
 def test_predictions_are_those_of_this_process_byte_by_byte(address: str, tmp_path: Path) -> None:
-    places = [REPOSITORY / "examples", REPOSITORY / "model_core" / "rlm_core" / "units"]
+    places = [REPOSITORY / "examples", REPOSITORY / "model_core" / "rlm_core" / "source" / "units"]
     here, there = (invoke("predict", *places, "--format", "json", *more) for more in ((), ("--ray", address)))
     assert (there.exit_code, here.exit_code) == (0, 0), there.stderr
     assert len(json.loads(here.stdout)) > 100

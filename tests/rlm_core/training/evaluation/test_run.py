@@ -16,6 +16,7 @@ from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation import run
 from rlm_core.training.evaluation.rows import select
 from rlm_core.training.evaluation.run import evaluate, examine
+from rlm_core.types import Abstention, AbstentionCode, CalibrationSource
 from rlm_lsp.cli.app import app
 
 DEVICES = ("nvidia-t4", "pixel-3")
@@ -43,11 +44,14 @@ class Counting:
         number = int(code.text.rsplit(" ", 1)[1])
         fixed = (code.basis, query.metric, query.device, query.workload, self.model_id)
         if number % 50 == 7:
-            return Prediction(*fixed, None, (), 0.0, False, f"too far (distance {number}.5, limit 3)")
+            details = {"distance": f"{number}.5", "limit": "3"}
+            return Prediction.missing(
+                code, query, self.model_id, Abstention(AbstentionCode.UNLIKE_TRAINING_DATA, details)
+            )
         value = 1e-3 * (1 + number % 40)
         bands = (
-            Band(value / 2, value * 2, 0.8, 40, 400, "network"),
-            Band(value / 3, value * 3, 0.9, 40, 400, "network"),
+            Band(value / 2, value * 2, 0.8, 40, 400, CalibrationSource("network")),
+            Band(value / 3, value * 3, 0.9, 40, 400, CalibrationSource("network")),
         )
         return Prediction(*fixed, value, bands, 0.0, False)
 
@@ -99,7 +103,7 @@ def test_networks_are_reported_by_device_and_data_set_beside_boosting(networks: 
 
 def test_abstentions_count_by_reason_without_their_numbers_and_are_left_out(networks: Path) -> None:
     report = examine(Counting(), [networks], baselines=False).report
-    assert report.abstained == {"network": {"too far": 16}}
+    assert report.abstained == {"network": {"unlike-training-data": 16}}
     assert {entry.n + entry.abstained for entry in report.whole("network")} == {200}
 
 

@@ -16,7 +16,7 @@ from rlm_core import CodeText, ModelError, Query
 from rlm_core.training.datasets.schema import read_rows
 from rlm_core.training.full.model import TextMemory
 from rlm_core.training.full.predictor import TorchPredictor
-from rlm_core.types import LEVELS, MEDIAN, Callee
+from rlm_core.types import LEVELS, MEDIAN, Abstention, AbstentionCode, CalibrationSource, Callee
 
 from .tiny import Trained, run_cli
 
@@ -34,6 +34,11 @@ def nested(number: int) -> CodeText:
 CODES = [nested(number) for number in range(9)]
 
 
+def untrained(basis: str, language: str, metric: str) -> Abstention:
+    details = {"basis": basis, "language": language, "metric": metric}
+    return Abstention(AbstentionCode.TASK_NOT_TRAINED, details)
+
+
 def test_it_answers_with_calibrated_quantiles(predictor: TorchPredictor) -> None:
     [[latency, memory]] = predictor.predict(CODES[:1], [[LATENCY, MEMORY]])
     for found, metric, floor in ((latency, "latency", 5e-8), (memory, "memory", 64.0)):
@@ -44,7 +49,7 @@ def test_it_answers_with_calibrated_quantiles(predictor: TorchPredictor) -> None
         assert list(found.quantiles) == sorted(found.quantiles)
         assert found.median == found.quantiles[MEDIAN]
         assert [band.coverage for band in found.bands] == [0.8, 0.9]
-        assert found.bands[0].level == f"call/python/{metric}/x86-64"
+        assert found.bands[0].source == CalibrationSource(f"call/python/{metric}/x86-64")
         assert found.model == predictor.model_id
         assert not found.truncated
 
@@ -114,18 +119,31 @@ def test_a_long_text_is_told_to_be_truncated(predictor: TorchPredictor) -> None:
 @pytest.mark.parametrize(
     ("code", "query", "reason"),
     [
-        (CodeText(" \n", "python", "call"), LATENCY, "the text is empty"),
-        (CodeText("fn f() {}", "rust", "call"), LATENCY, "was not trained on latency of basis call in rust"),
-        (CodeText("x", "python", "program"), MEMORY, "was not trained on memory of basis program"),
-        (CODES[0], Query("accuracy"), "was not trained on accuracy"),
-        (CODES[0], Query("latency", "nvidia-l4"), "not trained on device nvidia-l4; for basis call it knows x86-64"),
-        (CODES[0], Query("latency", None, {"date": "yesterday"}), "is not YYYY-MM-DD"),
+        (CodeText(" \n", "python", "call"), LATENCY, Abstention(AbstentionCode.EMPTY_TEXT)),
+        (CodeText("fn f() {}", "rust", "call"), LATENCY, untrained("call", "rust", "latency")),
+        (CodeText("x", "python", "program"), MEMORY, untrained("program", "python", "memory")),
+        (CODES[0], Query("accuracy"), untrained("call", "python", "accuracy")),
+        (
+            CODES[0],
+            Query("latency", "nvidia-l4"),
+            Abstention(
+                AbstentionCode.DEVICE_NOT_TRAINED,
+                {"basis": "call", "device": "nvidia-l4", "known": "x86-64", "others": "0"},
+            ),
+        ),
+        (
+            CODES[0],
+            Query("latency", None, {"date": "yesterday"}),
+            Abstention(AbstentionCode.INVALID_DATE, {"date": "yesterday"}),
+        ),
     ],
 )
-def test_it_abstains_with_the_reason(predictor: TorchPredictor, code: CodeText, query: Query, reason: str) -> None:
+def test_it_abstains_with_the_reason(
+    predictor: TorchPredictor, code: CodeText, query: Query, reason: Abstention
+) -> None:
     [[found, answered]] = predictor.predict([code], [[query, query]])
     assert found == answered
-    assert reason in (found.abstained or "")
+    assert found.abstained == reason
     assert (found.median, found.bands, found.quantiles) == (None, (), ())
 
 
@@ -137,7 +155,8 @@ def test_it_abstains_where_too_few_groups_calibrate(full: Trained, tmp_path: Pat
         level["groups"] = 7
     _rewrite(tmp_path / "model", data)
     [[found]] = TorchPredictor(tmp_path / "model", "cpu").predict(CODES[:1], [[LATENCY]])
-    assert "7 held-out groups of basis call are too few to calibrate on (30 are needed)" in (found.abstained or "")
+    details = {"basis": "call", "groups": "7", "needed": "30"}
+    assert found.abstained == Abstention(AbstentionCode.TOO_FEW_GROUPS, details)
 
 
 def _rewrite(directory: Path, data: object) -> None:

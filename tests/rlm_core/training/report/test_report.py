@@ -22,7 +22,7 @@ from rlm_core.training.report import (
     surprises,
 )
 from rlm_core.training.report.summaries import coverage, rank_correlation
-from rlm_core.types import LEVELS
+from rlm_core.types import LEVELS, CalibrationSource
 
 from tests.fakes import quantiles
 from tests.rlm_core.measurement.test_store import measurement
@@ -38,7 +38,7 @@ def answered(value: float, median: float = 1e-3, group: str = "shop", floor: flo
     """A value beside a log-normal prediction whose 80 % band is a factor of 2 up and down."""
     row = Row("f", "shop.py:1", group, (group, "f"), CODE, "latency", None, value, value, value)
     levels = quantiles(median)
-    band = Band(median / 2, median * 2, 0.8, 40, 400, "call")
+    band = Band(median / 2, median * 2, 0.8, 40, 400, CalibrationSource("call"))
     return Answered(row, Prediction("call", "latency", None, {}, "test", median, (band,), floor, False, None, levels))
 
 

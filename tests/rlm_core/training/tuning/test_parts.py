@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from rlm_core.errors import ModelError
 from rlm_core.inference.bins import Scale
 from rlm_core.inference.calibration import INTERVALS, Calibration, Level
-from rlm_core.inference.calibration_source import sheet_level
 from rlm_core.inference.card import SliceCard, read_card
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.ngram_ridge import code_weights
-from rlm_core.inference.residuals import Residuals
+from rlm_core.inference.residuals import Residuals, data_sheet_key
 from rlm_core.inference.student import ENCODER, HEAD, TREES, WIDE
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import fit_forest
@@ -52,13 +51,13 @@ def test_devices_left_out_of_a_forest_say_nothing_of_another(trained: Trained, t
     kernels = "kernel/triton/latency"
     with opened(trained.exported) as student:
         draft = Draft(student)
-        draft.residuals[sheet_level(kernels)] = own = Residuals((0.0,) * len(LEVELS), 21, 500)
+        draft.residuals[data_sheet_key(kernels)] = own = Residuals((0.0,) * len(LEVELS), 21, 500)
         if moved:
             draft.forests[kernels] = replace(draft.forests[kernels])
         draft.write(tmp_path, "team", {})
     found = read_card(tmp_path).residuals
-    assert found.get(sheet_level(kernels)) == (None if moved else own)
-    assert found.keys() - {sheet_level(kernels)} == student.card.residuals.keys()
+    assert found.get(data_sheet_key(kernels)) == (None if moved else own)
+    assert found.keys() - {data_sheet_key(kernels)} == student.card.residuals.keys()
 
 
 def test_another_graph_is_refused_as_a_head(trained: Trained) -> None:

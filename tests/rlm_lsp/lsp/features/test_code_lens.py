@@ -15,6 +15,8 @@ from rlm_lsp.lsp.features.code_lens import code_lens
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.settings import Settings
 
+from tests.fakes import NO_NUMBER
+
 pytestmark = pytest.mark.timeout(30)
 
 MakePrediction = Callable[..., Prediction]
@@ -39,5 +41,5 @@ def test_a_lens_without_a_command_only_shows_text(make_prediction: MakePredictio
 
 
 def test_a_unit_with_nothing_to_show_has_no_lens(make_prediction: MakePrediction) -> None:
-    assert code_lens(UNIT, [make_prediction(abstained="not trained")], Settings(), {}) is None
+    assert code_lens(UNIT, [make_prediction(abstained=NO_NUMBER)], Settings(), {}) is None
     assert code_lens(UNIT, [make_prediction()], Settings(hide_below={"latency": 1.0}), {}) is None

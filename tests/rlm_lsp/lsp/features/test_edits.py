@@ -14,6 +14,8 @@ from rlm_core.types import Metric
 from rlm_lsp.budgets import Budget, bound, parse, read_comments, render
 from rlm_lsp.lsp.features.edits import applied, budgets_from, ignore, rounded_up, set_budgets
 
+from tests.fakes import NO_NUMBER
+
 pytestmark = pytest.mark.timeout(30)
 
 BUDGETS = [Budget("latency", 0.0015), Budget("memory", 3072.0)]
@@ -115,5 +117,5 @@ def test_the_budget_is_the_upper_end_of_the_default_band(make_prediction: Callab
 
 
 def test_what_has_no_upper_end_has_no_budget(make_prediction: Callable[..., Prediction]) -> None:
-    assert budgets_from([make_prediction(abstained="unknown"), make_prediction(high=float("inf"))]) == []
+    assert budgets_from([make_prediction(abstained=NO_NUMBER), make_prediction(high=float("inf"))]) == []
     assert budgets_from([make_prediction(0.5, 0.9, metric="accuracy")]) == []

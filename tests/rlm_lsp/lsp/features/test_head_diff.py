@@ -12,7 +12,7 @@ from rlm_core.inference.cost_ratio import Change
 from rlm_lsp.lsp.features.head_diff import Since, is_sure, marks
 from rlm_lsp.settings import Settings
 
-from tests.fakes import quantiles
+from tests.fakes import NO_NUMBER, quantiles
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -63,7 +63,7 @@ def test_only_what_is_shown_is_marked(make_prediction: MakePrediction) -> None:
 
 
 def test_nothing_known_is_no_mark(make_prediction: MakePrediction) -> None:
-    abstained = Change("call", "latency", "x86-64", "test-1", None, (), (), "too far")
+    abstained = Change("call", "latency", "x86-64", "test-1", None, (), (), NO_NUMBER)
     for since in (None, Since("new"), Since("same"), Since("changed"), Since("changed", (abstained,))):
         assert marks(since, [make_prediction()], Settings()) == {}
 

@@ -15,6 +15,8 @@ from rlm_lsp.lsp.features.inlay_hints import HiddenHints, inlay_hint
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.settings import Settings
 
+from tests.fakes import NO_NUMBER
+
 pytestmark = pytest.mark.timeout(30)
 
 MakePrediction = Callable[..., Prediction]
@@ -45,7 +47,7 @@ def test_the_tooltip_of_a_client_that_resolves_comes_later(make_prediction: Make
 
 
 def test_a_unit_on_which_the_model_abstains_has_no_hint(make_prediction: MakePrediction) -> None:
-    assert inlay_hint(UNIT, [make_prediction(abstained="not trained")], SETTINGS) is None
+    assert inlay_hint(UNIT, [make_prediction(abstained=NO_NUMBER)], SETTINGS) is None
     assert inlay_hint(UNIT, [], SETTINGS) is None
 
 

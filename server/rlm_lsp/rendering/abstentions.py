@@ -1,0 +1,100 @@
+"""Sentences for typed facts: why a query has no prediction, and what a band was calibrated on.
+
+Reasons are clauses in lower case, ready to follow "no prediction because". The hover, the command line, ``check`` and
+JSON output all take them from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rlm_core.source import languages
+from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource
+
+KINDS: Mapping[str, str] = {
+    "call": "functions",
+    "program": "programs",
+    "kernel": "kernels",
+    "module": "modules",
+    "network": "networks",
+}
+# What is held out as a whole when bands are checked.
+_GROUPS: Mapping[str, str] = {
+    "call": "packages",
+    "program": "problems",
+    "kernel": "kernels",
+    "module": "modules",
+    "network": "architectures",
+}
+_REASONS: Mapping[AbstentionCode, str] = {
+    AbstentionCode.TASK_NOT_TRAINED: "the model was not trained on the {metric} of {units}",
+    AbstentionCode.DEVICE_NOT_TRAINED: "the model was not trained on device {device}; for {kinds} it knows {known}",
+    AbstentionCode.SETTING_NOT_TRAINED: "the model was not trained on {metric} with {workload}",
+    AbstentionCode.EMPTY_TEXT: "the text is empty",
+    AbstentionCode.INVALID_DATE: "the workload date {date!r} is not a date; write it like 2026-01-31",
+    AbstentionCode.UNLIKE_TRAINING_DATA: "the text is unlike the training data (distance {distance}, limit {limit})",
+    AbstentionCode.SIZES_UNKNOWN: "the tensor sizes are unknown; set them in the workload, for example M=4096 or"
+    " arg0=4096x4096",
+    AbstentionCode.TOO_FEW_GROUPS: "{groups} held-out groups of {kinds} are too few for calibration ({needed} needed)",
+    AbstentionCode.RATIO_NOT_CALIBRATED: "the model was not calibrated on changes in the {metric} of {kinds}",
+    AbstentionCode.NO_NUMBER: "the model does not produce a number for this text",
+    AbstentionCode.ADAPTER_UNUSABLE: "the adapter of this device cannot be used: {problem}",
+    AbstentionCode.TEXT_TOO_LONG: "the text is longer than the server's limit of {limit} characters",
+    AbstentionCode.REQUEST_TOO_LARGE: "the text and its queries take {size} bytes; the server's limit is {limit}",
+    AbstentionCode.SERVER_UNAVAILABLE: "the model server {url} does not answer: {problem}",
+    AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
+}
+
+
+def reason(abstention: Abstention) -> str:
+    """Why there is no prediction, as a clause in lower case."""
+    details = dict(abstention.details)
+    basis, language = details.get("basis", ""), languages.LANGUAGES.get(details.get("language", ""))
+    details["kinds"] = KINDS.get(basis, basis)
+    # The language of other units follows from their kind.
+    named = basis in ("call", "program") or language is None
+    title = language.title if language is not None else details.get("language", "")
+    details["units"] = f"{title} {details['kinds']}" if named else details["kinds"]
+    if abstention.code is AbstentionCode.DEVICE_NOT_TRAINED and details["others"] != "0":
+        details["known"] += f" and {details['others']} more"
+    if abstention.code is AbstentionCode.SETTING_NOT_TRAINED:
+        details["workload"] = (details["workload"] or "no workload") + (
+            f" on device {details['device']}" if details["device"] else ""
+        )
+    sentence = _REASONS[abstention.code].format_map(details)
+    if abstention.known_device is not None:
+        return f"the known device {abstention.known_device}, on which the answer rests, has no prediction: {sentence}"
+    return sentence
+
+
+def calibration(basis: Basis, band: Band) -> str:
+    """What a band was calibrated on, as a clause without subject."""
+    source, rows = band.source, f"{band.rows:,} measurements"
+    if source.adapted_device is not None:
+        texts = f"{band.groups:,} text{'' if band.groups == 1 else 's'}"
+        return f"bands from {rows} of {texts} on {source.adapted_device}, each left out in turn"
+    if source.by_data_sheet:
+        on = f"{band.groups:,} devices, each left out of training in turn"
+        return f"known by its data sheet only, bands checked on {on} ({rows} of {KINDS[basis]})"
+    on = f"{band.groups:,} {_GROUPS[basis]} that the model had not seen"
+    return f"bands checked on {on} ({rows} of {_task(source.task, basis)})"
+
+
+def scaling(source: CalibrationSource) -> str:
+    """How latencies were scaled to this machine; empty where they were not."""
+    scale = source.cpu_scale
+    return f"scaled by {scale.ratio:.2g} to this CPU (score of {scale.date})" if scale is not None else ""
+
+
+def _task(task: str, basis: Basis) -> str:
+    """A calibration task in words: ``Python functions``, ``programs in all languages``."""
+    name, _, setting = task.partition("@")
+    parts = name.split("/")
+    if basis in ("kernel", "module", "network"):
+        device = parts[3] if len(parts) > 3 else setting.partition("/")[0]
+        words = KINDS[basis] + (f" on {device}" if device else "")
+    elif len(parts) > 2 and parts[1] in languages.LANGUAGES:
+        words = f"{languages.LANGUAGES[parts[1]].title} {KINDS[basis]}"
+    else:
+        words = f"{KINDS[basis]} in all languages"
+    return words if len(parts) > 1 else f"{words}, all metrics together"

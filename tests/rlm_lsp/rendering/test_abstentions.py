@@ -1,0 +1,87 @@
+"""Sentences for reasons to abstain and for calibration sources; those of hovers are in test_hover.py."""
+
+from __future__ import annotations
+
+import pytest
+from rlm_core.types import Abstention, AbstentionCode, Band, CalibrationSource, CpuScale
+from rlm_lsp.rendering.abstentions import calibration, reason, scaling
+
+DETAILS: dict[AbstentionCode, dict[str, str]] = {
+    AbstentionCode.TASK_NOT_TRAINED: {"basis": "call", "language": "go", "metric": "memory"},
+    AbstentionCode.DEVICE_NOT_TRAINED: {"basis": "kernel", "device": "abacus", "known": "a, b, c", "others": "13"},
+    AbstentionCode.SETTING_NOT_TRAINED: {"metric": "latency", "workload": "batch 3", "device": "pixel-3"},
+    AbstentionCode.EMPTY_TEXT: {},
+    AbstentionCode.INVALID_DATE: {"date": "soon"},
+    AbstentionCode.UNLIKE_TRAINING_DATA: {"distance": "1.9", "limit": "1.4"},
+    AbstentionCode.SIZES_UNKNOWN: {},
+    AbstentionCode.TOO_FEW_GROUPS: {"basis": "module", "groups": "7", "needed": "30"},
+    AbstentionCode.RATIO_NOT_CALIBRATED: {"basis": "network", "metric": "latency"},
+    AbstentionCode.NO_NUMBER: {},
+    AbstentionCode.ADAPTER_UNUSABLE: {"problem": "x.json: corrupt; run rlm-lsp adapt again"},
+    AbstentionCode.TEXT_TOO_LONG: {"limit": "300"},
+    AbstentionCode.REQUEST_TOO_LARGE: {"size": "2000", "limit": "1000"},
+    AbstentionCode.SERVER_UNAVAILABLE: {"url": "http://box:1", "problem": "it cannot be reached"},
+    AbstentionCode.MODEL_FAILED: {"error": "ModelError"},
+}
+
+
+@pytest.mark.parametrize("code", AbstentionCode)
+def test_every_reason_is_a_clause_that_names_its_details(code: AbstentionCode) -> None:
+    details = DETAILS[code]
+    text = reason(Abstention(code, details))
+    assert not text[0].isupper()
+    assert not text.endswith(".")
+    assert "{" not in text
+    for name, value in details.items():
+        assert name in ("basis", "language") or value in text
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "expected"),
+    [
+        (AbstentionCode.TASK_NOT_TRAINED, {}, "the model was not trained on the memory of Go functions"),
+        (
+            AbstentionCode.TASK_NOT_TRAINED,
+            {"basis": "kernel", "language": "python"},
+            "the model was not trained on the memory of kernels",
+        ),
+        (
+            AbstentionCode.DEVICE_NOT_TRAINED,
+            {},
+            "the model was not trained on device abacus; for kernels it knows a, b, c and 13 more",
+        ),
+        (
+            AbstentionCode.DEVICE_NOT_TRAINED,
+            {"known": "a", "others": "0"},
+            "the model was not trained on device abacus; for kernels it knows a",
+        ),
+        (
+            AbstentionCode.SETTING_NOT_TRAINED,
+            {},
+            "the model was not trained on latency with batch 3 on device pixel-3",
+        ),
+        (
+            AbstentionCode.SETTING_NOT_TRAINED,
+            {"metric": "accuracy", "workload": "", "device": ""},
+            "the model was not trained on accuracy with no workload",
+        ),
+    ],
+)
+def test_a_reason_names_units_devices_and_settings_in_plain_words(
+    code: AbstentionCode, details: dict[str, str], expected: str
+) -> None:
+    assert reason(Abstention(code, {**DETAILS[code], **details})) == expected
+
+
+def test_a_reason_of_a_known_device_says_that_the_adapted_one_rests_on_it() -> None:
+    text = reason(Abstention(AbstentionCode.EMPTY_TEXT, {}, "gpu-a"))
+    assert text == "the known device gpu-a, on which the answer rests, has no prediction: the text is empty"
+
+
+def test_a_calibration_names_what_it_rests_on() -> None:
+    band = Band(1.0, 2.0, 0.8, 1, 12, CalibrationSource(adapted_device="my-gpu"))
+    assert calibration("kernel", band) == "bands from 12 measurements of 1 text on my-gpu, each left out in turn"
+    assert scaling(band.source) == ""
+    assert scaling(CalibrationSource(cpu_scale=CpuScale(0.5, "2026-01-01"))) == (
+        "scaled by 0.5 to this CPU (score of 2026-01-01)"
+    )
