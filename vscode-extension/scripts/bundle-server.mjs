@@ -1,4 +1,4 @@
-/** Builds the server's wheel from the checkout and puts it, with the model card, into `bundled/`. */
+/** Builds the wheel of the server from the checkout and copies it and the model card to `bundled/`. */
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';

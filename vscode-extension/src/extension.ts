@@ -1,4 +1,4 @@
-/** Entry of the extension: makes its parts and starts the server. */
+/** Entry point of the extension: creates its parts and starts the server. */
 
 import * as vscode from 'vscode';
 
@@ -32,7 +32,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   const pages = new TextPages();
   let timer: NodeJS.Timeout | undefined;
   const restartSoon = (): void => {
-    // Settings often change several at a time.
+    // Several settings often change together.
     clearTimeout(timer);
     timer = setTimeout(() => void session.restart(), PAUSE_MS);
   };
@@ -61,7 +61,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     vscode.workspace.onDidGrantWorkspaceTrust(restartSoon),
     channels.server.onDidChangeLogLevel(() => {
       if (session.state.kind === 'running') {
-        // The server asks for its settings again, among them the level that it logs at.
+        // The server requests its settings again, including its log level.
         void session.state.client.sendNotification('workspace/didChangeConfiguration', { settings: null });
       }
     }),

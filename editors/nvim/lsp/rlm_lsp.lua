@@ -1,5 +1,5 @@
--- How to start rlm-lsp: what `vim.lsp.enable('rlm_lsp')` reads (Neovim 0.11 or later); see `:help rlm_lsp`.
--- Change it in your own configuration: `vim.lsp.config('rlm_lsp', { ... })`.
+-- The configuration that `vim.lsp.enable('rlm_lsp')` reads (Neovim 0.11 or later); see `:help rlm_lsp`.
+-- Override it in your own configuration: `vim.lsp.config('rlm_lsp', { ... })`.
 return {
   cmd = { 'rlm-lsp', 'serve' },
   filetypes = {
@@ -22,8 +22,8 @@ return {
   },
   root_markers = { 'rlm-lsp.toml', 'pyproject.toml', '.git' },
   on_init = function(client)
-    -- When the server tells that findings have changed, Neovim 0.12 asks a server that has those of the workspace for
-    -- them alone, and drops what they say about open buffers. A server that has not is asked for each buffer's.
+    -- When findings change, Neovim 0.12 requests only workspace diagnostics from a server that supports them, and drops
+    -- their results for open buffers. From other servers it requests the diagnostics of each buffer.
     local provider = client.server_capabilities.diagnosticProvider
     if provider then
       provider.workspaceDiagnostics = false

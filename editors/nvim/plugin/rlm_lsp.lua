@@ -1,4 +1,4 @@
--- The command, the client's part of the server's commands, and what is done when the server attaches.
+-- Defines the user commands, handles the server's commands, and sets up clients when they attach.
 if vim.g.loaded_rlm_lsp or vim.fn.has('nvim-0.10') == 0 then
   return
 end
@@ -6,11 +6,11 @@ vim.g.loaded_rlm_lsp = true
 
 vim.api.nvim_create_user_command('RlmLspToggle', function(command)
   require('rlm_lsp').toggle(command.bang)
-end, { bang = true, desc = "Hide rlm-lsp's hints in this buffer, with ! in all, or show them again" })
+end, { bang = true, desc = 'Hide or show the hints of rlm-lsp in this buffer, with ! in all buffers' })
 
 vim.api.nvim_create_user_command('RlmLspLog', function()
   require('rlm_lsp').show_log()
-end, { desc = "Show the newest lines of rlm-lsp's log" })
+end, { desc = 'Show the latest lines of the log of rlm-lsp' })
 
 vim.lsp.commands['rlm-lsp.explain'] = function(...)
   require('rlm_lsp').explain(...)
@@ -30,7 +30,7 @@ vim.api.nvim_create_autocmd('LspAttach', {
   end,
 })
 
--- On Linux, Neovim does not tell servers when files change.
+-- On Linux, Neovim does not notify servers when files change.
 vim.api.nvim_create_autocmd('BufWritePost', {
   group = group,
   pattern = { 'rlm-lsp.toml', 'pyproject.toml' },

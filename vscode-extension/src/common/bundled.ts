@@ -1,4 +1,4 @@
-/** The server that comes with the extension: a wheel, installed by its path into an environment of its own. */
+/** The server that is bundled with the extension: a wheel, installed by its path into a separate environment. */
 
 import { createHash } from 'crypto';
 import * as fs from 'fs/promises';
@@ -19,13 +19,13 @@ export class Bundled {
     private readonly log: vscode.LogOutputChannel,
   ) {}
 
-  /** The wheel that came with the extension; a development checkout may have none. */
+  /** The bundled wheel; a development checkout may have none. */
   wheel(): Promise<string | undefined> {
     this.wheelFound ??= findWheel(path.join(this.context.extensionPath, 'bundled'));
     return this.wheelFound;
   }
 
-  /** The interpreter of the environment, when the wheel of this extension is installed in it. */
+  /** The interpreter of the environment if the wheel of this extension is installed in it. */
   async installed(): Promise<string | undefined> {
     const folder = await this.folder();
     if (folder === undefined || !(await exists(path.join(folder, MARKER)))) {
@@ -35,11 +35,11 @@ export class Bundled {
     return (await exists(python)) ? python : undefined;
   }
 
-  /** Install the wheel, with progress that can be cancelled. What went wrong, undefined when all went well. */
+  /** Install the wheel, with progress that can be cancelled. Returns the reason of a failure, undefined on success. */
   async install(base: Interpreter): Promise<string | undefined> {
     const [wheel, folder] = [await this.wheel(), await this.folder()];
     if (wheel === undefined || folder === undefined) {
-      return 'this build of the extension carries no server';
+      return 'this build of the extension does not include a server';
     }
     return vscode.window.withProgress(
       { location: vscode.ProgressLocation.Notification, title: 'Installing the rlm-lsp server', cancellable: true },
@@ -68,19 +68,19 @@ export class Bundled {
     wheel: string,
     folder: string,
     signal: AbortSignal,
-    tell: (message: string) => void,
+    report: (message: string) => void,
   ): Promise<string | undefined> {
     const parent = path.dirname(folder);
     await fs.rm(parent, { recursive: true, force: true });
     await fs.mkdir(parent, { recursive: true });
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'];
     const steps = [
-      { said: 'making an environment', command: base.path, args: ['-m', 'venv', folder] },
-      // By its path: a name would be looked up in an index, where anyone may own it.
-      { said: 'installing', command: pythonOf(folder), args: [...pip, `${wheel}[onnx]`] },
+      { title: 'creating an environment', command: base.path, args: ['-m', 'venv', folder] },
+      // By path: a name would be looked up in a package index, where anyone may have registered it.
+      { title: 'installing', command: pythonOf(folder), args: [...pip, `${wheel}[onnx]`] },
     ];
     for (const step of steps) {
-      tell(step.said);
+      report(step.title);
       this.log.info(`${step.command} ${step.args.join(' ')}`);
       const ended = await run(step.command, step.args, {
         timeoutMs: STEP_MS,
@@ -89,19 +89,19 @@ export class Bundled {
           this.log.info(line);
           const name = /^(?:Collecting|Downloading|Installing collected packages:) ?(\S*)/.exec(line);
           if (name !== null) {
-            tell(line.startsWith('Installing') ? 'unpacking' : (name[1] ?? ''));
+            report(line.startsWith('Installing') ? 'unpacking' : (name[1] ?? ''));
           }
         },
       });
       if (ended.code !== 0) {
-        return ended.failure ?? (lastLine(ended.stderr) || `${step.said} failed with status ${ended.code}`);
+        return ended.failure ?? (lastLine(ended.stderr) || `${step.title} failed with status ${ended.code}`);
       }
     }
     await fs.writeFile(path.join(folder, MARKER), JSON.stringify({ wheel: path.basename(wheel), python: base.path }));
     return undefined;
   }
 
-  /** Where this very wheel is installed: another wheel, also of the same version, has another folder. */
+  /** The folder of exactly this wheel: another wheel, even of the same version, has another folder. */
   private async folder(): Promise<string | undefined> {
     const wheel = await this.wheel();
     if (wheel === undefined) {

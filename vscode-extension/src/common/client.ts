@@ -1,4 +1,4 @@
-/** One connection to one server process. */
+/** The connection to a server process. */
 
 import { ChildProcess, spawn } from 'child_process';
 import * as os from 'os';
@@ -47,21 +47,21 @@ export const SELECTOR = [
 ];
 
 const LAST_WORDS_MS = 2000;
-/** How messages of the server begin that come with buttons. */
-const NO_MODEL = /^rlm-lsp: (no predictions|the model stays as it was)/;
-const FIRST_NOTICE = 'rlm-lsp: the range behind a signature';
+/** The start of server messages for which we show buttons. */
+const NO_MODEL = /^rlm-lsp: (no predictions|the model stays as it was|the model is unchanged)/;
+const FIRST_NOTICE = /^rlm-lsp: the range (behind|after) a signature/i;
 
-/** What others want to know of a connection. */
+/** Receives the events of a connection. */
 export interface Listener {
-  /** The process has ended by itself; the last line that it wrote to stderr. */
+  /** The process has exited unexpectedly; `reason` is the last line that it wrote to stderr. */
   ended(reason: string): void;
   busy(isBusy: boolean): void;
-  /** Hints were told, so more may be known of a document. */
+  /** Hints arrived, so new predictions may be available. */
   answered(): void;
   noModel(reason: string): void;
 }
 
-/** Logs what goes wrong with the connection; the session tells the user, with buttons that mend it. */
+/** Only logs errors of the connection; the session reports them to the user, with buttons that fix them. */
 class QuietClient extends LanguageClient {
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
@@ -84,7 +84,7 @@ export class Connection {
       documentSelector: SELECTOR,
       outputChannel: channels.server,
       traceOutputChannel: channels.trace,
-      // Whether the window is trusted decides what its settings may choose.
+      // An untrusted window restricts what its settings may choose.
       initializationOptions: { trusted: vscode.workspace.isTrusted },
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
@@ -99,10 +99,10 @@ export class Connection {
       middleware: {
         workspace: {
           configuration: async (params, token, next) => {
-            const told = await next(params, token);
-            return Array.isArray(told)
-              ? told.map((values) => forServer(values, vscode.workspace.isTrusted, serverLogLevel(channels.server)))
-              : told;
+            const sections = await next(params, token);
+            return Array.isArray(sections)
+              ? sections.map((values) => forServer(values, vscode.workspace.isTrusted, serverLogLevel(channels.server)))
+              : sections;
           },
         },
         provideInlayHints: async (document, range, token, next) => {
@@ -127,7 +127,7 @@ export class Connection {
     try {
       await this.client.dispose();
     } catch {
-      // A process that has ended or never began cannot be asked to.
+      // A process that has exited or never started cannot shut down in order.
       this.process?.kill('SIGKILL');
     }
   }
@@ -147,7 +147,7 @@ export class Connection {
     });
   }
 
-  /** The last line that the process wrote to stderr, once it has ended: what it wrote may come after its end is known. */
+  /** The last line that the process wrote to stderr once it has exited; output may arrive after the exit event. */
   async lastWords(): Promise<string> {
     let timer: NodeJS.Timeout | undefined;
     const enough = new Promise<void>((resolve) => {
@@ -159,7 +159,7 @@ export class Connection {
   }
 }
 
-/** Show what the server tells; where something can be done about it, with a button that does it. */
+/** Show a message of the server, with a button where the user can do something about it. */
 function show(type: MessageType, message: string, listener: Listener): void {
   if (type === MessageType.Error && NO_MODEL.test(message)) {
     listener.noModel(message);
@@ -167,7 +167,7 @@ function show(type: MessageType, message: string, listener: Listener): void {
     void vscode.window.showErrorMessage(message);
   } else if (type === MessageType.Warning) {
     void vscode.window.showWarningMessage(message);
-  } else if (message.startsWith(FIRST_NOTICE)) {
+  } else if (FIRST_NOTICE.test(message)) {
     void vscode.window.showInformationMessage(message, 'Learn More').then((pressed) => {
       if (pressed !== undefined) {
         void vscode.commands.executeCommand('rlm-lsp.aboutHints');
@@ -178,7 +178,7 @@ function show(type: MessageType, message: string, listener: Listener): void {
   }
 }
 
-/** Commands that code actions of the server name give a text for somebody: put it where it belongs. */
+/** Handle the results of the server's code actions: copy or show their text. */
 async function shown(command: string, result: unknown, server: Server): Promise<unknown> {
   if (command === 'rlm-lsp.copyJson' && typeof result === 'string') {
     await vscode.env.clipboard.writeText(result);

@@ -1,4 +1,4 @@
-/** The commands of the palette. Each says what is missing when it cannot do its work. */
+/** The commands of the palette. Each reports what is missing when it cannot run. */
 
 import * as os from 'os';
 import * as vscode from 'vscode';
@@ -38,11 +38,13 @@ export function registerCommands(
   return Object.entries(commands).map(([name, act]) => vscode.commands.registerCommand(`rlm-lsp.${name}`, act));
 }
 
-/** The text editor in a language that gets predictions; undefined, after saying so, when it is none. */
+/** The active text editor if its language gets predictions; otherwise undefined, after a message. */
 function activeEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;
   if (editor === undefined || vscode.languages.match(SELECTOR, editor.document) === 0) {
-    void vscode.window.showInformationMessage('Open a file in a language that rlm-lsp predicts, like Python or C++.');
+    void vscode.window.showInformationMessage(
+      'Open a file in a language that rlm-lsp supports, such as Python or C++.',
+    );
     return undefined;
   }
   return editor;
@@ -62,7 +64,7 @@ async function ask<T>(session: Session, command: string, args: readonly unknown[
 }
 
 interface PredictedRow extends Omit<Row, 'line'> {
-  /** From 1, as `rlm-lsp predict` prints it. */
+  /** Counted from 1, as in the output of `rlm-lsp predict`. */
   readonly line: number;
 }
 
@@ -74,7 +76,7 @@ async function predictFile(session: Session): Promise<void> {
     return;
   }
   if (rows.length === 0) {
-    void vscode.window.showInformationMessage('rlm-lsp: there is nothing to predict in this file.');
+    void vscode.window.showInformationMessage('rlm-lsp: this file contains nothing to predict.');
     return;
   }
   const byUnit = new Map<string, PredictedRow[]>();
@@ -82,16 +84,16 @@ async function predictFile(session: Session): Promise<void> {
     const key = `${row.line} ${row.qualname}`;
     byUnit.set(key, [...(byUnit.get(key) ?? []), row]);
   }
-  const items = [...byUnit.values()].flatMap((told) =>
-    told.slice(0, 1).map((first) => ({
+  const items = [...byUnit.values()].flatMap((predictions) =>
+    predictions.slice(0, 1).map((first) => ({
       label: named(first.qualname),
-      description: [...new Set(told.map(words))].join(' · '),
+      description: [...new Set(predictions.map(words))].join(' · '),
       line: first.line - 1,
     })),
   );
   const picked = await vscode.window.showQuickPick(items, {
     title: 'Predicted cost of this file',
-    placeHolder: 'Pick one to go there',
+    placeHolder: 'Select a function to go to it',
     matchOnDescription: true,
   });
   if (picked !== undefined) {
@@ -106,7 +108,7 @@ function words(row: PredictedRow): string {
   if (row.median === null) {
     return `${row.metric}: no prediction (${row.abstained ?? 'unknown'})`;
   }
-  // A median of 0 is one below what can be measured.
+  // A median of 0 is below the resolution of the measurement.
   const value = row.median > 0 ? quantity(row.metric, row.median) : `≤${quantity(row.metric, row.high ?? 0)}`;
   return `${row.metric} ${value}`;
 }
@@ -129,9 +131,9 @@ const SMALLEST: Readonly<Record<string, readonly [scale: number, symbol: string]
   accuracy: [0.01, '%'],
 };
 
-/** A value in SI units for people, with two digits. */
+/** A value in SI units as text, with two significant digits. */
 export function quantity(metric: string, value: number): string {
-  const [scale, symbol] = UNITS[metric]?.find(([one]) => value >= one) ?? SMALLEST[metric] ?? [1, ''];
+  const [scale, symbol] = UNITS[metric]?.find(([size]) => value >= size) ?? SMALLEST[metric] ?? [1, ''];
   return `${Number((value / scale).toPrecision(2))} ${symbol}`;
 }
 
@@ -141,12 +143,12 @@ async function explain(session: Session): Promise<void> {
     return;
   }
   const { line, character } = editor.selection.active;
-  const found = await ask<{ markdown: string }>(session, 'rlm-lsp.explain', [
+  const explanation = await ask<{ markdown: string }>(session, 'rlm-lsp.explain', [
     editor.document.uri.toString(),
     { line, character },
   ]);
-  if (found !== undefined) {
-    await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', found.markdown);
+  if (explanation !== undefined) {
+    await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', explanation.markdown);
   }
 }
 
@@ -167,7 +169,7 @@ async function compare(session: Session): Promise<void> {
     return;
   }
   if (editor.document.isUntitled) {
-    void vscode.window.showInformationMessage('Save the file first: one that was never saved is not in HEAD.');
+    void vscode.window.showInformationMessage('Save the file first: an unsaved file is not in HEAD.');
     return;
   }
   const rows = await ask<PredictedRow[]>(session, 'rlm-lsp.predictFile', [editor.document.uri.toString()]);
@@ -195,25 +197,25 @@ async function showPage(file: vscode.Uri): Promise<void> {
 async function openModelCard(context: vscode.ExtensionContext): Promise<void> {
   const model = vscode.workspace.getConfiguration(SECTION).get<string | null>('model', null);
   const bundled = vscode.Uri.joinPath(context.extensionUri, 'bundled', 'MODEL_CARD.md');
-  const own =
+  const custom =
     model !== null && model !== 'builtin' && !/^https?:/i.test(model)
       ? vscode.Uri.joinPath(vscode.Uri.file(model.replace(/^~(?=$|\/)/, os.homedir())), 'MODEL_CARD.md')
       : undefined;
-  for (const card of own === undefined ? [bundled] : [own, bundled]) {
+  for (const card of custom === undefined ? [bundled] : [custom, bundled]) {
     try {
       await vscode.workspace.fs.stat(card);
     } catch {
       continue;
     }
-    if (card === bundled && own !== undefined) {
+    if (card === bundled && custom !== undefined) {
       void vscode.window.showInformationMessage(
-        'Your model has no MODEL_CARD.md; this is the card of the one that ships.',
+        'Your model has no MODEL_CARD.md; this is the card of the shipped model.',
       );
     }
     await showPage(card);
     return;
   }
-  void vscode.window.showInformationMessage('This build of the extension carries no model card.');
+  void vscode.window.showInformationMessage('This build of the extension does not include a model card.');
 }
 
 function named(qualname: string): string {

@@ -1,4 +1,4 @@
-/** "Compare with HEAD": the file's diff, and which of its functions became dearer or cheaper, as the server tells it. */
+/** "Compare with HEAD": the diff of a file, and the functions that the server predicts to cost more or less. */
 
 import * as path from 'path';
 import * as vscode from 'vscode';
@@ -7,7 +7,7 @@ import { LanguageClient } from 'vscode-languageclient/node';
 import { openSettings } from './settings';
 
 const GIT_EXTENSION = 'vscode.git';
-/** The server looks at HEAD in the background; what it found stands in its hovers. */
+/** The server compares with HEAD in the background and shows the result in its hovers. */
 const MOST_MS = 10_000;
 const PAUSE_MS = 100;
 
@@ -23,9 +23,9 @@ export interface Place {
   readonly line: number;
 }
 
-/** What a unit is beside HEAD: `unchanged`, `new`, or how much its costs have grown or fallen. */
+/** A unit compared with HEAD: `unchanged`, `new`, or by how much its costs have grown or fallen. */
 export interface Compared extends Place {
-  readonly told: string;
+  readonly change: string;
 }
 
 export async function compareWithHead(
@@ -36,16 +36,16 @@ export async function compareWithHead(
   const name = path.basename(document.uri.fsPath);
   const before = await atHead(document.uri);
   if (before === 'absent') {
-    void vscode.window.showInformationMessage(`${name} is not in HEAD: there is nothing to compare it with.`);
+    void vscode.window.showInformationMessage(`${name} is not in HEAD, so there is nothing to compare it with.`);
     return;
   }
   const compared = await vscode.window.withProgress(
-    { location: vscode.ProgressLocation.Window, title: 'rlm-lsp compares with HEAD' },
+    { location: vscode.ProgressLocation.Window, title: 'rlm-lsp: comparing with HEAD' },
     () => againstHead(client, document.uri, places),
   );
   if (compared === undefined) {
     const pressed = await vscode.window.showInformationMessage(
-      `${name} was not compared: it is in no git repository, is new in it, or comparing is switched off.`,
+      `${name} cannot be compared: it is not in a git repository, is new in it, or the setting "changes" is off.`,
       'Open Settings',
     );
     if (pressed !== undefined) {
@@ -53,9 +53,9 @@ export async function compareWithHead(
     }
     return;
   }
-  const changed = compared.filter(({ told }) => told !== 'unchanged');
+  const changed = compared.filter(({ change }) => change !== 'unchanged');
   if (changed.length === 0) {
-    void vscode.window.showInformationMessage(`${name} costs what it did at HEAD: none of its functions has changed.`);
+    void vscode.window.showInformationMessage(`No predicted change since HEAD: no function of ${name} has changed.`);
     return;
   }
   const show = async (line?: number): Promise<void> => {
@@ -68,11 +68,11 @@ export async function compareWithHead(
   };
   await show(changed[0]?.line);
   const picked = await vscode.window.showQuickPick(
-    // A row holds no more than one line; what the brackets are is said once, above.
-    changed.map(({ name: label, told, line }) => ({ label, detail: told.replace(/\((\d+ %) band /g, '('), line })),
+    // A row has a single line; the placeholder explains the brackets once.
+    changed.map(({ name: label, change, line }) => ({ label, detail: change.replace(/\((\d+ %) band /g, '('), line })),
     {
       title: `Predicted cost of ${name} against HEAD`,
-      placeHolder: 'Pick one to go there; brackets hold the 80 % range',
+      placeHolder: 'Select a function to go to it; brackets contain the 80 % range',
       matchOnDetail: true,
     },
   );
@@ -81,7 +81,7 @@ export async function compareWithHead(
   }
 }
 
-/** The file at HEAD as a document for a diff; undefined where VS Code's Git knows nothing of it. */
+/** The file at HEAD as a document for a diff; undefined if VS Code's Git extension does not know it. */
 async function atHead(uri: vscode.Uri): Promise<vscode.Uri | 'absent' | undefined> {
   const git = vscode.extensions.getExtension<{ getAPI(version: 1): GitApi }>(GIT_EXTENSION);
   try {
@@ -95,12 +95,12 @@ async function atHead(uri: vscode.Uri): Promise<vscode.Uri | 'absent' | undefine
       () => 'absent' as const,
     );
   } catch {
-    // It is switched off: the server has a Git of its own.
+    // The Git extension is disabled; the server runs git itself.
     return undefined;
   }
 }
 
-/** What the server tells of each unit beside HEAD; undefined when it tells nothing. */
+/** What the server predicts for each unit compared with HEAD; undefined if it predicts nothing. */
 export async function againstHead(
   client: LanguageClient,
   uri: vscode.Uri,
@@ -113,24 +113,24 @@ export async function againstHead(
       textDocument,
       position,
     });
-    const told = headNote(hover?.contents);
-    return told === undefined ? place : { ...place, told };
+    const change = headNote(hover?.contents);
+    return change === undefined ? place : { ...place, change };
   };
   const end = Date.now() + MOST_MS;
   for (;;) {
-    const found = await Promise.all(places.map(ask));
-    if (found.every((one) => 'told' in one)) {
-      return found;
+    const answers = await Promise.all(places.map(ask));
+    if (answers.every((answer) => 'change' in answer)) {
+      return answers;
     }
     if (Date.now() > end) {
-      const known = found.filter((one) => 'told' in one);
+      const known = answers.filter((answer) => 'change' in answer);
       return known.length > 0 ? known : undefined;
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
 
-/** The note against HEAD in the text of a hover. */
+/** The line about HEAD in the text of a hover. */
 function headNote(contents: unknown): string | undefined {
   const text = typeof contents === 'object' && contents !== null && 'value' in contents ? contents.value : undefined;
   return typeof text === 'string' ? /^(?:- )?Against HEAD: (.+)$/m.exec(text)?.[1] : undefined;

@@ -1,13 +1,13 @@
-/** The log channels: what the extension and the server log, and the messages between them. */
+/** The log channels: the logs of the extension and the server, and the messages between them. */
 
 import * as vscode from 'vscode';
 
 import { SECTION } from './settings';
 
 export interface Channels {
-  /** What the extension does. */
+  /** The log of the extension. */
   readonly extension: vscode.LogOutputChannel;
-  /** What the server logs and writes to stderr. */
+  /** The log of the server, with its stderr. */
   readonly server: vscode.LogOutputChannel;
   /** The messages between the two. */
   readonly trace: TraceChannel;
@@ -33,14 +33,14 @@ const LEVELS: Readonly<Partial<Record<vscode.LogLevel, string>>> = {
   [vscode.LogLevel.Error]: 'error',
 };
 
-/** The server's `logLevel` for the level that its channel shows; undefined for the usual one. */
+/** The server's `logLevel` for the level of its channel; undefined for the default level. */
 export function serverLogLevel(channel: vscode.LogOutputChannel): string | undefined {
   return LEVELS[channel.logLevel];
 }
 
 /**
- * A log channel whose level follows the setting `rlm-lsp.trace.server`, which decides alone whether messages are traced:
- * nobody should have to set the level of the channel too.
+ * A log channel whose level follows the setting `rlm-lsp.trace.server`, so that users do not also have to set the level of
+ * the channel.
  */
 export class TraceChannel implements vscode.LogOutputChannel {
   private readonly changed = new vscode.EventEmitter<vscode.LogLevel>();

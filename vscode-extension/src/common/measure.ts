@@ -1,18 +1,18 @@
-/** The command line that measures a package: copied, and typed into a terminal if wished. Only the user runs it. */
+/** The command that measures a package: copied, and on request pasted into a terminal. Only the user runs it. */
 
 import * as vscode from 'vscode';
 
 import { Server } from './server';
 
-/** How the server's own message begins, which clients that cannot copy show. */
+/** The start of the server's message for clients that cannot copy the command. */
 export const SHOWN_BY_SERVER = 'To measure, run: ';
 
-/** Copy what the server tells, and offer a terminal. */
-export async function offerCommand(told: string, server: Server): Promise<void> {
-  const command = runnable(told, server);
+/** Copy the server's command, and offer to paste it into a terminal. */
+export async function offerCommand(proposed: string, server: Server): Promise<void> {
+  const command = runnable(proposed, server);
   await vscode.env.clipboard.writeText(command);
   const pressed = await vscode.window.showInformationMessage(
-    'rlm-lsp: the command that measures this package under its tests is copied. Nothing was run.',
+    'rlm-lsp: the command that measures this package with its tests is copied. Nothing was run.',
     'Paste in Terminal',
   );
   if (pressed !== undefined) {
@@ -22,16 +22,16 @@ export async function offerCommand(told: string, server: Server): Promise<void> 
   }
 }
 
-/** The command with the program that runs here: one that is not on PATH has no short name. */
-export function runnable(told: string, server: Pick<Server, 'command' | 'args' | 'from'>): string {
+/** The command with the path of the running server: a program that is not on PATH has no short name. */
+export function runnable(command: string, server: Pick<Server, 'command' | 'args' | 'from'>): string {
   if (server.from === 'PATH') {
-    return told;
+    return command;
   }
   const program = [server.command, ...server.args].map(quoted).join(' ');
-  return told.replace(/ && rlm-lsp /, () => ` && ${process.platform === 'win32' ? '& ' : ''}${program} `);
+  return command.replace(/ && rlm-lsp /, () => ` && ${process.platform === 'win32' ? '& ' : ''}${program} `);
 }
 
-/** A word as a shell takes it. */
+/** Quote a word for the shell. */
 export function quoted(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) {
     return word;

@@ -1,4 +1,4 @@
-/** What can go wrong before there are predictions: said in one sentence, with buttons that mend it. */
+/** What can go wrong before there are predictions: one sentence each, with buttons that fix it. */
 
 import * as vscode from 'vscode';
 
@@ -18,7 +18,7 @@ export type Problem =
   | { readonly kind: 'install-failed'; readonly reason: string }
   | { readonly kind: 'no-model'; readonly reason: string };
 
-/** What buttons do. */
+/** The actions of the buttons. */
 export interface Remedies {
   install(): void;
   useBundled(): void;
@@ -43,7 +43,7 @@ export function described(problem: Problem, oldest: string): { message: string; 
   switch (problem.kind) {
     case 'no-python':
       return {
-        message: `rlm-lsp needs Python ${OLDEST_PYTHON_TEXT} or later, and no Python was found.`,
+        message: `rlm-lsp needs Python ${OLDEST_PYTHON_TEXT} or later, but no Python was found.`,
         remedies: [GET_PYTHON, CHOOSE],
       };
     case 'old-python':
@@ -53,20 +53,21 @@ export function described(problem: Problem, oldest: string): { message: string; 
       };
     case 'interpreter-missing':
       return {
-        message: `The setting ${SECTION}.interpreter names ${problem.path}, which is not a Python that runs.`,
+        message: `The setting ${SECTION}.interpreter names ${problem.path}, which is not a working Python interpreter.`,
         remedies: [CHOOSE, settings('interpreter')],
       };
     case 'not-installed':
       return {
         message:
-          'rlm-lsp predicts with a server that is not installed yet. Install it into a folder of its own? Your Python' +
-          ' environments stay as they are; pip downloads the libraries that it needs (about 300 MB on disk).',
+          'The rlm-lsp server is not installed yet. Install it into a separate folder? Your Python environments do not' +
+          ' change; pip downloads the required libraries (about 300 MB on disk).',
         remedies: [INSTALL, CHOOSE],
       };
     case 'no-wheel':
       return {
         message:
-          'The rlm-lsp server was not found, and this build of the extension carries none. Choose a Python that has it.',
+          'The rlm-lsp server was not found, and this build of the extension does not include it. Choose a Python' +
+          ' interpreter that has it.',
         remedies: [CHOOSE, settings('path')],
       };
     case 'path-missing':
@@ -99,7 +100,7 @@ export function described(problem: Problem, oldest: string): { message: string; 
   }
 }
 
-/** Show a problem; what its buttons do happens when one is pressed. */
+/** Show a problem with its buttons, and run the action of the button that the user presses. */
 export async function show(problem: Problem, oldest: string, remedies: Remedies): Promise<void> {
   const { message, remedies: offered } = described(problem, oldest);
   const titles = offered.map(([title]) => title);

@@ -1,10 +1,10 @@
-/** Runs programs: output collected, with a limit of time, ended together with the programs that they started. */
+/** Runs programs with a time limit, collects their output, and ends them together with their child processes. */
 
 import { spawn } from 'child_process';
 import * as os from 'os';
 
 export interface Ended {
-  /** The exit status; undefined where the program could not be started or was ended. */
+  /** The exit status; undefined if the program could not be started or was ended. */
   readonly code: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -20,7 +20,7 @@ export interface RunOptions {
 
 const MOST_OUTPUT = 1_000_000;
 
-/** Run a program outside of all workspaces, so that nothing in them is taken for a part of it; never rejects. */
+/** Run a program outside all workspaces, so that it does not load files from them; never rejects. */
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<Ended> {
   return new Promise((resolve) => {
     let stdout = '';
@@ -65,7 +65,7 @@ export function run(command: string, args: readonly string[], options: RunOption
   });
 }
 
-/** The last line that says something, which is where programs say what went wrong. */
+/** The last non-empty line, where programs usually report what went wrong. */
 export function lastLine(text: string): string {
   return text.trimEnd().split(/\r?\n/).at(-1)?.trim() ?? '';
 }
@@ -77,6 +77,6 @@ function endTree(pid: number | undefined, detached: boolean): void {
   try {
     process.kill(detached ? -pid : pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already exited.
   }
 }

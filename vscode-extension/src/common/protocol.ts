@@ -1,4 +1,4 @@
-/** The server's own requests, beside those of the protocol. Values are in SI units; texts are for people. */
+/** The server's requests that are not part of the protocol. Values are in SI units; texts are for people. */
 
 import { RequestType } from 'vscode-languageclient/node';
 
@@ -54,7 +54,7 @@ export interface Network {
   readonly model: string;
   readonly accuracy: readonly Prediction[];
   readonly latency: readonly Prediction[];
-  /** Lines about what was measured; a server of another version may have none. */
+  /** Lines about measurements; a server of another version may not send them. */
   readonly measured?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Python interpreters: which there are, of which version, and the one that the user has chosen. */
+/** Python interpreters on this machine, their versions, and the one that the user has chosen. */
 
 import * as fs from 'fs';
 import * as path from 'path';
@@ -20,7 +20,7 @@ export interface Interpreter {
   readonly recent: boolean;
 }
 
-/** What we use of the Python extension's API, where that extension is installed. */
+/** The part of the Python extension's API that we use, if that extension is installed. */
 interface PythonApi {
   readonly environments: {
     readonly onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
@@ -31,7 +31,7 @@ interface PythonApi {
   };
 }
 
-/** The version of an interpreter; undefined when it does not run. */
+/** The version of an interpreter; undefined if it does not run. */
 export async function probe(file: string): Promise<Interpreter | undefined> {
   const ended = await run(file, ['-c', 'import sys; print("%d.%d.%d" % sys.version_info[:3])'], {
     timeoutMs: PROBE_MS,
@@ -43,47 +43,47 @@ export async function probe(file: string): Promise<Interpreter | undefined> {
   return { path: file, version, recent: isAtLeast(version, OLDEST_PYTHON) };
 }
 
-/** The interpreter of the user's choice: the setting, else that of the Python extension. */
+/** The interpreter that the user has chosen: in the setting, otherwise in the Python extension. */
 export async function chosen(settings: ExtensionSettings): Promise<string | undefined> {
   if (settings.interpreter !== undefined) {
     return settings.interpreter;
   }
-  // In a folder that is not trusted its environment is not either.
+  // The environment of an untrusted folder is not trusted either.
   const api = vscode.workspace.isTrusted ? await pythonApi() : undefined;
   if (api === undefined) {
     return undefined;
   }
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
-  const found = await api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(folder));
-  return found?.executable.uri?.fsPath;
+  const environment = await api.environments.resolveEnvironment(api.environments.getActiveEnvironmentPath(folder));
+  return environment?.executable.uri?.fsPath;
 }
 
-/** Tell when another interpreter is chosen in the Python extension. */
+/** Call a listener when another interpreter is selected in the Python extension. */
 export async function onDidChoose(listener: () => void): Promise<vscode.Disposable | undefined> {
   return (await pythonApi())?.environments.onDidChangeActiveEnvironmentPath(listener);
 }
 
-/** The programs of these names on PATH, but for those in folders that are not trusted. */
+/** The programs with this name on PATH, except those in untrusted folders. */
 export function onPath(name: string): string[] {
   const suffixes = process.platform === 'win32' ? ['.exe', '.cmd', '.bat'] : [''];
   const folders = (process.env.PATH ?? '').split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   const untrusted = vscode.workspace.isTrusted ? [] : (vscode.workspace.workspaceFolders ?? []);
   return folders
-    .filter((folder) => !untrusted.some((one) => isBelow(folder, one.uri.fsPath)))
+    .filter((folder) => !untrusted.some((workspace) => isBelow(folder, workspace.uri.fsPath)))
     .flatMap((folder) => suffixes.map((suffix) => path.join(folder, name + suffix)))
     .filter(isProgram);
 }
 
-/** The interpreters that could run the server, the chosen one first, then those on PATH. */
+/** The interpreters that can run the server: the chosen one first, then those on PATH. */
 export async function* interpreters(settings: ExtensionSettings): AsyncGenerator<Interpreter> {
   const seen = new Set<string>();
-  const own = await chosen(settings);
-  for (const file of [...(own !== undefined ? [own] : []), ...NAMES.flatMap(onPath)]) {
+  const preferred = await chosen(settings);
+  for (const file of [...(preferred !== undefined ? [preferred] : []), ...NAMES.flatMap(onPath)]) {
     if (!seen.has(file)) {
       seen.add(file);
-      const found = await probe(file);
-      if (found !== undefined) {
-        yield found;
+      const interpreter = await probe(file);
+      if (interpreter !== undefined) {
+        yield interpreter;
       }
     }
   }
@@ -91,8 +91,8 @@ export async function* interpreters(settings: ExtensionSettings): AsyncGenerator
 
 export function isAtLeast(version: string, oldest: readonly number[]): boolean {
   const parts = version.split(/[^0-9]+/).map(Number);
-  for (const [place, least] of oldest.entries()) {
-    const part = parts[place] ?? 0;
+  for (const [index, least] of oldest.entries()) {
+    const part = parts[index] ?? 0;
     if (part !== least) {
       return part > least;
     }

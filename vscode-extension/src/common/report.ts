@@ -1,4 +1,4 @@
-/** A report for a bug: versions and settings. No source text, no secrets, and the home folder written as `~`. */
+/** A bug report: versions and settings, without source text and secrets, with the home folder written as `~`. */
 
 import * as os from 'os';
 import * as vscode from 'vscode';
@@ -36,19 +36,19 @@ function settings(): string {
   const known = vscode.workspace.getConfiguration(SECTION);
   const manifest = vscode.extensions.getExtension('rlm-lsp.rlm-lsp')?.packageJSON as
     { contributes: { configuration: { properties: Record<string, unknown> } } } | undefined;
-  const found: Record<string, unknown> = {};
+  const values: Record<string, unknown> = {};
   for (const name of Object.keys(manifest?.contributes.configuration.properties ?? {})) {
     const key = name.slice(SECTION.length + 1);
     const inspected = known.inspect(key);
     const value = inspected?.workspaceFolderValue ?? inspected?.workspaceValue ?? inspected?.globalValue;
     if (value !== undefined && value !== null) {
-      found[key] = secret(key, value);
+      values[key] = secret(key, value);
     }
   }
-  return JSON.stringify(found, null, 2);
+  return JSON.stringify(values, null, 2);
 }
 
-/** A value without what may be secret: where a token lies, and names and passwords in addresses. */
+/** A value without secrets: the location of a token, and user names and passwords in addresses. */
 function secret(key: string, value: unknown): unknown {
   if (key === 'tokenFile') {
     return '(set)';

@@ -1,6 +1,6 @@
 /**
- * Where the server is: the setting `rlm-lsp.path`, the chosen interpreter, PATH, the environment of the bundled wheel.
- * What is found is asked for its version before it is used.
+ * Finds the server: the setting `rlm-lsp.path`, the chosen interpreter, PATH, the environment of the bundled wheel. Checks
+ * its version before use.
  */
 
 import * as vscode from 'vscode';
@@ -11,14 +11,14 @@ import { lastLine, run } from './process';
 import { chosen, interpreters, isAtLeast, isProgram, onPath, probe } from './python';
 import { ExtensionSettings } from './settings';
 
-/** The oldest server that knows all that this extension asks. */
+/** The oldest server that supports all requests of this extension. */
 export const OLDEST_SERVER = '0.1.0';
 
 const VERSION_MS = 30_000;
 
 export interface Server {
   readonly command: string;
-  /** What stands before `serve` and other commands. */
+  /** Arguments before `serve` and other commands. */
   readonly args: readonly string[];
   readonly version: string;
   readonly from: 'path' | 'interpreter' | 'PATH' | 'bundled';
@@ -34,7 +34,7 @@ export async function findServer(
   log: vscode.LogOutputChannel,
 ): Promise<Server | Problem> {
   if (settings.path.length > 0) {
-    const file = settings.path.flatMap((one) => (/[\\/]/.test(one) ? [one] : onPath(one))).find(isProgram);
+    const file = settings.path.flatMap((name) => (/[\\/]/.test(name) ? [name] : onPath(name))).find(isProgram);
     return file === undefined
       ? { kind: 'path-missing', path: settings.path.join(', ') }
       : asServer({ command: file, args: [] }, 'path');
@@ -52,7 +52,7 @@ export async function findServer(
   return notInstalled(settings, bundled);
 }
 
-/** Nothing is installed: whether it could be. */
+/** No server is installed: find out whether it can be. */
 async function notInstalled(settings: ExtensionSettings, bundled: Bundled): Promise<Problem> {
   let old: string | undefined;
   for await (const interpreter of interpreters(settings)) {
@@ -85,7 +85,7 @@ async function inInterpreter(
       : { kind: 'old-python', found: `${python} is ${found.version}` };
   }
   const server = await asServer(module(python), 'interpreter');
-  // An interpreter without the server is no fault: another may have it.
+  // An interpreter without the server is not an error: another one may have it.
   return 'kind' in server && server.kind === 'broken' && server.reason.includes('No module named rlm_lsp')
     ? undefined
     : server;
@@ -96,7 +96,7 @@ async function anywhereOnPath(): Promise<Server | Problem | undefined> {
   return file === undefined ? undefined : asServer({ command: file, args: [] }, 'PATH');
 }
 
-/** The server as a module; without `-P` a folder of the same name in the working folder would go before it. */
+/** The server as a module; without `-P`, a folder of that name in the working directory would take precedence. */
 function module(python: string): Pick<Server, 'command' | 'args'> {
   return { command: python, args: ['-P', '-m', 'rlm_lsp'] };
 }
@@ -105,8 +105,9 @@ async function asServer(program: Pick<Server, 'command' | 'args'>, from: Server[
   const ended = await run(program.command, [...program.args, '--version'], { timeoutMs: VERSION_MS });
   const version = /^rlm-lsp (\d+\.\d+\S*)/m.exec(ended.stdout)?.[1];
   if (ended.code !== 0 || version === undefined) {
-    const said = ended.failure ?? (lastLine(ended.stderr) || lastLine(ended.stdout) || 'it does not tell its version');
-    return { kind: 'broken', path: program.command, reason: said, from };
+    const reason =
+      ended.failure ?? (lastLine(ended.stderr) || lastLine(ended.stdout) || 'it does not print its version');
+    return { kind: 'broken', path: program.command, reason, from };
   }
   if (!isAtLeast(version, OLDEST_SERVER.split('.').map(Number))) {
     return { kind: 'old-server', path: program.command, version };

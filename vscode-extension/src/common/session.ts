@@ -1,4 +1,4 @@
-/** Starts the server, starts it again when it or what it depends on changes, and tells what is wrong when it cannot. */
+/** Starts the server, restarts it when it exits or its configuration changes, and reports why it cannot start. */
 
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
@@ -11,7 +11,7 @@ import { interpreters, probe } from './python';
 import { findServer, isServer, OLDEST_SERVER, Server } from './server';
 import { readSettings, SECTION } from './settings';
 
-/** A server that stops more often than this in `WITHIN_MS` stays stopped. */
+/** A server that exits more often than this within `WITHIN_MS` is not restarted. */
 const MOST_RESTARTS = 3;
 const WITHIN_MS = 180_000;
 const BEGINS_WITHIN_MS = 60_000;
@@ -29,7 +29,7 @@ export class Session implements vscode.Disposable {
   private readonly hintsAnswered = new vscode.EventEmitter<void>();
   readonly onDidChangeState = this.stateChanged.event;
   readonly onDidChangeBusy = this.busyChanged.event;
-  /** More may be known of the open documents. */
+  /** New predictions may be available for the open documents. */
   readonly onDidAnswer = this.hintsAnswered.event;
 
   private current: State = { kind: 'stopped' };
@@ -48,18 +48,18 @@ export class Session implements vscode.Disposable {
     return this.current;
   }
 
-  /** Why there is no server, if there is none. */
+  /** Why there is no server, if it failed to start. */
   get problem(): Problem | undefined {
     return this.current.kind === 'failed' ? this.current.problem : undefined;
   }
 
-  /** The connection to the server, once it has started; undefined, after telling the user why, when there is none. */
+  /** The connection to the server once it has started; undefined, after the user was informed, if there is none. */
   async running(): Promise<LanguageClient | undefined> {
     const starting = { location: vscode.ProgressLocation.Window, title: 'rlm-lsp is starting' };
     if (this.current.kind !== 'running') {
       await vscode.window.withProgress(starting, () => this.queue);
     }
-    // Read anew: the state has changed meanwhile.
+    // Read it again: the state has changed meanwhile.
     const state = this.state;
     if (state.kind === 'failed') {
       this.showProblem(state.problem);
@@ -72,7 +72,7 @@ export class Session implements vscode.Disposable {
     return this.connection?.process?.pid;
   }
 
-  /** Stop the server if it runs, and start the one that the settings mean now. Calls take their turns. */
+  /** Stop the server if it runs, and start the server of the current settings. Calls run one after the other. */
   restart(): Promise<void> {
     return this.enqueue(() => this.begin());
   }
@@ -101,7 +101,7 @@ export class Session implements vscode.Disposable {
     [this.stateChanged, this.busyChanged, this.hintsAnswered].forEach((emitter) => emitter.dispose());
   }
 
-  /** Stop the server; the window is closing. */
+  /** Stop the server because the window is closing. */
   async stop(): Promise<void> {
     await this.enqueue(() => this.end());
   }
@@ -123,12 +123,15 @@ export class Session implements vscode.Disposable {
 
   async chooseInterpreter(): Promise<void> {
     const [chosen] =
-      (await vscode.window.showOpenDialog({ title: 'Choose a Python 3.11 or later', openLabel: 'Choose' })) ?? [];
+      (await vscode.window.showOpenDialog({
+        title: 'Choose a Python interpreter (3.11 or later)',
+        openLabel: 'Choose',
+      })) ?? [];
     if (chosen === undefined) {
       return;
     }
     if ((await probe(chosen.fsPath)) === undefined) {
-      void vscode.window.showErrorMessage(`${chosen.fsPath} is not a Python that runs.`);
+      void vscode.window.showErrorMessage(`${chosen.fsPath} is not a working Python interpreter.`);
       return;
     }
     const settings = vscode.workspace.getConfiguration(SECTION);
@@ -149,11 +152,11 @@ export class Session implements vscode.Disposable {
   private async begin(): Promise<void> {
     await this.end();
     this.set({ kind: 'starting' });
-    const found = await findServer(readSettings(), this.bundled, this.channels.extension);
-    if (!isServer(found)) {
-      return this.fail(found);
+    const server = await findServer(readSettings(), this.bundled, this.channels.extension);
+    if (!isServer(server)) {
+      return this.fail(server);
     }
-    const connection = new Connection(found, this.channels, {
+    const connection = new Connection(server, this.channels, {
       ended: (reason) => this.ended(connection, reason),
       busy: (isBusy) => this.busyChanged.fire(isBusy),
       answered: () => this.hintsAnswered.fire(),
@@ -168,10 +171,10 @@ export class Session implements vscode.Disposable {
     } catch (error) {
       const reason = (await connection.lastWords()) || asError(error).message;
       await this.end();
-      return this.fail({ kind: 'broken', path: found.command, reason, from: found.from });
+      return this.fail({ kind: 'broken', path: server.command, reason, from: server.from });
     }
     if (this.connection === connection) {
-      this.set({ kind: 'running', server: found, client: connection.client });
+      this.set({ kind: 'running', server, client: connection.client });
     }
   }
 
@@ -185,7 +188,7 @@ export class Session implements vscode.Disposable {
     }
   }
 
-  /** The process has ended by itself: start it again, but not for ever. */
+  /** The process has exited unexpectedly: restart it, but not forever. */
   private ended(connection: Connection, reason: string): void {
     if (this.connection !== connection || this.current.kind !== 'running') {
       return;

@@ -1,4 +1,4 @@
-/** The settings that the extension itself reads, and which of all settings the server may see. */
+/** The settings that the extension itself reads, and the settings that it passes on to the server. */
 
 import * as os from 'os';
 import * as path from 'path';
@@ -9,47 +9,47 @@ export const SECTION = 'rlm-lsp';
 export type ImportStrategy = 'fromEnvironment' | 'useBundled';
 
 export interface ExtensionSettings {
-  /** Programs to use as the server, the first that is there. */
+  /** Programs to use as the server; the first one that exists is used. */
   readonly path: readonly string[];
   readonly interpreter: string | undefined;
   readonly importStrategy: ImportStrategy;
 }
 
 /** Settings of the extension, which the server does not know. */
-const OWN = ['path', 'interpreter', 'importStrategy', 'trace'];
-/** Settings that decide what runs or where source text goes; only a trusted window hands them to the server. */
+const OF_THE_EXTENSION = ['path', 'interpreter', 'importStrategy', 'trace'];
+/** Settings that decide what runs or where source text is sent; only a trusted window passes them to the server. */
 const OF_THE_MACHINE = ['model', 'tokenFile', 'measure'];
 
 export function readSettings(): ExtensionSettings {
-  const found = vscode.workspace.getConfiguration(SECTION);
+  const settings = vscode.workspace.getConfiguration(SECTION);
   return {
-    path: strings(found.get('path')).map(expand),
-    interpreter: strings(found.get('interpreter')).map(expand)[0],
-    importStrategy: found.get('importStrategy') === 'useBundled' ? 'useBundled' : 'fromEnvironment',
+    path: strings(settings.get('path')).map(expand),
+    interpreter: strings(settings.get('interpreter')).map(expand)[0],
+    importStrategy: settings.get('importStrategy') === 'useBundled' ? 'useBundled' : 'fromEnvironment',
   };
 }
 
-/** Whether a change of settings needs another server process. */
+/** Whether a change of settings requires a new server process. */
 export function needsRestart(event: vscode.ConfigurationChangeEvent): boolean {
   return ['path', 'interpreter', 'importStrategy'].some((name) => event.affectsConfiguration(`${SECTION}.${name}`));
 }
 
-/** What the server is told of a section of settings. */
+/** The part of a settings section that the server receives. */
 export function forServer(values: unknown, trusted: boolean, logLevel: string | undefined): unknown {
   if (typeof values !== 'object' || values === null) {
     return values;
   }
-  const hidden = new Set(trusted ? OWN : [...OWN, ...OF_THE_MACHINE]);
-  const told: Record<string, unknown> = Object.fromEntries(
+  const hidden = new Set(trusted ? OF_THE_EXTENSION : [...OF_THE_EXTENSION, ...OF_THE_MACHINE]);
+  const passed: Record<string, unknown> = Object.fromEntries(
     Object.entries(values).filter(([name, value]) => !hidden.has(name) && value !== null),
   );
-  if (logLevel !== undefined && told.logLevel === undefined) {
-    told.logLevel = logLevel;
+  if (logLevel !== undefined && passed.logLevel === undefined) {
+    passed.logLevel = logLevel;
   }
-  return told;
+  return passed;
 }
 
-/** Show one of the settings that choose programs; in a remote window those are settings of the remote machine. */
+/** Open a setting that chooses a program; in a remote window these are settings of the remote machine. */
 export function openSettings(name: string): void {
   const isRemote = vscode.env.remoteName !== undefined;
   const command = isRemote ? 'workbench.action.openRemoteSettings' : 'workbench.action.openSettings';
@@ -58,10 +58,10 @@ export function openSettings(name: string): void {
 
 function strings(value: unknown): string[] {
   const values = Array.isArray(value) ? (value as unknown[]) : [value];
-  return values.filter((one): one is string => typeof one === 'string' && one.trim() !== '');
+  return values.filter((text): text is string => typeof text === 'string' && text.trim() !== '');
 }
 
-/** A path with `~`, `${workspaceFolder}`, `${userHome}` and `${env:NAME}` put in. */
+/** Expands `~`, `${workspaceFolder}`, `${userHome}` and `${env:NAME}` in a path. */
 function expand(text: string): string {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   const named = text

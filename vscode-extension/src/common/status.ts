@@ -1,4 +1,4 @@
-/** The language status item: model and device, busy, what is wrong, and where the model says nothing. */
+/** The language status item: model and device, activity, problems, and the reason for a missing prediction. */
 
 import * as vscode from 'vscode';
 
@@ -31,7 +31,7 @@ export class StatusItem implements vscode.Disposable {
     this.update();
   }
 
-  /** What the item says now. */
+  /** The current text of the item. */
   get text(): { readonly text: string; readonly detail: string; readonly severity: vscode.LanguageStatusSeverity } {
     return { text: this.item.text, detail: this.item.detail ?? '', severity: this.item.severity };
   }
@@ -76,16 +76,16 @@ export class StatusItem implements vscode.Disposable {
     try {
       const status = await state.client.sendRequest(statusRequest, params);
       if (this.session.state === state && this.session.problem === undefined) {
-        this.tell(status);
+        this.show(status);
       }
     } catch {
-      // The server has just stopped; its end is told elsewhere.
+      // The server has just stopped; the session reports that.
     }
   }
 
-  private tell({ model, document, unit }: Status): void {
+  private show({ model, document, unit }: Status): void {
     if (model === null) {
-      this.say('rlm-lsp: no model', 'The log says why.', vscode.LanguageStatusSeverity.Error);
+      this.say('rlm-lsp: no model', 'The log shows the reason.', vscode.LanguageStatusSeverity.Error);
     } else if (unit !== null && unit.reason !== null) {
       this.say('No prediction here', unit.reason, vscode.LanguageStatusSeverity.Warning);
     } else if (document !== null && document.abstained > 0 && document.answered === 0) {
@@ -98,7 +98,7 @@ export class StatusItem implements vscode.Disposable {
 
   private say(text: string, detail: string, severity = vscode.LanguageStatusSeverity.Information): void {
     this.item.text = text;
-    // The item is one line; what is long is whole where the pointer rests.
+    // The item has a single line; the tooltip shows the full text.
     this.item.detail = detail.length > MOST_DETAIL ? `${detail.slice(0, MOST_DETAIL - 1)}…` : detail;
     this.item.command = { command: 'rlm-lsp.showLogs', title: 'Log', tooltip: detail };
     this.item.severity = severity;

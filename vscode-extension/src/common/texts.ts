@@ -1,4 +1,4 @@
-/** Texts that the extension shows in an editor of their own: read-only, rendered as Markdown. */
+/** Texts that the extension shows in a separate editor: read-only, rendered as Markdown. */
 
 import * as vscode from 'vscode';
 

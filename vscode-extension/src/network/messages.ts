@@ -1,4 +1,4 @@
-/** What the extension and its page about networks say to each other. */
+/** The messages between the extension and its page about networks. */
 
 import { Network, Networks } from '../common/protocol';
 

@@ -1,4 +1,4 @@
-/** A page about one network, or about the networks of a folder; asks the server and answers what the page asks. */
+/** A page about a network or the networks of a folder: queries the server and answers the page's messages. */
 
 import { randomBytes } from 'crypto';
 import * as path from 'path';
@@ -89,7 +89,7 @@ export class NetworkPage implements vscode.Disposable {
       const { message, remedies } = described(problem, OLDEST_SERVER);
       this.fail(message, remedies[0]?.[0], () => remedies[0]?.[1](this.session.remedies));
     } else if (state.kind !== 'running') {
-      this.send({ kind: 'waiting', text: 'The rlm-lsp server is starting …' });
+      this.send({ kind: 'waiting', text: 'The rlm-lsp server is starting…' });
     } else {
       try {
         if (this.shown.file !== undefined) {
@@ -113,12 +113,12 @@ export class NetworkPage implements vscode.Disposable {
 
   private refused(text: string): void {
     const { state } = this.session;
-    if (/pip install rlm-lsp\[onnx\]/.test(text) && state.kind === 'running' && state.server.from !== 'bundled') {
+    if (/needs the onnx package/.test(text) && state.kind === 'running' && state.server.from !== 'bundled') {
       const { command, args } = state.server;
       const python = args.includes('-m') ? `${quoted(command)} ` : 'python ';
       this.fail(
-        'Reading .onnx files needs the package "onnx", which the Python of the server lacks.',
-        'Install in a Terminal',
+        'Reading .onnx files needs the package "onnx", which is missing in the Python environment of the server.',
+        'Install in Terminal',
         () => {
           const terminal = vscode.window.createTerminal({ name: 'rlm-lsp' });
           terminal.show();

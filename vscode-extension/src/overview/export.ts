@@ -39,7 +39,7 @@ export async function exportOverview(tree: OverviewTree, target?: vscode.Uri): P
     await vscode.workspace.fs.writeFile(uri, Buffer.from(text, 'utf8'));
     vscode.window.setStatusBarMessage(`rlm-lsp: ${rows.length} rows written to ${uri.fsPath}`, 6000);
   } catch (error) {
-    void vscode.window.showErrorMessage(`rlm-lsp: nothing was exported: ${asError(error).message}`);
+    void vscode.window.showErrorMessage(`rlm-lsp: export failed: ${asError(error).message}`);
   }
 }
 
@@ -51,7 +51,7 @@ function exported(row: Row): Exported {
   return { file, line: row.line + 1, qualname, basis, metric, unit, median, low, high, coverage, device, workload };
 }
 
-/** Comma-separated values as RFC 4180 has them. */
+/** Comma-separated values as in RFC 4180. */
 export function csv(rows: readonly Exported[]): string {
   const lines = rows.map((row) => COLUMNS.map((name) => cell(row[name])).join(','));
   return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`;
@@ -62,13 +62,13 @@ function cell(value: Value): string {
     return '';
   }
   const plain = typeof value === 'object' ? words(value) : String(value);
-  // A spreadsheet would take it for a formula.
+  // A spreadsheet would interpret it as a formula.
   const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
 function words(value: Readonly<Record<string, string>>): string {
   return Object.entries(value)
-    .map(([name, one]) => `${name}=${one}`)
+    .map(([name, size]) => `${name}=${size}`)
     .join(' ');
 }

@@ -1,4 +1,4 @@
-/** The tree of the workspace's units by predicted cost: read page by page, filtered by file, metric and device. */
+/** The workspace's units by predicted cost: loaded page by page, filtered by file, metric and device. */
 
 import * as path from 'path';
 import * as vscode from 'vscode';
@@ -60,7 +60,7 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     return this.view.message;
   }
 
-  /** Begin the list anew, by another filter or with the workspace read again. */
+  /** Reload the list with another filter, or after reading the workspace again. */
   async load(change: Filter & { readonly refresh?: boolean }): Promise<void> {
     const { refresh, ...filter } = change;
     this.filterNow = { ...this.filterNow, ...filter };
@@ -74,7 +74,7 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     }
   }
 
-  /** All rows that the filter leaves, whether shown yet or not. */
+  /** All rows that match the filter, whether or not they are shown yet. */
   async all(): Promise<readonly Row[]> {
     const client = await this.session.running();
     const rows: Row[] = [];
@@ -113,8 +113,8 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
 
   async chooseFile(): Promise<void> {
     const file = await vscode.window.showInputBox({
-      title: 'Show only files',
-      prompt: 'A part of the path, or a pattern like src/**/*.py; empty for all files',
+      title: 'Filter by file',
+      prompt: 'Part of the path, or a pattern such as src/**/*.py; leave empty for all files',
       value: this.filterNow.file ?? '',
     });
     if (file !== undefined) {
@@ -129,7 +129,7 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   getTreeItem(node: Node): vscode.TreeItem {
     if (node === 'more') {
       const left = (this.page?.total ?? 0) - this.nodes.length;
-      const item = new vscode.TreeItem(`Show more (${left.toLocaleString()} left)`);
+      const item = new vscode.TreeItem(`Show more (${left.toLocaleString()} remaining)`);
       item.command = { command: `${VIEW}.more`, title: 'Show More' };
       item.iconPath = new vscode.ThemeIcon('ellipsis');
       return item;
@@ -137,12 +137,12 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     const { row } = node;
     const item = new vscode.TreeItem(title(row));
     const place = row.basis === 'network' ? row.file : `${row.file}:${row.line + 1}`;
-    // A list of one file need not repeat its name, which would be cut off in a narrow view.
+    // A list of a single file does not repeat its name, which a narrow view would cut off.
     const short = row.basis !== 'network' && row.file === this.filterNow.file ? `line ${row.line + 1}` : place;
     item.description = `${row.medianText} · ${short}`;
     item.tooltip = tooltip(row);
     item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
-    item.command = { command: `${VIEW}.open`, title: 'Go There', arguments: [row] };
+    item.command = { command: `${VIEW}.open`, title: 'Go to Source', arguments: [row] };
     item.accessibilityInformation = { label: `${title(row)}, ${row.metric} ${row.medianText}, ${place}` };
     return item;
   }
@@ -194,22 +194,22 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   }
 
   private summary(page: OverviewPage): string | undefined {
-    const told = [];
+    const sentences = [];
     if (page.total === 0) {
-      told.push(
-        page.units === 0 ? 'No function, program or network found in this folder.' : 'Nothing matches the filter.',
+      sentences.push(
+        page.units === 0 ? 'This folder contains no function, program or network.' : 'No result matches the filter.',
       );
     }
     if (page.abstained > 0) {
-      told.push(`No prediction for ${page.abstained.toLocaleString()} of ${page.units.toLocaleString()}.`);
+      sentences.push(`No prediction for ${page.abstained.toLocaleString()} of ${page.units.toLocaleString()}.`);
     }
     if (page.failed > 0) {
-      told.push(`${count(page.failed, 'file')} could not be read.`);
+      sentences.push(`${count(page.failed, 'file')} could not be read.`);
     }
     if (!page.complete) {
-      told.push('Reading was stopped; refresh to read all files.');
+      sentences.push('Reading was stopped; refresh to read all files.');
     }
-    return told.length > 0 ? told.join(' ') : undefined;
+    return sentences.length > 0 ? sentences.join(' ') : undefined;
   }
 
   private filterWords(): string {
@@ -236,7 +236,7 @@ function tooltip(row: Row): vscode.MarkdownString {
   const asked = Object.entries(row.workload).map(([name, value]) => `${name} ${value}`);
   const text = new vscode.MarkdownString();
   text.appendText(`${title(row)}: ${METRICS[row.metric]?.toLowerCase() ?? row.metric} ${row.medianText}\n\n`);
-  text.appendText(`four in five: ${row.bandText}\n\n`);
+  text.appendText(`80 % range: ${row.bandText}\n\n`);
   text.appendText([...(row.device !== null ? [`on ${row.device}`] : []), ...asked].join(', '));
   return text;
 }

@@ -1,4 +1,4 @@
-/** Elements of HTML and SVG. Text is set as text, so nothing that a file says is taken for markup. */
+/** Creates HTML and SVG elements. Text is set as text, so the content of a file is never interpreted as markup. */
 
 const SVG = new Set(['svg', 'g', 'line', 'rect', 'circle', 'path']);
 

@@ -1,4 +1,4 @@
-/** The page about networks, in the browser: tables and a plot, made of what the extension sends. */
+/** The page about networks, in the browser: tables and a plot of the data that the extension sends. */
 
 import { Network, Prediction } from '../common/protocol';
 import { FromPage, ToPage } from '../network/messages';
@@ -28,7 +28,7 @@ window.addEventListener('message', (event: MessageEvent<ToPage>) => {
       break;
     case 'networks': {
       const focused = document.activeElement?.id;
-      others.replaceChildren(...compared(message.networks, message.current, (told) => api.postMessage(told)));
+      others.replaceChildren(...compared(message.networks, message.current, (reply) => api.postMessage(reply)));
       page.replaceChildren(...(message.current !== undefined ? [about, others] : [others]));
       if (focused) {
         document.getElementById(focused)?.focus();
@@ -61,7 +61,7 @@ function described(network: Network): HTMLElement[] {
     ...latencies(network.latency),
     ...(network.measured ?? []).map((line) => element('p', {}, capitalized(line))),
     element('details', {}, [
-      element('summary', {}, 'The graph as text, as the model reads it'),
+      element('summary', {}, 'The graph as the text that the model reads'),
       copy,
       element('pre', { tabindex: '0' }, network.text),
     ]),
@@ -82,27 +82,27 @@ function accuracy(prediction: Prediction): HTMLElement {
   }
   return element('p', {}, [
     element('strong', {}, percent(prediction.median)),
-    ` ${trained}; four networks in five are within ${percentBand(prediction)}.`,
+    ` ${trained}; the 80 % range is ${percentBand(prediction)}.`,
   ]);
 }
 
 function latencies(predictions: readonly Prediction[]): HTMLElement[] {
-  const told = predictions.filter((one) => one.median !== null);
-  const refused = predictions.filter((one) => one.median === null);
+  const predicted = predictions.filter(({ median }) => median !== null);
+  const refused = predictions.filter(({ median }) => median === null);
   const found: HTMLElement[] = [];
-  if (told.length > 0) {
-    const sorted = [...told].sort((one, other) => (one.median ?? 0) - (other.median ?? 0));
+  if (predicted.length > 0) {
+    const sorted = [...predicted].sort((left, right) => (left.median ?? 0) - (right.median ?? 0));
     const least = Math.min(...sorted.map(({ low, median }) => low || median || Infinity));
     const most = Math.max(...sorted.map(({ high, median }) => high ?? median ?? 0));
     const batch = sorted[0]?.workload.batch ?? '1';
     found.push(
       element('table', {}, [
-        element('caption', {}, `One batch of ${batch}; the bar is the range of four in five, on a logarithmic scale`),
+        element('caption', {}, `Batch size ${batch}; the bars show the 80 % ranges on a logarithmic scale`),
         element('thead', {}, [
           element(
             'tr',
             {},
-            ['Device', 'Typical', 'Four in five', 'Range'].map((name) => element('th', { scope: 'col' }, name)),
+            ['Device', 'Median', '80 % range', 'Plot'].map((name) => element('th', { scope: 'col' }, name)),
           ),
         ]),
         element(

@@ -1,4 +1,4 @@
-/** Numbers of networks for people. Accuracies differ by less than a per cent: they have a digit more than elsewhere. */
+/** Formats the numbers of networks. Accuracies differ by less than one per cent, so they have an extra digit. */
 
 import { Prediction } from '../common/protocol';
 

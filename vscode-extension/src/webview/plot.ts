@@ -1,4 +1,4 @@
-/** Accuracy against latency for the networks of a folder: a plot, and the same as a table. */
+/** Accuracy against latency for the networks of a folder, as a plot and as a table. */
 
 import { Networks, Point } from '../common/protocol';
 import { FromPage } from '../network/messages';
@@ -24,15 +24,15 @@ export function compared(networks: Networks, current: string | undefined, tell: 
         'p',
         {},
         others.length === 0
-          ? 'There is no .onnx file in this folder.'
-          : 'None of them has both an accuracy and a latency.',
+          ? 'This folder contains no .onnx file.'
+          : 'No network has both a predicted accuracy and a predicted latency.',
       ),
     );
   } else {
     const best = points.filter((point) => point.front).length;
-    const told = `${best} of ${points.length} ${best === 1 ? 'is' : 'are'} beaten by no other: none is both quicker and more accurate.`;
+    const summary = `${best} of ${points.length} ${best === 1 ? 'is' : 'are'} on the Pareto front: no other network is both faster and more accurate.`;
     found.push(
-      element('p', {}, told),
+      element('p', {}, summary),
       devices(networks, tell),
       plot(points, current, tell),
       table(points, current, tell),
@@ -68,7 +68,7 @@ function devices({ devices: known, device }: Networks, tell: Tell): HTMLElement 
 function plot(points: readonly Point[], current: string | undefined, tell: Tell): HTMLElement {
   const place = places(points);
   const front = points.filter((point) => point.front);
-  // The current network is drawn over the others.
+  // The current network is drawn on top.
   const drawnLast = [...points].sort((one, other) => Number(one.uri === current) - Number(other.uri === current));
   const marks = drawnLast.map((point) => {
     const [x, y] = [place.x(median(point.latency)), place.y(median(point.accuracy))];
@@ -109,7 +109,7 @@ function plot(points: readonly Point[], current: string | undefined, tell: Tell)
     element(
       'figcaption',
       { class: 'quiet' },
-      'Lines through a point: the range of four in five. Press Enter on a point to open its network.',
+      'The lines through a point show its 80 % ranges. Press Enter on a point to open its network.',
     ),
   ]);
 }
@@ -173,7 +173,7 @@ function axes(place: Places): Element[] {
     drawn(
       'text',
       { class: 'axis', x: px((MARGIN.left + right) / 2), y: px(HEIGHT - 8), 'text-anchor': 'middle' },
-      'Latency (left is quicker)',
+      'Latency (left is faster)',
     ),
     drawn(
       'text',
@@ -183,7 +183,7 @@ function axes(place: Places): Element[] {
   ];
 }
 
-/** The names of the front and of the current network, up and to the left, where no network is; none over another. */
+/** The names of the front and the current network, to the upper left, where no other network is; without overlap. */
 function names(points: readonly Point[], current: string | undefined, place: Places): Element[] {
   const named = points.filter((point) => point.front || point.uri === current);
   const order = [...named].sort((one, other) => Number(other.uri === current) - Number(one.uri === current));
@@ -216,7 +216,7 @@ function table(points: readonly Point[], current: string | undefined, tell: Tell
       element('td', {}, point.front ? 'yes' : ''),
     ]),
   );
-  const head = ['Network', 'Latency', 'Four in five', 'Accuracy', 'Four in five', 'Beaten by none'];
+  const head = ['Network', 'Latency', '80 % range', 'Accuracy', '80 % range', 'Pareto front'];
   return element('table', {}, [
     element('thead', {}, [
       element(
@@ -249,7 +249,7 @@ function px(value: number): string {
   return value.toFixed(1);
 }
 
-/** Values of the form 1, 2, 5 times a power of ten; all of 1 to 9 where the range is short. */
+/** Values of the form 1, 2 or 5 times a power of ten; all of 1 to 9 if the range is short. */
 function logTicks(low: number, high: number): number[] {
   for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
     const found: number[] = [];

@@ -1,10 +1,10 @@
--- `:checkhealth rlm_lsp`: whether the server is found and runs, which version and model it has, and what is attached.
+-- `:checkhealth rlm_lsp`: checks that the server is found and runs; shows its version, its model and attached buffers.
 local M = {}
 
 local health = vim.health
 local PATIENCE_MS = 60000
 
--- What `rlm-lsp` prints for some arguments; nil and a reason when it cannot be run.
+-- The output of `rlm-lsp` for some arguments; nil and the reason if it cannot be run.
 local function output(program, ...)
   local started, run = pcall(vim.system, { program, ... }, { text = true })
   if not started then
@@ -30,15 +30,15 @@ local function check_server()
   local program = command()
   local path = vim.fn.exepath(program)
   if path == '' then
-    health.error(("`%s` is not found"):format(program), {
-      'Install it: `pip install .` in a checkout of rlm-lsp, in an environment whose `bin` is on PATH.',
+    health.error(('`%s` is not found'):format(program), {
+      'Install it: run `pip install .` in a checkout of rlm-lsp, in an environment whose `bin` is on PATH.',
       "Or give its full path: `vim.lsp.config('rlm_lsp', { cmd = { '/path/to/rlm-lsp', 'serve' } })`.",
     })
     return
   end
   local version, reason = output(program, '--version')
   if not version then
-    health.error(('`%s --version` fails: %s'):format(path, reason), 'Run it in a shell, and install rlm-lsp anew.')
+    health.error(('`%s --version` fails: %s'):format(path, reason), 'Run it in a shell, or reinstall rlm-lsp.')
     return
   end
   health.ok(('%s (`%s`)'):format(version, path))
@@ -48,19 +48,19 @@ local function check_server()
     return
   end
   health.ok('model ' .. (report:match('\nmodel%s+([^\n]+)') or '(unnamed)'))
-  health.info('`rlm-lsp doctor` says:\n' .. report)
+  health.info('output of `rlm-lsp doctor`:\n' .. report)
 end
 
--- Which model a running server uses: its settings may name another than the one that ships.
+-- The model of a running server: its settings may choose another model than the shipped one.
 local function check_model(client)
   local call = require('rlm_lsp').call
   local answer = call(client, 'request_sync', 'rlm-lsp/status', vim.empty_dict(), PATIENCE_MS, 0)
-  local told = answer and answer.result
-  if told and told.model and told.model ~= vim.NIL then
-    health.ok('answers with the model ' .. told.model)
+  local status = answer and answer.result
+  if status and status.model and status.model ~= vim.NIL then
+    health.ok('answers with the model ' .. status.model)
   else
     health.error('has no model: ' .. (answer and answer.err and answer.err.message or 'none could be loaded'), {
-      "See `model` in your settings, and the server's log: `:RlmLspLog`. `rlm-lsp doctor --model NAME` tries one.",
+      "Check `model` in your settings and the server's log: `:RlmLspLog`. Test a model: `rlm-lsp doctor --model NAME`.",
     })
   end
 end
@@ -68,7 +68,7 @@ end
 local function check_clients()
   local clients = vim.lsp.get_clients({ name = 'rlm_lsp' })
   if #clients == 0 then
-    health.info('Not running: open a file in a language that it reads.')
+    health.info('Not running: open a file in a supported language.')
   end
   for _, client in ipairs(clients) do
     local buffers = vim.tbl_count(client.attached_buffers)
@@ -79,14 +79,14 @@ local function check_clients()
   if vim.lsp.inlay_hint.is_enabled() then
     health.ok('inlay hints are on')
   else
-    health.warn('inlay hints are off', 'Switch them on: `vim.lsp.inlay_hint.enable(true)`.')
+    health.warn('inlay hints are off', 'Enable them: `vim.lsp.inlay_hint.enable(true)`.')
   end
 end
 
 function M.check()
   health.start('rlm_lsp: Neovim')
   if vim.fn.has('nvim-0.10') == 0 then
-    health.error('Neovim 0.10 or later is needed: older ones have no inlay hints')
+    health.error('rlm-lsp needs Neovim 0.10 or later: older versions have no inlay hints')
     return
   end
   health.ok('Neovim ' .. tostring(vim.version()))

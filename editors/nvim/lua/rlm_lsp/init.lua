@@ -1,5 +1,5 @@
--- What rlm-lsp adds to Neovim's own client: hints that can be switched off apart from other servers', explanations,
--- and a start for Neovim 0.10. See `:help rlm_lsp`.
+-- Extends Neovim's LSP client: toggles the hints of rlm-lsp separately from those of other servers, shows explanations,
+-- and starts the server in Neovim 0.10. See `:help rlm_lsp`.
 local M = {}
 
 local NAME = 'rlm_lsp'
@@ -8,7 +8,7 @@ local SECTION = 'rlm-lsp'
 -- Whether `:RlmLspToggle!` has hidden all hints.
 local hidden = false
 
--- Calls a client's method; before 0.11 they took no `self`.
+-- Calls a method of a client; before 0.11, methods took no `self`.
 function M.call(client, method, ...)
   if vim.fn.has('nvim-0.11') == 1 then
     return client[method](client, ...)
@@ -16,63 +16,63 @@ function M.call(client, method, ...)
   return client[method](...)
 end
 
-local function tell(text, level)
+local function notify(text, level)
   vim.notify('rlm-lsp: ' .. text, level or vim.log.levels.INFO)
 end
 
--- Asks a server to run one of its commands; `done` gets the result.
+-- Runs a command of the server; `done` receives the result.
 local function execute(client, bufnr, command, arguments, done)
   local params = { command = command, arguments = arguments }
   M.call(client, 'request', 'workspace/executeCommand', params, function(err, result)
     if err then
-      tell(err.message, vim.log.levels.ERROR)
+      notify(err.message, vim.log.levels.ERROR)
     else
       done(result)
     end
   end, bufnr)
 end
 
-local function tell_settings(client)
+local function send_settings(client)
   M.call(client, 'notify', 'workspace/didChangeConfiguration', { settings = client.settings or vim.empty_dict() })
 end
 
--- Has the servers read all settings anew.
+-- Makes the servers read all settings again.
 function M.settings_changed()
-  vim.tbl_map(tell_settings, vim.lsp.get_clients({ name = NAME }))
+  vim.tbl_map(send_settings, vim.lsp.get_clients({ name = NAME }))
 end
 
 local function hide(client)
   local settings = vim.deepcopy(client.settings or {})
   settings[SECTION] = vim.tbl_extend('force', settings[SECTION] or {}, { hints = not hidden })
   client.settings = settings
-  tell_settings(client)
+  send_settings(client)
 end
 
 local function toggle_all()
   hidden = not hidden
   vim.tbl_map(hide, vim.lsp.get_clients({ name = NAME }))
-  tell(hidden and 'hints are hidden in all files' or 'hints are shown')
+  notify(hidden and 'hints are hidden in all files' or 'hints are shown')
 end
 
 local function toggle_buffer()
   local bufnr = vim.api.nvim_get_current_buf()
   local client = vim.lsp.get_clients({ name = NAME, bufnr = bufnr })[1]
   if not client then
-    tell('not running in this buffer; see :checkhealth rlm_lsp', vim.log.levels.WARN)
+    notify('not running in this buffer; see :checkhealth rlm_lsp', vim.log.levels.WARN)
   elseif hidden then
-    tell('hints are hidden in all files; :RlmLspToggle! shows them')
+    notify('hints are hidden in all files; :RlmLspToggle! shows them')
   elseif not vim.lsp.inlay_hint.is_enabled({ bufnr = bufnr }) then
     vim.lsp.inlay_hint.enable(true, { bufnr = bufnr })
-    tell('hints of this file are shown')
+    notify('hints of this file are shown')
   else
     local file = { file = vim.uri_from_bufnr(bufnr) }
     execute(client, bufnr, 'rlm-lsp.toggleHints', { file }, function(is_hidden)
-      tell('hints of this file are ' .. (is_hidden and 'hidden' or 'shown'))
+      notify('hints of this file are ' .. (is_hidden and 'hidden' or 'shown'))
     end)
   end
 end
 
--- Hides the hints of rlm-lsp, or shows them again: of the current buffer, or of all. Other servers' hints stay.
+-- Hides or shows the hints of rlm-lsp in the current buffer, or in all buffers. Hints of other servers do not change.
 function M.toggle(all)
   if all then
     toggle_all()
@@ -81,8 +81,8 @@ function M.toggle(all)
   end
 end
 
--- Takes over a client that has attached to a buffer: Neovim switches a buffer's hints off when a server ends, also
--- where they are on for all buffers, and would leave them off when the server comes back.
+-- Sets up a client that has attached to a buffer: when a server exits, Neovim disables the buffer's hints, even if they
+-- are enabled for all buffers, and would leave them disabled when the server restarts.
 function M.attached(client, bufnr)
   if client.name ~= NAME then
     return
@@ -95,8 +95,8 @@ function M.attached(client, bufnr)
   end
 end
 
--- Shows what the server tells: information in a floating window that goes with the next move, since a text of several
--- lines in the command line would wait for a key.
+-- Shows a message of the server. Information appears in a floating window that closes when the cursor moves, because a
+-- message of several lines in the command line would wait for a key.
 function M.show_message(err, params, ctx)
   if params.type ~= vim.lsp.protocol.MessageType.Info then
     return vim.lsp.handlers['window/showMessage'](err, params, ctx)
@@ -104,9 +104,9 @@ function M.show_message(err, params, ctx)
   vim.lsp.util.open_floating_preview({ params.message }, 'text', { wrap = true, focusable = false })
 end
 
--- Asks for the hints of a client's buffers anew, and forgets that their lines have been drawn. Neovim draws the hints
--- of a line once for each version of a text: 0.10 never again, 0.12 not if it redraws before the answer comes. But the
--- hints of a version come when the model has answered.
+-- Requests the hints of a client's buffers again and redraws their lines. Neovim draws the hints of a line once per
+-- version of a text (0.10 never again; 0.12 not if it redraws before the response), but the hints of a version arrive
+-- only when the model has answered.
 function M.refresh_hints(_, _, ctx)
   local client = vim.lsp.get_client_by_id(ctx.client_id)
   for bufnr in pairs(client and client.attached_buffers or {}) do
@@ -117,8 +117,8 @@ function M.refresh_hints(_, _, ctx)
   return vim.NIL
 end
 
--- Starts the server for a buffer, or attaches the running one: for Neovim 0.10, where there is no `vim.lsp.enable`.
--- `overrides` are as for `vim.lsp.start`.
+-- Starts the server for a buffer, or attaches the running one, in Neovim 0.10, which has no `vim.lsp.enable`.
+-- `overrides` are fields of `vim.lsp.start`.
 function M.start(bufnr, overrides)
   local config = dofile(vim.api.nvim_get_runtime_file('lsp/rlm_lsp.lua', false)[1])
   config = vim.tbl_deep_extend('force', config, { name = NAME }, overrides or {})
@@ -126,11 +126,11 @@ function M.start(bufnr, overrides)
   return vim.lsp.start(config, { bufnr = bufnr })
 end
 
--- Shows the newest lines of the server's log.
+-- Shows the latest lines of the server's log.
 function M.show_log()
   local client = vim.lsp.get_clients({ name = NAME })[1]
   if not client then
-    tell('not running; see :checkhealth rlm_lsp', vim.log.levels.WARN)
+    notify('not running; see :checkhealth rlm_lsp', vim.log.levels.WARN)
     return
   end
   execute(client, 0, 'rlm-lsp.showLog', nil, function(text)
@@ -145,14 +145,14 @@ local function client_of(ctx)
   return vim.lsp.get_client_by_id(ctx.client_id)
 end
 
--- The command of a code lens and of a code action: which lines a prediction rests on, in a floating window.
+-- Handles a code lens and a code action: shows the lines that affect a prediction most in a floating window.
 function M.explain(command, ctx)
   execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
     vim.lsp.util.open_floating_preview(vim.split(result.markdown, '\n'), 'markdown', { focus_id = NAME })
   end)
 end
 
--- Puts a text into the unnamed register, and into the clipboard if there is one.
+-- Copies a text to the unnamed register and, if available, to the clipboard.
 local function copy(text)
   vim.fn.setreg('"', text)
   if vim.fn.has('clipboard') == 1 then
@@ -160,20 +160,19 @@ local function copy(text)
   end
 end
 
--- The command of a code action: copies the predictions of a unit.
+-- Handles a code action: copies the predictions of a unit.
 function M.copy_json(command, ctx)
   execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
     copy(result)
-    tell('predictions copied as JSON')
+    notify('predictions copied as JSON')
   end)
 end
 
--- The command of a code action: copies the command line that measures a package, which the server shows too. Nothing is
--- run.
+-- Handles a code action: copies the command that measures a package, which the server also shows. Nothing is run.
 function M.copy_measure_command(command, ctx)
   execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
     copy(result)
-    tell('the command is copied; run it in a shell')
+    notify('the command is copied; run it in a shell')
   end)
 end
 

@@ -58,7 +58,7 @@ describe('commands', () => {
       { name: 'variance', line },
     ];
     assert.deepEqual(
-      (await againstHead(client, document.uri, places))?.map(({ told }) => told),
+      (await againstHead(client, document.uri, places))?.map(({ change }) => change),
       ['unchanged', 'unchanged'],
     );
     const text = document.getText();
@@ -68,10 +68,10 @@ describe('commands', () => {
     );
     const compared = await until('the change', async () => {
       const found = await againstHead(client, document.uri, places);
-      return found?.some(({ told }) => told !== 'unchanged') ? found : undefined;
+      return found?.some(({ change }) => change !== 'unchanged') ? found : undefined;
     });
-    assert.equal(compared[0]?.told, 'unchanged');
-    assert.match(compared[1]?.told ?? '', /^latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
+    assert.equal(compared[0]?.change, 'unchanged');
+    assert.match(compared[1]?.change ?? '', /^latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
     let ended = false;
     void vscode.commands.executeCommand('rlm-lsp.compareWithHead').then(() => {
       ended = true;
