@@ -62,7 +62,7 @@ def _load_full(directory: Path, threads: int) -> Predictor:
         if (error.name or "").partition(".")[0] not in ("torch", "transformers"):
             raise
         raise ModelError(
-            f"{directory}: a full model needs {error.name}; run: pip install 'rlm-lsp[rlm]', or name a smaller model"
+            f"{directory}: a full model needs {error.name}; run: pip install '.[rlm]', or name a smaller model"
         ) from None
     return TorchPredictor(directory, threads=threads)
 

@@ -30,7 +30,7 @@ PHRASES = {
     r"\bwhat (?:came|comes|has come) of\b": "the result of",
     r"\bwhat it is good for\b": "its purpose, its accuracy",
     r"\bof (?:now|before)\b(?! (?:the|a|an|it|its|this|that)\b)": "current, previous",
-    r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|different\b|better\b|worse\b|matter\b|doubt\b)\w+": (
+    r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|different\b|better\b|worse\b|matter\b)\w+": (
         "is not a"
     ),
     r"\b(?:of|on) (?:its|their) own\b": "own, separate",

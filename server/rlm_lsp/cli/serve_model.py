@@ -62,7 +62,7 @@ def serve_model(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
             raise
-        raise RlmError(f"{error.name} is not installed; run: pip install 'rlm-lsp[serve]'") from None
+        raise RlmError(f"{error.name} is not installed; run: pip install '.[serve]'") from None
 
     signal.signal(signal.SIGTERM, _end)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")

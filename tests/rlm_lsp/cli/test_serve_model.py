@@ -101,7 +101,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = run("serve-model")
     assert result.exit_code == 2
-    assert result.stderr == "rlm-lsp: error: uvicorn is not installed; run: pip install 'rlm-lsp[serve]'\n"
+    assert result.stderr == "rlm-lsp: error: uvicorn is not installed; run: pip install '.[serve]'\n"
 
 
 def test_it_serves_and_ends_after_the_requests_that_are_there(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from .shapes import infer
 if TYPE_CHECKING:
     import onnx
 
-_NEEDS_ONNX = "reading a .onnx file needs the onnx package; pip install rlm-lsp[onnx]"
+_NEEDS_ONNX = "reading a .onnx file needs the onnx package; run: pip install '.[onnx]'"
 _MAX_TEXT, _MAX_LIST = 40, 32  # longer attributes are data of a custom operator, not its meaning
 _OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 # Of no weight for cost or meaning.

@@ -206,7 +206,7 @@ def _reader(path: Path, content: bytes) -> tuple[Callable[[str], list[int]], int
     try:
         import tokenizers
     except ImportError:
-        raise ModelError(f"{path}: needs the package tokenizers; run pip install 'rlm-lsp[train]'") from None
+        raise ModelError(f"{path}: needs the package tokenizers; run pip install '.[train]'") from None
     try:
         fast = tokenizers.Tokenizer.from_str(content.decode())
     except Exception as error:  # the library raises nothing narrower

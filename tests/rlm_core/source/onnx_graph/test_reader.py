@@ -202,5 +202,5 @@ def test_without_the_onnx_package_the_message_says_how_to_get_it(monkeypatch: py
         return usual(name, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ModelError, match=r"pip install rlm-lsp\[onnx\]"):
+    with pytest.raises(ModelError, match=r"pip install '\.\[onnx\]'"):
         read_onnx(Path("network.onnx"))

@@ -204,7 +204,7 @@ def test_without_torch_the_error_says_what_to_install(full: Trained) -> None:
         f"try:\n    rlm_core.load({str(full.directory)!r})\nexcept rlm_core.ModelError as error:\n    print(error)\n"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "a full model needs torch; run: pip install 'rlm-lsp[rlm]'" in result.stdout
+    assert "a full model needs torch; run: pip install '.[rlm]'" in result.stdout
 
 
 def test_the_command_line_predicts_and_evaluates_with_it(full: Trained, tmp_path: Path) -> None:

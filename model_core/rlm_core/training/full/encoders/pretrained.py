@@ -33,7 +33,7 @@ from rlm_core.errors import ModelError
 
 from .base import TextEncoder, encode
 
-EXTRA = "pip install 'rlm-lsp[rlm]'"
+EXTRA = "pip install '.[rlm]'"
 _FILES = ["*.json", "*.safetensors", "*.model"]
 MODES = ("frozen", "lora", "full")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

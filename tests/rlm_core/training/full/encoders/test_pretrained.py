@@ -207,7 +207,7 @@ def test_code_of_a_model_is_never_run(base: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", ["transformers", "accelerate", "peft"])
 def test_a_missing_package_names_the_extra(base: Path, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ModelError, match=rf"need {module} \(.+\); run pip install 'rlm-lsp\[rlm\]'"):
+    with pytest.raises(ModelError, match=rf"need {module} \(.+\); run pip install '\.\[rlm\]'"):
         T5GemmaEncoder(T5GemmaSettings(str(base), mode="lora", max_tokens=64))
 
 
