@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.errors import DataError, ModelError
-from rlm_core.queries.data_sheets import answered_by_sheet
+from rlm_core.queries.devices import answered_by_sheet
 from rlm_core.queries.query_vector import slice_name
 from rlm_core.types import (
     MEDIAN,

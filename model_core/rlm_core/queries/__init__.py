@@ -1,1 +1,1 @@
-"""What is asked about a unit: devices and their data sheets, sizes and workloads, and the query as numbers."""
+"""Queries about units: devices and their data sheets, sizes and workloads, and the query as numbers."""

@@ -1,8 +1,12 @@
-"""The one table of devices: names as labels and users write them -> a canonical id, kind and data-sheet figures.
+"""The table of devices: names as labels and users write them -> a canonical id, kind and data-sheet figures.
 
 Figures are the makers' public ones: peak memory bandwidth, peak FP32 of the plain units, peak dense FP16 of the matrix
-units with FP32 sums (half of the FP16-sum figure on GeForce cards), multiprocessors (SM, CU or Xe core). None stands
-for unknown. A card of two dies that programs see as two devices (MI250) is listed as one die.
+units with FP32 sums (half of the FP16-sum figure on GeForce cards), multiprocessors (SM, CU or Xe core). None means
+unknown. A card of two dies that programs see as two devices (MI250) is listed as one die.
+
+A basis whose features describe a GPU by its data sheet also predicts for GPUs that were not in the training data:
+unseen code is ranked nearly as well on a GPU that was left out of training as with its rows (docs/gpu.md). That was
+measured among the training GPUs, so a data sheet far from theirs is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 DeviceKind = Literal["gpu", "cpu", "phone", "accelerator"]
@@ -157,6 +161,10 @@ google-tpu-v2|Google TPU v2|accelerator|2017|tpuv2
 google-tpu-v3|Google TPU v3|accelerator|2018|tpuv3
 """
 
+SHEET_BASES = ("kernel", "module")  # whose features describe a GPU by its data sheet
+MIN_SHEET_DEVICES = 10  # left out in turn, for bands
+_SHEET_MARGIN = 1.5  # beyond the smallest and the largest figure among the training GPUs
+_SHEET_FIGURES = ("memory_bandwidth", "fp32_flops", "fp16_flops", "multiprocessors")
 # A tuned model answers for the machine where its calls were measured; `measured-x86-64` is not the one of the labels.
 OWN_PREFIX = "measured-"
 _NOISE = re.compile(r"\b(?:nvidia|amd|intel|geforce|instinct|tesla|radeon|graphics|gpu)\b|[^a-z0-9]+")
@@ -203,18 +211,18 @@ DEVICES: dict[str, Device] = {
 
 
 def canonical_device(name: str) -> str | None:
-    """The id of the device that ``name`` stands for; None when it is not one of ours.
+    """The id of the device called ``name``; None for an unknown one.
 
-    Case, punctuation, makers and product lines do not count: ``A100 80GB`` and ``nvidia_a100-80gb`` are one.
+    Case, punctuation, makers and product lines do not count: ``A100 80GB`` and ``nvidia_a100-80gb`` are the same.
     """
     return _by_spelling().get(spelling(name))
 
 
 def known_device(name: str, known: Sequence[str]) -> str:
-    """What a model that knows some devices calls one: its id, or that of the machine it was tuned on, of this kind."""
-    found = canonical_device(name) or name
-    own = OWN_PREFIX + found
-    return own if own in known and found not in known else found
+    """The name of a device in a model with the devices ``known``: its id, or that of a tuned model's machine."""
+    device = canonical_device(name) or name
+    measured = OWN_PREFIX + device
+    return measured if measured in known and device not in known else device
 
 
 def spelling(name: str) -> str:
@@ -230,3 +238,35 @@ def _by_spelling() -> dict[str, str]:
             spellings[spelling(name)] = device.id
     spellings.pop("", None)
     return spellings
+
+
+@lru_cache(1024)
+def is_near(device: str, learned: tuple[str, ...]) -> bool:
+    """Whether a GPU's data sheet is complete and near those of its maker's devices in ``learned``."""
+    maker = device.partition("-")[0]
+    known = [sheet for name in learned if name.startswith(f"{maker}-") and (sheet := _data_sheet(name)) is not None]
+    sheet = _data_sheet(device)
+    if sheet is None or not known:
+        return False
+    return all(
+        min(others) / _SHEET_MARGIN <= figure <= max(others) * _SHEET_MARGIN
+        for figure, *others in zip(sheet, *known, strict=True)
+    )
+
+
+def answered_by_sheet(basis: str, device: str | None, learned: Sequence[str]) -> bool:
+    """Whether predictions of a basis for a device rely on its data sheet; devices in ``learned`` do not need to."""
+    return basis in SHEET_BASES and device is not None and device not in learned and is_near(device, tuple(learned))
+
+
+def answers_for(basis: str, device: str, learned: Sequence[str]) -> bool:
+    """Whether a model trained on the devices in ``learned`` predicts for a device."""
+    return device in learned or answered_by_sheet(basis, device, learned)
+
+
+def _data_sheet(device: str) -> tuple[float, ...] | None:
+    entry = DEVICES.get(device)
+    if entry is None or entry.kind != "gpu":
+        return None
+    figures = [figure for name in _SHEET_FIGURES if (figure := getattr(entry, name)) is not None]
+    return tuple(figures) if len(figures) == len(_SHEET_FIGURES) else None

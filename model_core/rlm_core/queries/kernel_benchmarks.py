@@ -1,7 +1,7 @@
-"""Sizes that a file's own benchmarks run at: ``triton.testing.Benchmark`` and ``perf_report``, read, never run.
+"""The sizes in a file's benchmarks (``triton.testing.Benchmark`` and ``perf_report``), which are read, never run.
 
 A benchmark belongs to the kernels that its function reaches by name, through other functions, classes and constants of
-the file; where none is reached by any, each belongs to all.
+the file. Where no benchmark reaches a kernel, all benchmarks belong to all kernels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from rlm_core.source.parsed import name_text
+from rlm_core.source.parsed import descendants, name_text, undecorated
 
 from .literals import arguments_of, constants, value_of
 from .sizes import dtype_name
@@ -25,52 +25,53 @@ Workload = dict[str, str]
 
 
 def benchmarked(root: Node, kernels: Sequence[str]) -> dict[str, tuple[Workload, ...]]:
-    """The workloads of each kernel's benchmarks, at most ``MOST`` a kernel; kernels without any are left out."""
+    """The workloads of each kernel's benchmarks, at most ``MOST`` per kernel, without kernels that have none."""
     functions, words = _definitions(root)
     names = constants(root)
-    reports = {name: node for name, node in functions.items() if _report(node) is not None}
-    plain = [name for name, node in reports.items() if not any(True for _ in _benchmark_calls(_report(node)))]
-    found: dict[str, list[Workload]] = {}
+    reports = {name: report for name, node in functions.items() if (report := _report(node)) is not None}
+    without_benchmark = [name for name, report in reports.items() if not any(_benchmark_calls(report))]
+    workloads: dict[str, list[Workload]] = {}
+    unassigned: list[Workload] = []
     for call in _benchmark_calls(root):
-        own = next((name for name, node in reports.items() if _holds(_report(node), call)), None)
-        users = [own] if own is not None else plain
+        owner = next((name for name, report in reports.items() if _holds(report, call)), None)
+        users = [owner] if owner is not None else without_benchmark
         dtypes = {dtype_name(text) for name in users for text in _DTYPE.findall(name_text(functions[name]))}
-        told = {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
-        workloads = [told | workload for workload in _workloads(call, names)]
+        dtype = {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
+        of_call = [dtype | workload for workload in _workloads(call, names)]
         reached = _closure([word for name in users for word in words[name]], words)
-        for kernel in (kernel for kernel in kernels if kernel in reached) if users else ():
-            found.setdefault(kernel, []).extend(workloads)
-        if not users or not any(kernel in reached for kernel in kernels):
-            found.setdefault("", []).extend(workloads)
-    everyones = found.pop("", [])
-    if not found and everyones:
-        found = dict.fromkeys(kernels, everyones)
-    return {kernel: _some(workloads) for kernel, workloads in found.items() if workloads}
+        called = [kernel for kernel in kernels if kernel in reached] if users else []
+        for kernel in called:
+            workloads.setdefault(kernel, []).extend(of_call)
+        if not called:
+            unassigned += of_call
+    if not workloads:
+        workloads = dict.fromkeys(kernels, unassigned)
+    return {kernel: _some(of_kernel) for kernel, of_kernel in workloads.items() if of_kernel}
 
 
 def _workloads(call: Node, names: Mapping[str, Any]) -> Iterator[Workload]:
-    """What one ``Benchmark(x_names=..., x_vals=..., args=...)`` runs at."""
-    plain, named = arguments_of(call)
-    told = dict(zip(("x_names", "x_vals"), plain, strict=False)) | named
+    """The workloads of one ``Benchmark(x_names=..., x_vals=..., args=...)``."""
+    positional, named = arguments_of(call)
+    arguments = dict(zip(("x_names", "x_vals"), positional, strict=False)) | named
     known = {**names, **_loop_values(call, names)}
     try:
-        columns, points = (value_of(told.get(name), known) for name in ("x_names", "x_vals"))
-        arguments = value_of(told["args"], known) if "args" in told else {}
+        columns, points = (value_of(arguments.get(name), known) for name in ("x_names", "x_vals"))
+        fixed = value_of(arguments["args"], known) if "args" in arguments else {}
     except ValueError:
         return
     if not isinstance(columns, (list, tuple)) or not isinstance(points, (list, tuple)):
         return
-    fixed = dict(_sizes(arguments)) if isinstance(arguments, dict) else {}
+    shared = dict(_sizes(fixed)) if isinstance(fixed, dict) else {}
     for point in points:
-        # One number stands for all names, as in Triton.
+        # A single number is the value of all names, as in Triton.
         values = point if isinstance(point, (list, tuple)) else [point] * len(columns)
-        workload = fixed | dict(_sizes(dict(zip(columns, values, strict=False))))
+        workload = shared | dict(_sizes(dict(zip(columns, values, strict=False))))
         if any(value[0].isdigit() for value in workload.values()):
             yield workload
 
 
 def _sizes(values: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    """The entries that a workload can tell: positive whole numbers, a type, a mode."""
+    """The entries that a workload can have: positive whole numbers, a dtype, a mode."""
     for name, value in values.items():
         if not isinstance(name, str):
             continue
@@ -84,7 +85,7 @@ def _sizes(values: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 def _loop_values(call: Node, names: Mapping[str, Any]) -> dict[str, Any]:
     """The first value of each variable of the loops around a call."""
-    found: dict[str, Any] = {}
+    loop_values: dict[str, Any] = {}
     parent = call.parent
     while parent is not None:
         if parent.type in ("for_statement", "list_comprehension", "generator_expression"):
@@ -95,29 +96,27 @@ def _loop_values(call: Node, names: Mapping[str, Any]) -> dict[str, Any]:
                     continue
                 try:
                     values = value_of(clause.child_by_field_name("right"), names)
-                    found.setdefault(name_text(left), values[0])
+                    loop_values.setdefault(name_text(left), values[0])
                 except (ValueError, TypeError, LookupError):
                     continue
         parent = parent.parent
-    return found
+    return loop_values
 
 
 def _some(workloads: Sequence[Workload]) -> tuple[Workload, ...]:
-    """At most ``MOST`` different workloads, evenly from the first to the last."""
-    different = [workload for at, workload in enumerate(workloads) if workload not in workloads[:at]]
+    """At most ``MOST`` different workloads, evenly spaced from the first to the last."""
+    different = [workload for index, workload in enumerate(workloads) if workload not in workloads[:index]]
     if len(different) <= MOST:
         return tuple(different)
-    return tuple(different[round(at * (len(different) - 1) / (MOST - 1))] for at in range(MOST))
+    return tuple(different[round(index * (len(different) - 1) / (MOST - 1))] for index in range(MOST))
 
 
 def _definitions(root: Node) -> tuple[dict[str, Node], dict[str, frozenset[str]]]:
-    """The functions of a file with their decorators, and the words of everything that it defines, by name."""
+    """The functions of a file with their decorators, and the words of all its definitions, by name."""
     functions: dict[str, Node] = {}
     words: dict[str, frozenset[str]] = {}
     for statement in root.named_children:
-        node = statement
-        if statement.type == "decorated_definition":
-            node = statement.child_by_field_name("definition") or statement
+        node = undecorated(statement)
         if statement.type == "expression_statement" and statement.named_children[0].type == "assignment":
             name = name_text(statement.named_children[0].child_by_field_name("left"))
         elif node.type in ("function_definition", "class_definition"):
@@ -149,20 +148,14 @@ def _report(function: Node) -> Node | None:
     return None
 
 
-def _benchmark_calls(root: Node | None) -> Iterator[Node]:
-    stack = [root] if root is not None else []
-    while stack:
-        node = stack.pop()
-        if node.type == "call" and _called(node) == "Benchmark":
-            yield node
-        else:
-            stack += reversed(node.named_children)
+def _benchmark_calls(root: Node) -> Iterator[Node]:
+    return (call for call in descendants(root, "call") if _called(call) == "Benchmark")
 
 
 def _called(call: Node) -> str:
-    """The last part of the name of what is called."""
+    """The last part of the name of the called function."""
     return name_text(call.child_by_field_name("function")).rpartition(".")[2]
 
 
-def _holds(outer: Node | None, inner: Node) -> bool:
-    return outer is not None and outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+def _holds(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

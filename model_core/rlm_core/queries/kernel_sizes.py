@@ -1,4 +1,4 @@
-"""At which sizes a file's Triton kernels are asked: by its comments, else by its benchmarks, else by a table.
+"""The sizes at which a file's Triton kernels are predicted: from its comments, else its benchmarks, else a table.
 
     # rlm: sizes M=4096 N=4096 K=4096 dtype=fp16
 
@@ -18,10 +18,10 @@ from rlm_core.source.directives import Directive, Directives, find_directives
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Span, Unit
 
+from .kernel_arguments import default_workload, kernel_arguments
 from .kernel_benchmarks import benchmarked
-from .kernel_defaults import asked_as, default_workload, meaning_of, read_kernel
 from .query_vector import has_sizes
-from .sizes import dtype_name, read_sizes
+from .sizes import canonical_workload, dtype_name, is_sized, read_sizes
 
 Origin = Literal["comment", "benchmark", "autotune", "default"]
 MOST_LINES = 16
@@ -30,13 +30,12 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 _WORD = re.compile(r"[\s,]*(?:(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+))")
 _COUNT = re.compile(r"\d[\d_]*(?:x\d[\d_]*)*", re.ASCII)
 _PLAIN = re.compile(r"[^\W\d][\w.+-]*", re.ASCII)
-_POSITION = re.compile(r"arg\d{1,3}")
 _LIKE = "write it like M=4096, arg0=64x128 or dtype=fp16"
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSizes:
-    """The workloads to ask a kernel at, and where they are from."""
+    """The workloads at which a kernel is predicted, and where they come from."""
 
     workloads: tuple[Mapping[str, str], ...]
     origin: Origin
@@ -44,7 +43,7 @@ class UnitSizes:
 
 @dataclass(frozen=True, slots=True)
 class SizesProblem:
-    """What cannot be read in a comment about sizes: one line, and the characters that it is about."""
+    """A mistake in a comment about sizes: one line of text, and the span that it is about."""
 
     text: str
     span: Span
@@ -52,7 +51,7 @@ class SizesProblem:
 
 @dataclass(frozen=True, slots=True)
 class FileSizes:
-    """The sizes of a file's kernels, those that nothing is known about left out, and what cannot be read."""
+    """The sizes of a file's kernels, without those of unknown size, and the mistakes in its comments."""
 
     units: Mapping[Unit, UnitSizes]
     problems: tuple[SizesProblem, ...]
@@ -61,36 +60,30 @@ class FileSizes:
 def sizes_of(parsed: ParsedSource, units: Sequence[Unit], defaults: Mapping[str, str] = _NONE) -> FileSizes:
     """The sizes of the Triton kernels among the ``units`` of a Python file.
 
-    ``defaults`` go before the sizes of :mod:`rlm_core.queries.kernel_defaults`, by the name of a kernel's argument.
+    ``defaults``, by the name of a kernel's argument, take precedence over the sizes of :mod:`.sizes`.
     """
     kernels = [unit for unit in units if unit.kind == "kernel" and unit.language == "triton"]
     written, problems = _comments(parsed, kernels)
     measured: Mapping[str, Sequence[Mapping[str, str]]] = {}
     if kernels and b"Benchmark" in parsed.source:
         measured = benchmarked(parsed.root, [_name(unit) for unit in kernels])
-    found: dict[Unit, UnitSizes] = {}
+    sizes: dict[Unit, UnitSizes] = {}
     for unit in kernels:
-        kernel = read_kernel(unit.text, _name(unit))
+        arguments = kernel_arguments(unit.text, _name(unit))
         if unit in written:
-            found[unit] = UnitSizes(tuple(asked_workload(workload) for workload in written[unit]), "comment")
-            continue
-        known = [
-            renamed for workload in measured.get(_name(unit), ()) if _is_known(renamed := asked_workload(workload))
-        ]
-        if known:
-            found[unit] = UnitSizes(tuple(known), "benchmark")
-            continue
-        workload = default_workload(kernel, defaults)
-        if workload:
-            found[unit] = UnitSizes((workload,), "autotune" if kernel.keys else "default")
-    return FileSizes(found, tuple(problems))
+            sizes[unit] = UnitSizes(tuple(map(canonical_workload, written[unit])), "comment")
+        elif known := [*filter(is_sized, map(canonical_workload, measured.get(_name(unit), ())))]:
+            sizes[unit] = UnitSizes(tuple(known), "benchmark")
+        elif workload := default_workload(arguments, defaults):
+            sizes[unit] = UnitSizes((workload,), "autotune" if arguments.keys else "default")
+    return FileSizes(sizes, tuple(problems))
 
 
 def _comments(
     parsed: ParsedSource, kernels: Sequence[Unit]
 ) -> tuple[dict[Unit, list[dict[str, str]]], list[SizesProblem]]:
-    """What the comments say about each kernel, and what of it cannot be read."""
-    found: dict[Unit, list[dict[str, str]]] = {}
+    """The workloads in the comments of each kernel, and the mistakes."""
+    workloads: dict[Unit, list[dict[str, str]]] = {}
     problems: list[SizesProblem] = []
     directives = find_directives(parsed)
     for directive in directives:
@@ -98,17 +91,17 @@ def _comments(
             continue
         unit = _owner(directive, kernels, directives)
         if unit is None:
-            text = "these sizes belong to no Triton kernel; write them inside one or directly above it"
+            text = "no Triton kernel has these sizes; write them inside a kernel or directly above it"
             problems.append(SizesProblem(text, directive.whole))
             continue
-        workload, wrong = _workload(directive)
-        problems += wrong
-        if not wrong and len(found.get(unit, ())) == MOST_LINES:
-            text = f"a kernel is asked at {MOST_LINES} sizes at most; remove this line"
+        workload, mistakes = _workload(directive)
+        problems += mistakes
+        if not mistakes and len(workloads.get(unit, ())) == MOST_LINES:
+            text = f"a kernel has at most {MOST_LINES} lines of sizes; remove this line"
             problems.append(SizesProblem(text, directive.whole))
-        elif not wrong and workload not in found.get(unit, ()):
-            found.setdefault(unit, []).append(workload)
-    return found, problems
+        elif not mistakes and workload not in workloads.get(unit, ()):
+            workloads.setdefault(unit, []).append(workload)
+    return workloads, problems
 
 
 def _owner(directive: Directive, kernels: Sequence[Unit], directives: Directives) -> Unit | None:
@@ -123,7 +116,7 @@ def _owner(directive: Directive, kernels: Sequence[Unit], directives: Directives
 
 
 def _workload(directive: Directive) -> tuple[dict[str, str], list[SizesProblem]]:
-    """What one comment says, and what in it cannot be read."""
+    """The workload of one comment, and its mistakes."""
     workload: dict[str, str] = {}
     problems: list[SizesProblem] = []
 
@@ -146,10 +139,10 @@ def _workload(directive: Directive) -> tuple[dict[str, str], list[SizesProblem]]
     if problems:
         return workload, problems
     if not has_sizes(workload):
-        text = f"no size is given; {_LIKE}"
-    elif not _is_known(asked_workload(workload)):
+        text = f"no size; {_LIKE}"
+    elif not is_sized(canonical_workload(workload)):
         names = ", ".join(f"`{name}`" for name in workload if name != "dtype")
-        text = f"the model knows no size called {names}; name sizes like M, N, K, n_elements, seq_len or arg0"
+        text = f"unknown size {names}; use names like M, N, K, n_elements, seq_len or arg0"
     else:
         return workload, problems
     sizes = directive.text[len(KEYWORD) :]
@@ -172,21 +165,6 @@ def _value(name: str, text: str) -> str:
     if _PLAIN.fullmatch(text) or _is_number(text):
         return text
     raise ValueError(f"`{text}` is neither a size nor a word; {_LIKE}")
-
-
-def asked_workload(workload: Mapping[str, str]) -> dict[str, str]:
-    """A kernel's workload with the names that the model knows in place of others of the same meaning."""
-    names = tuple(workload)
-    return {
-        name if _POSITION.fullmatch(name) else asked_as(name, meaning_of(name, names)): value
-        for name, value in workload.items()
-    }
-
-
-def _is_known(workload: Mapping[str, str]) -> bool:
-    """Whether the model can tell from a workload how large a launch is."""
-    sizes = read_sizes(workload)
-    return bool(sizes.shapes) or any(sizes.named.values())
 
 
 def _is_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Values that a Python text tells by literals, plain arithmetic, ranges and comprehensions; nothing is run."""
+"""The values of Python expressions made of literals, plain arithmetic, ranges and comprehensions; nothing is run."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ def value_of(node: Node | None, names: Names, depth: int = 0) -> Any:
     """The value of an expression under known ``names``; a dotted name such as ``torch.float16`` is its text.
 
     Raises:
-        ValueError: the text does not tell it, or it is too large to be worth knowing.
+        ValueError: the value depends on what runs, or it is too large.
     """
     read = _READERS.get(node.type) if node is not None else None
     if node is None or read is None or depth > _MAX_DEPTH:
-        raise ValueError("no plain value")
+        raise ValueError("not a plain value")
     try:
         return read(node, names, depth + 1)
     except (TypeError, ArithmeticError, KeyError) as error:
-        raise ValueError("no plain value") from error
+        raise ValueError("not a plain value") from error
 
 
 def constants(root: Node) -> dict[str, Any]:
-    """The values of names that a file assigns at its top level, as far as the text tells them."""
-    found: dict[str, Any] = {}
+    """The values of the names that a file assigns at its top level, where they are known."""
+    values: dict[str, Any] = {}
     for statement in root.named_children:
         node = statement.named_children[0] if statement.type == "expression_statement" else None
         left = node.child_by_field_name("left") if node is not None and node.type == "assignment" else None
         if node is None or left is None or left.type != "identifier":
             continue
         try:
-            found[name_text(left)] = value_of(node.child_by_field_name("right"), found)
+            values[name_text(left)] = value_of(node.child_by_field_name("right"), values)
         except ValueError:
-            found.pop(name_text(left), None)
-    return found
+            values.pop(name_text(left), None)
+    return values
 
 
 def arguments_of(call: Node) -> tuple[list[Node], dict[str, Node]]:
@@ -81,22 +81,22 @@ def _string(node: Node, names: Names, depth: int) -> str:
 
 
 def _dictionary(node: Node, names: Names, depth: int) -> dict[Any, Any]:
-    """The entries that the text tells; the others are left out."""
-    found = {}
+    """The entries with known values."""
+    entries = {}
     for pair in node.named_children:
         if pair.type == "pair":
             try:
                 key = value_of(pair.child_by_field_name("key"), names, depth)
-                found[key] = value_of(pair.child_by_field_name("value"), names, depth)
+                entries[key] = value_of(pair.child_by_field_name("value"), names, depth)
             except ValueError:
                 continue
-    return found
+    return entries
 
 
 def _unary(node: Node, names: Names, depth: int) -> Any:
     value = value_of(node.child_by_field_name("argument"), names, depth)
     if name_text(node.child_by_field_name("operator")) != "-":
-        raise ValueError("no plain value")
+        raise ValueError("not a plain value")
     return -value
 
 
@@ -110,26 +110,26 @@ def _call(node: Node, names: Names, depth: int) -> Any:
     function = name_text(node.child_by_field_name("function"))
     plain, named = arguments_of(node)
     if named or function not in ("range", "list", "tuple", "int", "dict"):
-        raise ValueError("no plain value")
+        raise ValueError("not a plain value")
     values = [value_of(argument, names, depth) for argument in plain]
     if function == "range":
-        turns = range(*values)
-        if len(turns) > _MAX_ITEMS:
+        items = range(*values)
+        if len(items) > _MAX_ITEMS:
             raise ValueError("too long")
-        return list(turns)
-    made: Callable[[Any], Any] = {"list": list, "tuple": tuple, "int": int, "dict": dict}[function]
-    return made(values[0])
+        return list(items)
+    convert: Callable[[Any], Any] = {"list": list, "tuple": tuple, "int": int, "dict": dict}[function]
+    return convert(values[0])
 
 
 def _comprehension(node: Node, names: Names, depth: int) -> list[Any]:
     clauses = [child for child in node.named_children if child.type in ("for_in_clause", "if_clause")]
     if len(clauses) != 1 or clauses[0].type != "for_in_clause":
-        raise ValueError("no plain value")
-    target, turns = clauses[0].child_by_field_name("left"), clauses[0].child_by_field_name("right")
+        raise ValueError("not a plain value")
+    target, iterable = clauses[0].child_by_field_name("left"), clauses[0].child_by_field_name("right")
     body = node.child_by_field_name("body")
     if target is None or target.type != "identifier":
-        raise ValueError("no plain value")
-    values = value_of(turns, names, depth)
+        raise ValueError("not a plain value")
+    values = value_of(iterable, names, depth)
     if len(values) > _MAX_ITEMS:
         raise ValueError("too long")
     return [value_of(body, {**names, name_text(target): value}, depth) for value in values]

@@ -1,4 +1,4 @@
-"""What a query says to the model: the slice's name, the judge's date, and a vector of device and workload."""
+"""A query as model input: the name of its task, the judge's date, and a vector of device and workload."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Array = npt.NDArray[np.float32]
 _HASHED, _SPECS, _SIZES = 24, 5, 6
 QUERY = _HASHED + _SPECS + _SIZES
 _NUMBERS = re.compile(r"\d{1,18}(?:x\d{1,18}){0,15}\Z")
-# What a typical GPU has: specifications are told as log2 of their ratio to it.
-_TYPICAL = (1e12, 2e13, 1e14, 4e10, 100.0)
+# A typical GPU: specifications are features as log2 of their ratio to it.
+_TYPICAL_GPU = (1e12, 2e13, 1e14, 4e10, 100.0)
 
 
 def slice_name(basis: str, language: str, metric: str) -> str:
@@ -48,7 +48,7 @@ def decimal_year(workload: Mapping[str, str]) -> float:
 def query_vector(device: str | None, workload: Mapping[str, str]) -> Array:
     """Device and workload as numbers: hashed names, the device's specifications, the sizes. Shape ``(QUERY,)``.
 
-    The judge's date has a basis of its own (``calendar``) and is left out. The array is shared.
+    The judge's date has a separate basis (``calendar``) and is left out. The array is shared.
     """
     return _query_vector(device, tuple(workload.items()))
 
@@ -63,11 +63,13 @@ def _query_vector(device: str | None, workload: tuple[tuple[str, str], ...]) -> 
         elif name != "date":
             words.append(f"{name}={value}")
     hashed = np.sum([_signs(word) for word in words], axis=0) / math.sqrt(_HASHED) if words else np.zeros(_HASHED)
-    found = DEVICES.get(device or "")
+    entry = DEVICES.get(device or "")
     specs = [0.0] * _SPECS
-    if found is not None:
-        known = (found.memory_bandwidth, found.fp32_flops, found.fp16_flops, found.memory, found.multiprocessors)
-        specs = [math.log2(value / usual) if value else 0.0 for value, usual in zip(known, _TYPICAL, strict=True)]
+    if entry is not None:
+        known = (entry.memory_bandwidth, entry.fp32_flops, entry.fp16_flops, entry.memory, entry.multiprocessors)
+        specs = [
+            math.log2(value / typical) if value else 0.0 for value, typical in zip(known, _TYPICAL_GPU, strict=True)
+        ]
     largest = sorted((math.log2(max(value, 1)) / 10 for value in elements), reverse=True)[: _SIZES - 1]
     sizes = [*largest, *[0.0] * (_SIZES - 1 - len(largest)), math.log1p(len(elements))]
     result = np.concatenate([hashed, specs, sizes]).astype(np.float32)

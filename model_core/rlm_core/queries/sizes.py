@@ -1,14 +1,14 @@
-"""A workload -> its sizes: tensors and scalars by position, named sizes by the role that their name stands for.
+"""A workload -> its sizes: tensors and scalars by position, named sizes by the role of their name.
 
-Nothing is executed, so what a launch moves and computes is estimated from shapes alone; several rough estimates stand
-side by side and the model that reads them learns which one holds for which text.
+The table of names and default sizes is here. Nothing is executed, so what a launch moves and computes is estimated from
+shapes alone; there are several rough estimates, and the model learns which one holds for which text.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
@@ -44,39 +44,49 @@ _DTYPES = {
     "int": "int32",
     "short": "int16",
 }
-# Role -> names, lower case, most telling first. ``tokens`` is what others count as batch times sequence.
-_ROLES = {
-    "tokens": (
-        "bt",
-        "m",
-        "num_tokens",
-        "n_rows",
-        "rows",
-        "total_tokens",
-        "n_elements",
-        "num_elements",
-        "numel",
-        "xnumel",
-    ),
-    "batch": ("b", "bsz", "batch", "batch_size", "bs"),
-    "sequence": ("t", "s", "seq_len", "seqlen", "seq", "l", "n_ctx", "avg_seq_q", "max_seqlens_q", "max_seq_q"),
-    "keys": ("avg_seq_k", "max_seqlens_k", "max_seq_k", "seq_len_k", "kv_len"),
-    "width": ("h", "hidden_size", "n", "d", "hidden_dim", "embed_dim", "n_cols", "cols", "c", "dim"),
-    "vocabulary": ("v", "vocab_size", "vocab"),
-    "inner": ("intermediate_size", "intermediate_dim", "ffn_local", "i", "ffn_dim"),
-    "heads": ("num_heads", "num_query_heads", "num_q_heads", "num_attention_heads", "hq", "nheads", "q_heads"),
-    "head_width": ("head_dim", "head_size", "block_dmodel", "hdim"),
-    "experts": ("e", "num_experts"),
-    "depth": ("k",),
-    "kernel": ("kernel_size",),
-    "channels": ("c_in", "in_channels"),
-}
+# Name in a default workload | role | default | names that the model reads, in order of precedence (with `*`: in labels
+# only, not in kernel arguments) | further names of kernel arguments. Defaults are the sizes of one layer of a language
+# model of 7 billion parameters on a batch that fills a GPU; ``tokens`` is batch times sequence.
+_TABLE = """
+M|tokens|4096|*bt m num_tokens n_rows rows total_tokens|nrows num_rows n_tokens
+n_elements|tokens|4194304|n_elements num_elements numel xnumel|nelements n_element total_elements size length
+batch|batch|4|b bsz batch batch_size bs|z
+seq_len|sequence|2048|t s seq_len seqlen seq l n_ctx *avg_seq_q *max_seqlens_q *max_seq_q|seq_len_q seqlen_q \
+max_seqlen_q
+kv_len|keys|2048|*avg_seq_k *max_seqlens_k *max_seq_k seq_len_k kv_len|seqlen_k max_seqlen_k n_ctx_k
+hidden_size|width|4096|h hidden_size|hidden
+N|width|4096|n d hidden_dim embed_dim n_cols cols c dim|ncols num_cols rnumel r0_numel ynumel
+vocab_size|vocabulary|32000|v vocab_size vocab|
+intermediate_size|inner|11008|intermediate_size intermediate_dim *ffn_local *i ffn_dim|
+num_heads|heads|32|num_heads num_query_heads num_q_heads *num_attention_heads hq nheads q_heads|n_heads
+head_dim|head_width|128|head_dim head_size block_dmodel hdim|d_head
+num_experts|experts|8|e num_experts|n_experts
+K|depth|4096|k|
+|kernel||*kernel_size|
+|channels||*c_in *in_channels|
+"""
+_ROWS = [line.split("|") for line in _TABLE.strip().splitlines()]
+_ROLES: dict[str, list[str]] = {}
+for _, _role, _, _read, _ in _ROWS:
+    _ROLES.setdefault(_role, []).extend(_read.replace("*", "").split())
 NAMED_ROLES = tuple(_ROLES)
+DEFAULTS: Mapping[str, str] = {name: size for name, _, size, _, _ in _ROWS if name} | {"dtype": "fp16"}
+_DEFAULT_NAMES = {
+    spelling: name
+    for name, _, _, read, further in _ROWS
+    for spelling in (*read.split(), *further.split())
+    if not spelling.startswith("*")
+}
+_ATTENTION = frozenset({"seq_len", "kv_len", "head_dim"})
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """``shapes`` of tensor arguments in order, other numbers by position, ``named`` sizes by role; bytes a value."""
+    """The sizes of a workload.
+
+    ``shapes`` of tensor arguments in order, ``scalars`` by position, ``named`` sizes by role, ``others`` with unknown
+    names, and the ``widths`` of the dtypes in bytes per value.
+    """
 
     shapes: tuple[tuple[int, ...], ...]
     scalars: tuple[float, ...]
@@ -86,12 +96,12 @@ class Sizes:
 
     @property
     def width(self) -> float:
-        """Bytes of a value of the main dtype, 4 when the workload names none."""
+        """Bytes per value of the main dtype, 4 when the workload names none."""
         return self.widths[0] if self.widths else 4.0
 
 
 def read_sizes(workload: Mapping[str, str]) -> Sizes:
-    """The sizes in a workload; what is no number is passed over."""
+    """The sizes in a workload; values that are not numbers are ignored."""
     shapes: dict[int, tuple[int, ...]] = {}
     scalars: dict[int, float] = {}
     named: dict[str, float] = {}
@@ -107,9 +117,9 @@ def read_sizes(workload: Mapping[str, str]) -> Sizes:
             scalars[int(match[1])] = number
         else:
             named[name.lower()] = number
-    for place, number in scalars.items():
+    for index, number in scalars.items():
         if number >= 1 and number == int(number) and (not shapes or number >= 16):
-            shapes.setdefault(place, (int(number),))
+            shapes.setdefault(index, (int(number),))
     roles = {
         role: next((named[name] for name in names if named.get(name, 0) >= 1), 0.0) for role, names in _ROLES.items()
     }
@@ -123,8 +133,39 @@ def read_sizes(workload: Mapping[str, str]) -> Sizes:
     rest = sorted((value for name, value in named.items() if name not in known and value > 1), reverse=True)
     dtypes = workload.get("dtype", "").split("+")
     widths = tuple(_BYTES[name] for name in dtypes if name in _BYTES)
-    ordered = tuple(shapes[place] for place in sorted(shapes))
-    return Sizes(ordered, tuple(scalars[place] for place in sorted(scalars)), roles, tuple(rest), widths)
+    ordered = tuple(shapes[index] for index in sorted(shapes))
+    return Sizes(ordered, tuple(scalars[index] for index in sorted(scalars)), roles, tuple(rest), widths)
+
+
+def is_sized(workload: Mapping[str, str]) -> bool:
+    """Whether the model can read from a workload how large a launch is."""
+    sizes = read_sizes(workload)
+    return bool(sizes.shapes) or any(sizes.named.values())
+
+
+def default_name(name: str, others: Collection[str] = ()) -> str | None:
+    """The name of the default size for a kernel argument called ``name`` among ``others``; None for an unknown one."""
+    known = _DEFAULT_NAMES.get(name.lower())
+    if name.lower() == "h" and any(_DEFAULT_NAMES.get(other.lower()) in _ATTENTION for other in others):
+        return "num_heads"
+    return known
+
+
+def workload_name(name: str, default: str | None) -> str:
+    """The name of a size in a workload: that of its argument where the model reads it, else that of its default."""
+    if default is None or default == "num_heads":
+        return default or name
+    if default == "head_dim" and len(name) == 1:
+        return default
+    return name if any(read_sizes({name: "2"}).named.values()) else default
+
+
+def canonical_workload(workload: Mapping[str, str]) -> dict[str, str]:
+    """A kernel's workload with the names that the model reads in place of others with the same meaning."""
+    return {
+        name if _ARGUMENT.match(name) else workload_name(name, default_name(name, workload)): value
+        for name, value in workload.items()
+    }
 
 
 def elements(sizes: Sizes) -> float:
@@ -148,7 +189,7 @@ def elements(sizes: Sizes) -> float:
 def products(sizes: Sizes) -> dict[str, float]:
     """Rough counts of multiply-adds under several readings of the shapes; 0 where a reading does not apply.
 
-    ``implied`` are those that the names tell of, even when the text holds no matrix product (a whole layer is timed).
+    ``implied`` are those that the names imply, even when the text has no matrix product (a whole layer is timed).
     """
     named = sizes.named
     rows, width = _rows(named), named["width"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
-from rlm_core.queries.data_sheets import answers_for
+from rlm_core.queries.devices import answers_for
 from rlm_core.types import METRICS_OF_BASIS, CodeText, Metric, Prediction, Query, Span, Unit
 
 from .comments import UnitComments

@@ -12,7 +12,7 @@ from rlm_core import ModelError, RlmError, SourceError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.data_sheets import answers_for
+from rlm_core.queries.devices import answers_for
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import decode, read_source
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Query, Span

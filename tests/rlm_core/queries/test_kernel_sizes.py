@@ -101,13 +101,13 @@ def test_names_of_the_same_meaning_become_the_models() -> None:
         (f"M={'9' * 19}", "9" * 19, "is not a size"),
         ("M=64 dtype=fp99", "fp99", "unknown type `fp99`"),
         ("M=64 M=65", "M", "`M` is given twice"),
-        ("dtype=fp16", "dtype=fp16", "no size is given"),
-        ("", "# rlm: sizes", "no size is given"),
-        ("µ=64", "µ=64", "the model knows no size called `µ`"),
-        ("width_of_it=64", "width_of_it=64", "the model knows no size called `width_of_it`"),
+        ("dtype=fp16", "dtype=fp16", "no size; write it like"),
+        ("", "# rlm: sizes", "no size; write it like"),
+        ("µ=64", "µ=64", "unknown size `µ`"),
+        ("width_of_it=64", "width_of_it=64", "unknown size `width_of_it`"),
     ],
 )
-def test_what_cannot_be_read_is_told_at_its_place(said: str, where: str, part: str) -> None:
+def test_mistakes_are_reported_with_their_span(said: str, where: str, part: str) -> None:
     [(found, text)] = problems(f"# µµ rlm\n# rlm: sizes {said}\n{SCALE}")
     assert found == where
     assert part in text
@@ -118,10 +118,10 @@ def test_what_cannot_be_read_is_told_at_its_place(said: str, where: str, part: s
 @pytest.mark.parametrize(
     "text", [f"# rlm: sizes M=64\n\n{SCALE}", f"{SCALE}\n\n# rlm: sizes M=64\ndef f(): pass\n", "# rlm: sizes M=64\n"]
 )
-def test_a_comment_that_belongs_to_no_kernel_is_told(text: str) -> None:
+def test_a_comment_without_a_kernel_is_reported(text: str) -> None:
     [(where, said)] = problems(text)
     assert where == "# rlm: sizes M=64"
-    assert said.startswith("these sizes belong to no Triton kernel")
+    assert said.startswith("no Triton kernel has these sizes")
 
 
 def test_there_is_an_end_to_the_lines() -> None:
@@ -129,7 +129,7 @@ def test_there_is_an_end_to_the_lines() -> None:
     assert len(of(lines + SCALE).workloads) == MOST_LINES
     [(where, said)] = problems(lines + SCALE)
     assert where == f"# rlm: sizes M={MOST_LINES + 1}"
-    assert f"{MOST_LINES} sizes at most" in said
+    assert f"at most {MOST_LINES} lines" in said
 
 
 def test_strings_and_other_comments_are_none_of_ours() -> None:

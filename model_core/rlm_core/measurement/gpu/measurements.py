@@ -15,7 +15,7 @@ from typing import Any, Literal
 from rlm_core.errors import RlmError
 from rlm_core.measurement.types import RUNTIME, Measurement, sha1_of, source_hash
 from rlm_core.queries.devices import canonical_device
-from rlm_core.queries.kernel_sizes import asked_workload
+from rlm_core.queries.sizes import canonical_workload
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import Metric, Unit
 
@@ -135,7 +135,7 @@ def _asked(row: Row) -> dict[str, str]:
         shape = next(iter((row.get("inputs") or {"": "1"}).values())).split(" ")[0]
         return {"batch": shape.partition("x")[0]}
     case = {str(name): str(value) for name, value in (row.get("case") or {}).items()}
-    return asked_workload(case) if row["kind"] == "triton" else case
+    return canonical_workload(case) if row["kind"] == "triton" else case
 
 
 def _measurements(row: Row, unit: Unit, path: Path) -> Iterator[Measurement]:

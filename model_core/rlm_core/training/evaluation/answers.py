@@ -14,7 +14,7 @@ from rlm_core.inference.calibration import scores
 from rlm_core.inference.features import answers_alone
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
-from rlm_core.queries.data_sheets import answered_by_sheet
+from rlm_core.queries.devices import answered_by_sheet
 from rlm_core.types import Basis, CodeText
 
 from .pairs import Pair, Ratios

@@ -23,7 +23,7 @@ from rlm_core.inference.residuals import (
     to_axis,
 )
 from rlm_core.inference.trees import Forest, slice_of
-from rlm_core.queries.data_sheets import BASES, FEWEST_DEVICES
+from rlm_core.queries.devices import MIN_SHEET_DEVICES, SHEET_BASES
 
 from .config import TreesConfig
 from .ngram_ridge_fit import FOLDS
@@ -158,7 +158,7 @@ def without_devices(job: Job) -> dict[str, Residuals]:
     No forest that predicts a row has seen its device or its group. A device counts by the square root of its rows.
     """
     train, held_out = job.split == "train", job.split != "test"
-    if job.key.split("/")[0] not in BASES or len(np.unique(job.device[held_out])) < FEWEST_DEVICES:
+    if job.key.split("/")[0] not in SHEET_BASES or len(np.unique(job.device[held_out])) < MIN_SHEET_DEVICES:
         return {}
     weights = group_weights(job.group)
     fold = np.where(train, job.fold % FOLDS, -1)

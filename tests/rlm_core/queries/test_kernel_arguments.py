@@ -1,11 +1,11 @@
-"""The table of default sizes: which arguments are sizes, what they are asked as, and when nothing can be told."""
+"""Default sizes of kernels: which arguments are sizes, their names in a workload, and when there is no workload."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import pytest
-from rlm_core.queries.kernel_defaults import DEFAULTS, default_workload, read_kernel
+from rlm_core.queries.kernel_arguments import default_workload, kernel_arguments
 from rlm_core.queries.sizes import elements, read_sizes
 
 FLASH = """\
@@ -31,8 +31,8 @@ def kernel(X, Y, W, B, Mean, stride, N, eps, BLOCK: tl.constexpr):
 
 
 def sizes(text: str, chosen: Mapping[str, str] | None = None) -> dict[str, str]:
-    found = default_workload(read_kernel(text, "kernel"), chosen or {})
-    return {name: value for name, value in found.items() if name != "dtype"}
+    workload = default_workload(kernel_arguments(text, "kernel"), chosen or {})
+    return {name: value for name, value in workload.items() if name != "dtype"}
 
 
 def kernel(parameters: str, body: str = "tl.store(x_ptr, 1)", decorator: str = "@triton.jit") -> str:
@@ -78,30 +78,23 @@ def test_arguments_are_known_by_their_names(text: str, expected: dict[str, str])
         "",
     ],
 )
-def test_nothing_is_made_up_where_names_tell_nothing(text: str) -> None:
-    assert default_workload(read_kernel(text, "kernel"), {"dtype": "bf16"}) == {}
+def test_unknown_names_give_no_workload(text: str) -> None:
+    assert default_workload(kernel_arguments(text, "kernel"), {"dtype": "bf16"}) == {}
 
 
-def test_chosen_sizes_go_before_the_table_by_either_name() -> None:
+def test_chosen_sizes_take_precedence_over_the_table_by_either_name() -> None:
     text = kernel("x_ptr, n_rows, n_cols, odd")
     assert sizes(text, {"N_ROWS": "5", "N": "6", "odd": "7", "absent": "8"}) == {
         "n_rows": "5",
         "n_cols": "6",
         "odd": "7",
     }
-    assert default_workload(read_kernel(text, "kernel"), {"dtype": "bf16"})["dtype"] == "bf16"
+    assert default_workload(kernel_arguments(text, "kernel"), {"dtype": "bf16"})["dtype"] == "bf16"
     assert sizes(kernel("x_ptr, n"), {"n": "5"}) == {"n_elements": "5"}
     # What the kernel itself says is a fact.
     assert sizes(kernel("x_ptr, xnumel", "xnumel = 64; tl.store(x_ptr, 1)"), {"xnumel": "5"}) == {"xnumel": "64"}
 
 
-def test_the_model_knows_every_size_of_the_table() -> None:
-    for name, size in DEFAULTS.items():
-        if name != "dtype":
-            assert any(read_sizes({name: size}).named.values()), name
-    assert read_sizes({"dtype": DEFAULTS["dtype"]}).width == 2
-
-
 @pytest.mark.parametrize("text", [FLASH, NORM, kernel("x_ptr, n_elements"), kernel("x_ptr, M, N, K, stride")])
 def test_the_sizes_are_those_of_real_work(text: str) -> None:
-    assert 1e6 < elements(read_sizes(default_workload(read_kernel(text, "kernel"), {}))) < 1e9
+    assert 1e6 < elements(read_sizes(default_workload(kernel_arguments(text, "kernel"), {}))) < 1e9
