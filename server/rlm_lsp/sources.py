@@ -1,4 +1,4 @@
-"""Paths named on the command line -> the source files to read.
+"""Which files are meant: the source files below the paths of a command line, and the files that match a glob.
 
 Files are taken as named; directories are walked in sorted order, without hidden folders, dependencies and caches.
 """
@@ -6,12 +6,18 @@ Files are taken as named; directories are walked in sorted order, without hidden
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlm_core import SourceError
 from rlm_core.source import languages
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
@@ -50,3 +56,20 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _is_skipped(folder: Path) -> bool:
     return folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or (folder / "pyvenv.cfg").is_file()
+
+
+def matches(glob: str, path: str) -> bool:
+    """Whether ``path`` (relative, with ``/``) matches ``glob``, or is below a folder that does.
+
+    As in a ``.gitignore``: ``*`` and ``?`` stay within a name, ``**`` crosses folders, and a glob without a slash
+    matches at any depth. Brackets and ``!`` have no special meaning: file names contain them.
+    """
+    return _pattern(glob).match_file(path) is not None
+
+
+@lru_cache(maxsize=1024)
+def _pattern(glob: str) -> GitIgnoreSpecPattern:
+    # Imported for the first glob: most sessions have none, and the server should start fast.
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    return GitIgnoreSpecPattern(re.sub(r"([\\\[\]!#]| +\Z)", r"\\\1", glob))

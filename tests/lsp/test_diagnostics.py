@@ -37,7 +37,7 @@ async def test_a_unit_over_its_budget_is_underlined_with_its_budget_beside_it(tm
         [found] = (await session.pull(uri)).items
         assert found.range == types.Range(types.Position(1, 4), types.Position(1, 8))
         assert (found.code, found.severity) == ("over-budget", types.DiagnosticSeverity.Error)
-        assert "peak memory of `work` is over its budget of 1 B with over 99 % probability" in found.message
+        assert "peak memory of `work` is predicted to exceed its budget of 1 B (over 99 % probability)" in found.message
         [related] = found.related_information
         assert (related.location.uri, related.location.range.start) == (uri, types.Position(0, 7))
         session.change(uri, OVER.replace("1 B", "1 GiB"))
@@ -98,7 +98,7 @@ async def test_a_cost_that_has_grown_since_head_is_told(tmp_path: Path) -> None:
         session.change(uri, SLOW)
         found = (await session.pull(uri)).items
         assert {item.code for item in found} == {"regression"}
-        assert all("has grown since HEAD" in item.message for item in found)
+        assert all("is predicted to grow" in item.message for item in found)
         session.change(uri, f"# rlm: ignore\n{SLOW}")
         assert await codes(session, uri) == []
 

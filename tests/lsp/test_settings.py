@@ -135,7 +135,7 @@ async def test_files_are_read_again_when_they_change(begin: Begin, tmp_path: Pat
     assert line == f"{file}: setting `label` must be one of band, median, median±"
     file.write_text("label =\n")
     file_changed(session, file)
-    await logged(session, f"{file}: is no valid TOML")
+    await logged(session, f"{file}: is not valid TOML: ")
 
 
 async def test_a_workspace_chooses_no_model(begin: Begin, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Which budget holds for which prediction, and what must be asked to know.
+"""Which budget applies to which prediction, and which queries the budgets of a unit need.
 
-A prediction is held against one budget: the narrowest that fits it (device and workload count), a comment above the
+One budget applies to a prediction: the one with the most qualifiers (device, sizes) that fits it, a comment above the
 unit before the configuration, an earlier line of the configuration before a later one.
 """
 
@@ -20,10 +20,10 @@ from .syntax import Budget
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A budget of a unit, whether the configuration says it, and where it stands.
+class ActiveBudget:
+    """A budget that applies to a unit, where it is written, and whether that is a configuration.
 
-    ``path`` is None in the unit's own file, ``span`` where there is no place to show.
+    ``path`` is None in the unit's own file; ``span`` is None where there is no text to point to.
     """
 
     budget: Budget
@@ -33,55 +33,65 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What holds for a unit: budgets, those that count more first, and the metrics without findings."""
+class GlobBudgets:
+    """The budgets that a source of the configuration sets for the files matching a glob."""
 
-    held: tuple[Held, ...] = ()
+    glob: str
+    budgets: tuple[ActiveBudget, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What applies to a unit: its budgets, in order of precedence, and the metrics that get no findings."""
+
+    budgets: tuple[ActiveBudget, ...] = ()
     ignored: frozenset[Metric] = frozenset()
 
 
-def rules_of(unit: Unit, comments: UnitComments, configured: Sequence[Held] = ()) -> Rules:
-    """The rules of a unit: its comments, and what is configured for its file, those that count more first."""
+def rules_of(unit: Unit, comments: UnitComments, configured: Sequence[ActiveBudget] = ()) -> Rules:
+    """The rules of a unit: the comments above it, then the configuration of its file."""
     metrics = [metric for metric in METRICS_OF_BASIS[unit.basis] if metric not in comments.ignored]
-    held = [Held(placed.budget, placed.span, configured=False) for placed in comments.budgets]
-    held += configured
-    return Rules(tuple(entry for entry in held if entry.budget.metric in metrics), comments.ignored)
+    budgets = [ActiveBudget(located.budget, located.span, configured=False) for located in comments.budgets]
+    budgets += configured
+    return Rules(tuple(active for active in budgets if active.budget.metric in metrics), comments.ignored)
 
 
 def budget_queries(
-    predictor: Predictor, code: CodeText, rules: Rules, asked: QuerySelection = DEFAULT_SELECTION
+    predictor: Predictor, code: CodeText, rules: Rules, selection: QuerySelection = DEFAULT_SELECTION
 ) -> tuple[Query, ...]:
-    """What must be asked about a unit to hold it against its budgets; nothing where it has none.
+    """The queries that check the budgets of a unit; none where it has no budget.
 
     A configured budget on a device that is unknown for this kind of unit is meant for the other units of its files.
     """
-    metrics = tuple({held.budget.metric: None for held in rules.held})
+    metrics = tuple({active.budget.metric: None for active in rules.budgets})
     if not metrics:
         return ()
-    plain = {held.budget.metric for held in rules.held if not _narrow(held.budget)}
-    found = [query for query in queries_for(predictor, code, replace(asked, metrics=metrics)) if query.metric in plain]
-    known = predictor.devices(code.basis)
-    for held in rules.held:
-        budget = held.budget
-        unknown = budget.device is not None and not answers_for(code.basis, budget.device, known)
-        if not _narrow(budget) or (held.configured and unknown):
+    unqualified = {active.budget.metric for active in rules.budgets if not _qualifiers(active.budget)}
+    defaults = queries_for(predictor, code, replace(selection, metrics=metrics))
+    queries = [query for query in defaults if query.metric in unqualified]
+    known_devices = predictor.devices(code.basis)
+    for active in rules.budgets:
+        budget = active.budget
+        unknown = budget.device is not None and not answers_for(code.basis, budget.device, known_devices)
+        if not _qualifiers(budget) or (active.configured and unknown):
             continue
         for query in queries_for(predictor, code, QuerySelection((budget.metric,), (), dict(budget.workload))):
             device = query.device if budget.metric == "accuracy" else budget.device or query.device
-            narrowed = Query(budget.metric, device, {**query.workload, **dict(budget.workload)})
-            if narrowed not in found:
-                found.append(narrowed)
-    return tuple(found)
+            qualified = Query(budget.metric, device, {**query.workload, **dict(budget.workload)})
+            if qualified not in queries:
+                queries.append(qualified)
+    return tuple(queries)
 
 
-def budget_of(prediction: Prediction, rules: Rules) -> Held | None:
-    """The budget that a prediction is held against."""
-    # Of equally narrow ones the first: ``max`` keeps it.
-    fitting = (held for held in rules.held if _fits(held.budget, prediction))
-    return max(fitting, key=lambda held: _narrow(held.budget), default=None)
+def budget_of(prediction: Prediction, rules: Rules) -> ActiveBudget | None:
+    """The budget that applies to a prediction."""
+    # Of equally qualified ones the first: ``max`` keeps it.
+    fitting = (active for active in rules.budgets if _fits(active.budget, prediction))
+    return max(fitting, key=lambda active: _qualifiers(active.budget), default=None)
 
 
-def _narrow(budget: Budget) -> int:
+def _qualifiers(budget: Budget) -> int:
     return (budget.device is not None) + len(budget.workload)
 
 

@@ -23,8 +23,7 @@ from rlm_lsp.findings.baseline import Baseline
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
 from rlm_lsp.findings.finding import SEVERITIES, Severity
-from rlm_lsp.findings.formats import WRITERS, Format, Reported
-from rlm_lsp.findings.formats.report import fails
+from rlm_lsp.findings.formats import WRITERS, Format, LocatedFinding, fails
 from rlm_lsp.rendering import console
 
 
@@ -67,9 +66,9 @@ def check_paths(paths: Sequence[Path], options: Options, load: Callable[[], Pred
     checker = Checker(checked, load, options.confidence, options.diff or "HEAD")
     tally = _Tally()
     with ExitStack() as stack:
-        found: Iterator[Reported] = checker.run(stack.enter_context(console.progress("checking")))
+        found: Iterator[LocatedFinding] = checker.run(stack.enter_context(console.progress("checking")))
         if options.update_baseline and options.baseline is not None:
-            kept = baseline.write(options.baseline, ((entry.place.name, entry.finding) for entry in found))
+            kept = baseline.write(options.baseline, ((entry.location.name, entry.finding) for entry in found))
             console.note(f"{options.baseline}: {_count(kept, 'finding')} kept as known")
         else:
             # What goes wrong with the model does so before anything is written.
@@ -82,15 +81,17 @@ def check_paths(paths: Sequence[Path], options: Options, load: Callable[[], Pred
     return 2 if checker.errors else int(tally.failed > 0)
 
 
-def _new(found: Iterable[Reported], known: Baseline, tally: _Tally, fail_on: Severity) -> Iterator[Reported]:
+def _new(
+    findings: Iterable[LocatedFinding], known: Baseline, tally: _Tally, fail_on: Severity
+) -> Iterator[LocatedFinding]:
     """The findings that no baseline knows, counted as they pass."""
-    for reported in found:
-        if known.takes(reported.fingerprint):
+    for located in findings:
+        if known.takes(located.fingerprint):
             tally.known += 1
             continue
-        tally.severities[reported.finding.severity] += 1
-        tally.failed += fails(reported.finding, fail_on)
-        yield reported
+        tally.severities[located.finding.severity] += 1
+        tally.failed += fails(located.finding, fail_on)
+        yield located
 
 
 def _opened(path: Path) -> TextIO:
@@ -113,12 +114,12 @@ def _summary(checker: Checker, tally: _Tally, options: Options, seconds: float) 
     if checker.errors:
         parts.append(f"{_count(checker.errors, 'path')} failed")
     console.note(f"{'; '.join(parts)}; {seconds:.1f} s")
-    for problem in checker.profiles.problems:
+    for problem in checker.settings.problems:
         console.note(problem)
-    for reason, number in checker.unchecked.most_common(3):
-        console.note(f"{_count(number, 'answer')} could not be had: {reason}")
+    for reason, number in checker.abstained.most_common(3):
+        console.note(f"{_count(number, 'answer')} missing: {reason}")
     for device in checker.unknown_devices:
-        console.note(f"a configured budget holds for nothing: the model knows no device {device!r}")
+        console.note(f"a configured budget has no effect: the model does not know the device {device!r}")
     if not checker.with_budget and options.diff is None and checker.files:
         console.note("no budget was found; write `rlm: latency < 1 ms` above a function, or globs in pyproject.toml")
 

@@ -106,7 +106,7 @@ def _model_in_use(context: click.Context, option: click.Parameter, value: str | 
     """The model that was named, else the one that the user's settings name for the working directory."""
     if value is not None:
         return value
-    from rlm_lsp.settings import SettingsStore
+    from rlm_lsp.settings.store import SettingsStore
 
     return SettingsStore(folders=[Path.cwd()]).session.model
 

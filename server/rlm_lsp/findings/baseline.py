@@ -1,4 +1,4 @@
-"""Baselines: the findings that a project knows and does not want to hear of again.
+"""Baselines: the findings that a project has accepted and that ``rlm-lsp check`` no longer reports.
 
 A finding is known by its file, unit, code and budget, not by its line, so that edits elsewhere do not bring it back.
 """
@@ -10,9 +10,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 
 from .finding import Finding
 
@@ -25,8 +26,21 @@ def fingerprint(file: str, finding: Finding) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
+class _Entry(msgspec.Struct):
+    fingerprint: str
+    file: str = ""
+    unit: str = ""
+    code: str = ""
+    budget: str = ""
+
+
+class _Content(msgspec.Struct):
+    version: int
+    findings: list[_Entry]
+
+
 class Baseline:
-    """The known findings, each as often as it was found."""
+    """The known findings, each as often as it occurred."""
 
     def __init__(self, fingerprints: Iterable[str] = ()) -> None:
         self._left = Counter(fingerprints)
@@ -36,52 +50,43 @@ class Baseline:
         """Read what :func:`write` wrote.
 
         Raises:
-            DataError: the file is missing or is no baseline.
+            DataError: the file is missing or is not a baseline.
         """
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data["version"] != VERSION:
-                raise DataError(
-                    f"{path}: a baseline of version {data['version']}; write it anew with --update-baseline"
-                )
-            found = [entry["fingerprint"] for entry in data["findings"]]
-            if not all(isinstance(entry, str) for entry in found):
-                raise TypeError
+            content = msgspec.json.decode(path.read_bytes(), type=_Content)
         except FileNotFoundError:
             raise DataError(f"{path}: no such baseline; write it with --update-baseline") from None
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-        except (ValueError, KeyError, TypeError):
-            raise DataError(f"{path}: is not a baseline; write it anew with --update-baseline") from None
-        return cls(found)
+        except msgspec.DecodeError as error:
+            raise DataError(f"{path}: is not a baseline ({error}); write it again with --update-baseline") from None
+        if content.version != VERSION:
+            raise DataError(f"{path}: a baseline of version {content.version}; write it again with --update-baseline")
+        return cls(entry.fingerprint for entry in content.findings)
 
-    def takes(self, found: str) -> bool:
+    def takes(self, fingerprint: str) -> bool:
         """Whether a finding is known; one that is known once is taken once."""
-        if not self._left[found]:
+        if not self._left[fingerprint]:
             return False
-        self._left[found] -= 1
+        self._left[fingerprint] -= 1
         return True
 
 
 def write(path: Path, rows: Iterable[tuple[str, Finding]]) -> int:
-    """Keep findings, each with its file, as the baseline at ``path``; how many they are.
+    """Write findings, each with its file, as the baseline at ``path``; returns their number.
 
     Raises:
         DataError: the file cannot be written.
     """
-    entries: list[dict[str, Any]] = [
-        {
-            "fingerprint": fingerprint(file, finding),
-            "file": file,
-            "unit": finding.qualname,
-            "code": finding.code,
-            "budget": finding.budget,
-        }
+    entries = [
+        _Entry(fingerprint(file, finding), file, finding.qualname, finding.code, finding.budget)
         for file, finding in rows
     ]
-    entries.sort(key=lambda entry: (entry["file"], entry["unit"], entry["code"], entry["budget"]))
+    entries.sort(key=lambda entry: (entry.file, entry.unit, entry.code, entry.budget))
+    text = json.dumps(msgspec.to_builtins(_Content(VERSION, entries)), indent=1) + "\n"
     try:
-        path.write_text(json.dumps({"version": VERSION, "findings": entries}, indent=1) + "\n", encoding="utf-8")
+        with atomic_write(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); check the path") from None
     return len(entries)

@@ -7,24 +7,23 @@ from pathlib import Path
 
 from rlm_core import RlmError
 
-from rlm_lsp.budgets.globs import matches
-from rlm_lsp.history import git as head
+from rlm_lsp.history import git
 from rlm_lsp.rendering import console
-from rlm_lsp.sources import SourceFile, find_sources
+from rlm_lsp.sources import SourceFile, find_sources, matches
 
-_AHEAD = 64
+_READ_AHEAD = 64
 
 
-class Checked:
-    """The files to check, what they are called, and what they were at the revision they are compared with, if any."""
+class CheckedFiles:
+    """The files to check, their names in reports, and their texts at the compared revision, if there is one."""
 
-    def __init__(self, files: Sequence[SourceFile], trees: Mapping[Path, head.Tree] | None = None) -> None:
+    def __init__(self, files: Sequence[SourceFile], trees: Mapping[Path, git.Tree] | None = None) -> None:
         self.files = tuple(files)
         self._trees = trees
         self._folders: dict[Path, tuple[Path, Path | None]] = {}
         self._overlays: dict[Path, bytes | None] = {}
         self._texts: dict[Path, bytes | None] = {}
-        self._places = {source.path: place for place, source in enumerate(self.files)}
+        self._order = {source.path: index for index, source in enumerate(self.files)}
 
     @property
     def compares(self) -> bool:
@@ -36,7 +35,7 @@ class Checked:
         return self._folder(path)[0] / path.name
 
     def name_of(self, path: Path) -> str:
-        """A path from the folder of its repository, or from the working folder; whole where it lies outside."""
+        """A path relative to its repository, or to the working folder; absolute outside both."""
         folder, root = self._folder(path)
         path, root = folder / path.name, root or Path.cwd().resolve()
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
@@ -53,13 +52,13 @@ class Checked:
             return None
         if path not in self._texts:
             # git is asked for the next files too: they come in this order.
-            place = self._places.get(path)
-            following = [source.path for source in self.files[place : place + _AHEAD]] if place is not None else []
+            index = self._order.get(path)
+            following = [source.path for source in self.files[index : index + _READ_AHEAD]] if index is not None else []
             self._texts = tree.texts([path, *(other for other in following if self._tree(other) is tree)])
         return self._texts[path]
 
     def overlay(self, path: Path) -> bytes | None:
-        """What stands in place of a file on disk when the texts of the revision are analysed; None for itself."""
+        """The text of a file when those of the revision are analysed; None for the file on disk."""
         if path not in self._overlays:
             text = None
             tree = self._tree(path)
@@ -72,37 +71,36 @@ class Checked:
 
     def _folder(self, path: Path) -> tuple[Path, Path | None]:
         """The real path of a file's folder, and the repository that holds it."""
-        found = self._folders.get(path.parent)
-        if found is None:
+        if path.parent not in self._folders:
             folder = path.parent.resolve()
-            found = self._folders[path.parent] = folder, head.repository_of(folder)
-        return found
+            self._folders[path.parent] = folder, git.repository_of(folder)
+        return self._folders[path.parent]
 
-    def _tree(self, path: Path) -> head.Tree | None:
+    def _tree(self, path: Path) -> git.Tree | None:
         root = self._folder(path)[1] if self._trees else None
         return self._trees.get(root) if self._trees and root is not None else None
 
 
-def find_files(paths: Sequence[Path], exclude: Sequence[str] = (), diff: str | None = None) -> Checked:
+def find_files(paths: Sequence[Path], exclude: Sequence[str] = (), diff: str | None = None) -> CheckedFiles:
     """The files below ``paths`` without what git ignores and ``exclude`` names; with ``diff`` only the changed ones.
 
-    A file that is named itself is checked although git may ignore it. Outside a repository the rule of
-    :mod:`rlm_lsp.sources` counts alone.
+    A file that is named itself is checked although git may ignore it. Outside a repository only the rules of
+    :mod:`rlm_lsp.sources` apply.
 
     Raises:
-        RlmError: ``diff`` is no revision of a repository that holds the paths.
+        RlmError: ``diff`` is not a revision of the repositories that hold the paths.
     """
-    found = find_sources(paths, _note)
-    left_out = _ignored([source.path for source in found if not source.named])
-    checked = Checked([source for source in found if source.path not in left_out])
+    sources = find_sources(paths, _note)
+    ignored = _ignored([source.path for source in sources if not source.named])
+    checked = CheckedFiles([source for source in sources if source.path not in ignored])
     files = [
         source for source in checked.files if not any(matches(glob, checked.name_of(source.path)) for glob in exclude)
     ]
     if diff is None:
-        return Checked(files)
+        return CheckedFiles(files)
     trees = _trees(files, diff)
-    compared = Checked(files, trees)
-    return Checked([source for source in files if compared.is_changed(source.path)], trees)
+    compared = CheckedFiles(files, trees)
+    return CheckedFiles([source for source in files if compared.is_changed(source.path)], trees)
 
 
 def _note(error: RlmError) -> None:
@@ -110,22 +108,22 @@ def _note(error: RlmError) -> None:
 
 
 def _ignored(paths: Sequence[Path]) -> set[Path]:
-    found: set[Path] = set()
-    for root, group in head.by_repository(paths).items():
+    ignored: set[Path] = set()
+    for root, group in git.by_repository(paths).items():
         try:
-            found |= head.ignored(root, group) if root is not None else set()
-        except head.GitError as error:
+            ignored |= git.ignored(root, group) if root is not None else set()
+        except git.GitError as error:
             console.note(f"{error}; files that git ignores are checked too")
-    return found
+    return ignored
 
 
-def _trees(files: Sequence[SourceFile], revision: str) -> dict[Path, head.Tree]:
-    found: dict[Path, head.Tree] = {}
-    for root, group in head.by_repository(source.path for source in files).items():
+def _trees(files: Sequence[SourceFile], revision: str) -> dict[Path, git.Tree]:
+    trees: dict[Path, git.Tree] = {}
+    for root, group in git.by_repository(source.path for source in files).items():
         if root is None:
-            raise RlmError(f"--diff: {group[0]} is in no git repository; leave --diff away or name other paths")
-        commit = head.commit_of(root, revision)
+            raise RlmError(f"--diff: {group[0]} is not in a git repository; omit --diff or name other paths")
+        commit = git.commit_of(root, revision)
         if commit is None:
             raise RlmError(f"--diff: {root} has no revision {revision!r}; name a commit, a branch or a tag that it has")
-        found[root] = head.Tree(root, commit)
-    return found
+        trees[root] = git.Tree(root, commit)
+    return trees

@@ -1,28 +1,27 @@
-"""One version of an open document -> its findings: what comments and configuration say, the model, and ``HEAD``.
+"""One version of an open document -> its findings, from the judge of ``rlm-lsp check``.
 
-The findings are those of ``rlm-lsp check``. The model is asked in small steps, so that a hover need not wait long.
+The model is asked in small steps, so that a hover need not wait long.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from rlm_core.inference.predictor import Predictor
-from rlm_core.inference.query_selection import QuerySelection, queries_for
-from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import CodeText, Unit
+from rlm_core.types import Unit
 
-from rlm_lsp.budgets import BudgetTable, BudgetTables, Held, Rules, budget_queries, parse, read_comments, rules_of
-from rlm_lsp.findings.finding import Confidence, Finding, RegressionRule, malformed, over_budget, regressions
+from rlm_lsp.budgets.rules import Rules
+from rlm_lsp.findings.finding import Finding
+from rlm_lsp.findings.judge import UnitCase, cases_of, criteria_of, judge, read_rules
+from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.history.git import GitError
-from rlm_lsp.history.pairing import earlier, same
-from rlm_lsp.settings import Settings, SettingsStore
-from rlm_lsp.settings.files import FILE_NAMES, user_file
+from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.project import BudgetTable, BudgetTables, configured_budgets
 
 from .documents import Analysis
 from .scheduler import STEP_UNITS
@@ -36,24 +35,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What there is to tell about a document; ``sources`` holds the texts that findings point into besides its own."""
+class DocumentFindings:
+    """The findings of a document; ``sources`` holds the texts of other files that findings point into."""
 
     findings: tuple[Finding, ...]
     sizes: tuple[SizesProblem, ...] = ()
     sources: Mapping[Path, bytes] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A unit to ask about: what holds for it, and what it was at ``HEAD``, if it has changed since."""
-
-    analysed: AnalysedUnit
-    rules: Rules
-    before: CodeText | None = None
-
-
-async def findings_of(ls: Server, analysis: Analysis) -> Told | None:
+async def findings_of(ls: Server, analysis: Analysis) -> DocumentFindings | None:
     """The findings of a version of a document; None when the document is no longer that version."""
     document = analysis.document
     settings = ls.settings_for(document.uri)
@@ -61,122 +51,59 @@ async def findings_of(ls: Server, analysis: Analysis) -> Told | None:
     def is_old() -> bool:
         return ls.documents.version_of(document.uri) != document.version
 
-    read, sizes, rules, table = await asyncio.to_thread(_read, analysis, settings, ls.settings_store)
+    relative = ls.settings_store.relative(document.path) if document.path is not None else PurePath()
+    rules, findings, sizes, table = await asyncio.to_thread(_read, analysis, settings, relative)
     sources = {table.path: table.source} if table is not None else {}
     await ls.scheduler.quiet(document.uri)
     if is_old():
         return None
-    befores = await _befores(ls, analysis, settings)
-    units = [
-        _Unit(placed.analysed, told, before)
-        for placed, told, before in zip(analysis.units, rules, befores, strict=True)
-        if told.held or before is not None
-    ]
-    engine, found = ls.engine, list(read)
-    for start in range(0, len(units), STEP_UNITS):
-        step = units[start : start + STEP_UNITS]
+    diffs = await _diffs(ls, analysis, settings)
+    units = [located.analysed for located in analysis.units]
+    cases = cases_of(units, rules, diffs, criteria_of(settings))
+    for start in range(0, len(cases), STEP_UNITS):
         if is_old():
             return None
-        found += await engine.run(partial(_judge, engine, step, settings), is_old) or []
-    found.sort(key=lambda finding: finding.span.start_byte)
-    return None if is_old() else Told(tuple(found), sizes, sources)
-
-
-def confidence_of(settings: Settings) -> Confidence:
-    """From which probabilities findings are told."""
-    levels = (settings.severity[name] for name in ("information", "warning", "error"))
-    return Confidence(settings.budget_confidence, *levels)
-
-
-def configured(path: Path | None, settings: Settings, store: SettingsStore, table: BudgetTable | None) -> list[Held]:
-    """The budgets that settings hold for a file, the most important first; those of ``table`` with their place.
-
-    As for ``rlm-lsp check`` the nearest configuration above a file counts, also one below the workspace folder.
-    """
-    if path is None:
-        return []
-    user = str(user_file())
-    before: list[Held] = []
-    after: list[Held] = []
-    overridden = set()
-    for budget in settings.budgets_of(store.relative(path)):
-        if Path(budget.place).name in FILE_NAMES:
-            continue
-        written, _ = parse(budget.text)
-        (after if budget.place == user else before).extend(Held(entry.budget) for entry in written)
-        if budget.place != user:
-            overridden.add(budget.glob)
-    if table is not None:
-        table = replace(table, budgets=tuple(entry for entry in table.budgets if entry.glob not in overridden))
-        before += table.held_of(path)
-    return before + after
+        findings += await ls.engine.run(partial(_judge, ls.engine, cases[start : start + STEP_UNITS]), is_old) or []
+    findings.sort(key=lambda finding: finding.span.start_byte)
+    return None if is_old() else DocumentFindings(tuple(findings), sizes, sources)
 
 
 def _read(
-    analysis: Analysis, settings: Settings, store: SettingsStore
-) -> tuple[list[Finding], tuple[SizesProblem, ...], list[Rules], BudgetTable | None]:
-    """What can be told without the model: malformed comments and sizes, and the rules of each unit."""
+    analysis: Analysis, settings: Settings, relative: PurePath
+) -> tuple[list[Rules], list[Finding], tuple[SizesProblem, ...], BudgetTable | None]:
+    """The rules of each unit, and the findings that need no model: malformed comments and sizes."""
     document = analysis.document
     assert document.language is not None, "only documents in a known language are analysed"
-    units = [placed.analysed.unit for placed in analysis.units]
-    comments = read_comments(document.parsed, units)
-    sizes = _sizes_problems(document.parsed, units) if document.language == "python" else ()
+    units = [located.analysed for located in analysis.units]
     table = BudgetTables().above(document.path) if document.path is not None else None
-    held = configured(document.path, settings, store, table)
-    rules = [rules_of(unit, told, held) for unit, told in zip(units, comments.units, strict=True)]
-    return malformed(comments.malformed), sizes, rules, table
+    configured = configured_budgets(document.path, relative, settings, table)
+    rules, findings = read_rules(document.parsed, units, configured)
+    python = document.language == "python"
+    sizes = _sizes_problems(document.parsed, [entry.unit for entry in units]) if python else ()
+    return rules, findings, sizes, table
 
 
-async def _befores(ls: Server, analysis: Analysis, settings: Settings) -> list[CodeText | None]:
-    """What each unit was at ``HEAD`` if it was something else; None for a new or unchanged one."""
-    nothing: list[CodeText | None] = [None] * len(analysis.units)
+async def _diffs(ls: Server, analysis: Analysis, settings: Settings) -> list[UnitDiff]:
+    """The units of a document compared with ``HEAD``; all are new where nothing is compared."""
     document = analysis.document
-    if not settings.changes or document.path is None or document.language in (None, "onnx") or not analysis.units:
-        return nothing
-    try:
-        was = await ls.revisions.units(document.path, document.language or "")
-    except GitError as error:
-        ls.log_once(f"no comparison with HEAD: {error}")
-        return nothing
-    now = [placed.analysed for placed in analysis.units]
-    pairs = zip(earlier(was or (), now), now, strict=True)
-    return [other.code if other is not None and not same(other.code, entry.code) else None for other, entry in pairs]
+    units = [located.analysed for located in analysis.units]
+    before = None
+    if settings.changes and document.path is not None and document.language not in (None, "onnx") and units:
+        try:
+            before = await ls.revisions.units(document.path, document.language or "")
+        except GitError as error:
+            ls.log_once(f"no comparison with HEAD: {error}")
+    return unit_diffs(before or (), units)
 
 
-def _judge(engine: Engine, units: Sequence[_Unit], settings: Settings, predictor: Predictor) -> list[Finding]:
-    """Hold units against their budgets and against what they were; on the model's thread."""
-    confidence = confidence_of(settings)
-    found: list[Finding] = []
-    asked = QuerySelection(None, settings.devices)
-    questions = [(unit, budget_queries(predictor, unit.analysed.code, unit.rules, asked)) for unit in units]
-    questions = [(unit, queries) for unit, queries in questions if queries]
-    answers = engine.answers(predictor, [(unit.analysed.code, queries) for unit, queries in questions])
-    for (unit, _), predictions in zip(questions, answers, strict=True):
-        found += over_budget(unit.analysed.unit, unit.rules, predictions, confidence)
-    return found + _regressed(engine, predictor, units, settings, confidence)
-
-
-def _regressed(
-    engine: Engine, predictor: Predictor, units: Sequence[_Unit], settings: Settings, confidence: Confidence
-) -> list[Finding]:
-    asked = QuerySelection(settings.metrics, settings.devices)
-    pairs = []
-    for unit in units:
-        if unit.before is not None:
-            queries = queries_for(predictor, unit.analysed.code, asked)
-            kept = [query for query in queries if query.metric not in ("accuracy", *unit.rules.ignored)]
-            pairs.append((unit, unit.before, kept))
-    answers = engine.changes(predictor, [(before, unit.analysed.code, queries) for unit, before, queries in pairs])
-    rule = RegressionRule(settings.change_ratio, settings.change_confidence)
-    return [
-        finding
-        for (unit, *_), changes in zip(pairs, answers or [], strict=answers is not None)
-        for finding in regressions(unit.analysed.unit, unit.rules, changes, "HEAD", rule, confidence)
-    ]
+def _judge(engine: Engine, cases: Sequence[UnitCase], predictor: Predictor) -> list[Finding]:
+    """Judge some units; on the model's thread."""
+    judgements = judge(predictor, cases, partial(engine.answers, predictor), partial(engine.changes, predictor))
+    return [finding for judgement in judgements for finding in judgement.findings]
 
 
 def _sizes_problems(parsed: ParsedSource, units: Sequence[Unit]) -> tuple[SizesProblem, ...]:
-    # Imported when first asked: it takes numpy, which the server's start must not.
+    # Imported on first use: it takes numpy, which must not slow down the start of the server.
     from rlm_core.queries.kernel_sizes import sizes_of
 
     return sizes_of(parsed, units).problems

@@ -21,8 +21,8 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import CodeText, Prediction, Query
 
-from rlm_lsp.history.pairing import comparing
-from rlm_lsp.settings import Settings
+from rlm_lsp.history.comparison import comparer_of
+from rlm_lsp.settings.model import Settings
 
 from .prediction_cache import PredictionCache, content_key
 from .scheduler import STEPS_AT_ONCE
@@ -191,7 +191,7 @@ class Engine:
         self, predictor: Predictor, asked: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
     ) -> list[tuple[Change, ...]] | None:
         """How costs change from one text to another; None when the model cannot compare. For a worker."""
-        model = comparing(predictor)
+        model = comparer_of(predictor)
         if model is None:
             return None
         keys = [

@@ -17,8 +17,9 @@ from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp import __version__
-from rlm_lsp.history.head_units import Revisions
-from rlm_lsp.settings import Settings, SettingsStore
+from rlm_lsp.history.comparison import HeadUnits
+from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.store import SettingsStore
 
 from .documents import Analysis, Documents
 from .engine import Engine
@@ -52,7 +53,7 @@ class Server(LanguageServer):
         )
         self.configuring = 0
         self.documents = Documents(lambda path: self.settings_store.settings_of(path).default_sizes)
-        self.revisions = Revisions(lambda path: self.settings_store.settings_of(path).default_sizes)
+        self.revisions = HeadUnits(lambda path: self.settings_store.settings_of(path).default_sizes)
         self.changes = Changes(self)
         self.overview = Overview(self)
         self.network_texts = networks.Texts()

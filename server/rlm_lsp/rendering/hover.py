@@ -81,7 +81,7 @@ def hover_text(
 
 
 def head_words(state: str, changes: Sequence[Change]) -> str:
-    """How a unit compares with what it was at git's ``HEAD``; ``state`` is that of ``Since``."""
+    """How a unit compares with what it was at git's ``HEAD``; ``state`` is that of ``HeadDiff``."""
     if state != "changed":
         return {"new": "new", "same": "unchanged"}[state]
     told = [

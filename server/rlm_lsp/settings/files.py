@@ -1,33 +1,52 @@
 """Configuration files -> sources of settings: those of a workspace folder and the user's own.
 
-A folder has `rlm-lsp.toml` or a table `[tool.rlm-lsp]` in `pyproject.toml`; the user has `config.toml` in the
-configuration folder of this system and, beside it, `workspaces.json`: what `rlm-lsp model use` chose for a workspace.
-A file that cannot be used costs one line.
+A folder has `rlm-lsp.toml` or a table `[tool.rlm-lsp]` in `pyproject.toml`. The user has `config.toml` in the system's
+configuration folder and, next to it, `workspaces.json`: the choices of `rlm-lsp model use` by workspace. A file that
+cannot be used is one problem, never an exception.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_config_path
 from rlm_core import DataError
+from rlm_core.files import atomic_write
 
 from .resolve import OF_WORKSPACE, Problem, Source
 
 OWN_FILE, SHARED_FILE = "rlm-lsp.toml", "pyproject.toml"
 FILE_NAMES = (OWN_FILE, SHARED_FILE)
 WORKSPACES = "workspaces.json"
-_TABLE = b"rlm-lsp"
 MAX_BYTES = 1024 * 1024
-_Tell = Callable[[Problem], None]
+_TABLE = "rlm-lsp"
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file as it was read: the table of our settings, or why the file cannot be used.
+
+    ``table`` is None where the file has no table of ours; ``error`` is the end of a sentence about the file, about its
+    line ``error_line`` (0-based).
+    """
+
+    path: Path
+    source: bytes = b""
+    table: Any = None
+    error: str | None = None
+    error_line: int = 0
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The error as a problem of the settings."""
+        return [Problem(str(self.path), f"{self.error}; its settings are not read")] if self.error is not None else []
 
 
 def user_file() -> Path:
@@ -38,153 +57,152 @@ def user_file() -> Path:
 def user_source(path: Path | None = None) -> tuple[Source, list[Problem]]:
     """The settings of the user's own file; empty when there is none."""
     path = path or user_file()
-    problems: list[Problem] = []
-    return Source(str(path), _read_toml(path, problems.append)), problems
+    config = read_config(path)
+    return Source(str(path), config and config.table), config.problems if config is not None else []
 
 
 def workspace_source(folder: Path, user: Path | None = None) -> tuple[Source, list[Problem]]:
     """The user's own settings for a workspace folder, or for the nearest folder above it that has any.
 
-    They are a JSON object of folders and settings beside the user's file, ``user``.
+    They are a JSON object of folders and settings next to the user's file, ``user``.
     """
     path = (user or user_file()).with_name(WORKSPACES)
-    problems: list[Problem] = []
-    known = _read_workspaces(path, problems.append)
-    chosen = next((known[str(at)] for at in (folder, *folder.parents) if str(at) in known), None)
-    return Source(str(path), chosen), problems
+    config = _read_workspaces(path)
+    chosen = next((config.table[str(at)] for at in (folder, *folder.parents) if str(at) in config.table), None)
+    return Source(str(path), chosen), config.problems
+
+
+def folder_source(folder: Path, *, first: bool = True) -> tuple[Source, list[Problem]]:
+    """The settings of a workspace folder's file; empty when it has none.
+
+    Only the ``first`` folder of a session may set what applies to the whole session.
+    """
+    own, shared = read_config(folder / OWN_FILE), read_config(folder / SHARED_FILE)
+    problems = shared.problems if shared is not None else []
+    if own is not None:
+        if shared is not None and shared.table is not None:
+            text = f"[tool.rlm-lsp] is ignored because of {OWN_FILE}; keep one of the two"
+            problems.append(Problem(str(shared.path), text))
+        problems += own.problems
+    config = own or shared or ConfigFile(folder / SHARED_FILE)
+    return Source(str(config.path), config.table, OF_WORKSPACE if first else frozenset({"folder"})), problems
+
+
+def folder_config(folder: Path) -> ConfigFile | None:
+    """The configuration file of a folder: `rlm-lsp.toml`, else a `pyproject.toml` that has our table."""
+    own = read_config(folder / OWN_FILE)
+    if own is not None:
+        return own
+    shared = read_config(folder / SHARED_FILE)
+    return shared if shared is not None and (shared.table is not None or shared.error is not None) else None
+
+
+def project_folder(path: Path) -> Path | None:
+    """The nearest folder at or above ``path`` that has a configuration, for use without an editor's workspace."""
+    path = path.resolve()
+    for folder in (path, *path.parents):
+        config = folder_config(folder)
+        if config is not None and (config.path.name == OWN_FILE or config.table is not None):
+            return folder
+    return None
+
+
+def read_config(path: Path) -> ConfigFile | None:
+    """Read a TOML file; None when there is none.
+
+    A `pyproject.toml` that does not name us is not parsed: what is wrong in it is for other tools to report.
+    """
+    source, error = _read(path)
+    if error is not None:
+        return ConfigFile(path, error=error)
+    if source is None:
+        return None
+    if path.name == SHARED_FILE and _TABLE.encode() not in source:
+        return ConfigFile(path, source)
+    try:
+        data: Any = tomllib.loads(source.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return ConfigFile(path, source, error="is not valid UTF-8")
+    except tomllib.TOMLDecodeError as invalid:
+        reason = " ".join(str(invalid).split())
+        at = _AT_LINE.search(reason)
+        line = int(at[1]) - 1 if at else 0
+        return ConfigFile(path, source, error=f"is not valid TOML: {reason}", error_line=line)
+    except RecursionError:
+        return ConfigFile(path, source, error="is nested too deeply")
+    if path.name == SHARED_FILE:
+        tool = data.get("tool")
+        data = tool.get(_TABLE) if isinstance(tool, dict) else None
+    return ConfigFile(path, source, data)
 
 
 def use_in_workspace(folder: Path, key: str, value: str) -> Path:
-    """Set a setting for a workspace folder in the user's own file, which is replaced as a whole; the file.
+    """Set a setting for a workspace folder in the user's `workspaces.json`; the file.
 
     Raises:
-        DataError: the file is there and holds something else, or cannot be written.
+        DataError: the file exists and has another content, or cannot be written.
     """
-    path = user_file().with_name(WORKSPACES)
-    problems: list[Problem] = []
-    known = _read_workspaces(path, problems.append)
-    if problems:
-        raise DataError(f"{problems[0]}; mend or remove it")
-    before = known.get(str(folder))
-    known[str(folder)] = {**(before if isinstance(before, dict) else {}), key: value}
-    _write(path, json.dumps(known, indent=2, ensure_ascii=False) + "\n")
-    return path
+    config = _read_workspaces(user_file().with_name(WORKSPACES))
+    if config.error is not None:
+        raise DataError(f"{config.path}: {config.error}; fix or remove it")
+    before = config.table.get(str(folder))
+    settings = {**config.table, str(folder): {**(before if isinstance(before, dict) else {}), key: value}}
+    return _write(config.path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
 
 
 def use_everywhere(key: str, value: str) -> Path:
     """Set a setting in the user's ``config.toml``, whose other lines stay as they are; the file.
 
     Raises:
-        DataError: the file is no TOML, or cannot be written.
+        DataError: the file is not TOML, or cannot be written.
     """
-    path = user_file()
-    problems: list[Problem] = []
-    before = _read_toml(path, problems.append) or {}
-    if problems:
-        raise DataError(f"{problems[0]}; mend it first")
-    text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-    head = re.search(r"^\s*\[", text, re.MULTILINE)
-    top, tables = (text[: head.start()], text[head.start() :]) if head else (text, "")
-    # A JSON string is a TOML string.
-    line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
-    top, count = re.subn(rf"^[ \t]*{key}[ \t]*=.*$", lambda found: line, top, count=1, flags=re.MULTILINE)
-    text = (top if count else f"{line}\n{top}") + tables
+    # Imported on use: the server, which imports this module, never writes TOML.
+    import tomlkit
+
+    config = read_config(user_file()) or ConfigFile(user_file())
+    if config.error is not None:
+        raise DataError(f"{config.path}: {config.error}; fix it first")
+    document = tomlkit.parse(config.source.decode("utf-8-sig"))
+    document[key] = value
+    return _write(config.path, tomlkit.dumps(document))
+
+
+def _write(path: Path, text: str) -> Path:
     try:
-        after = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        after = {}
-    if after != {**before, key: value}:
-        raise DataError(f"{path}: `{key}` cannot be set without changing other lines; write {line} into it by hand")
-    _write(path, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as partial:
+            partial.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}); check its permissions") from None
     return path
 
 
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise DataError(f"{path}: cannot be written ({error.strerror}); check its permissions") from None
+def _read_workspaces(path: Path) -> ConfigFile:
+    """The user's settings by folder; an empty table when there are none."""
+    source, error = _read(path)
+    settings: Any = {}
+    if source is not None:
+        try:
+            settings = json.loads(source.decode("utf-8"))
+        except RecursionError:
+            error = "is nested too deeply"
+        except ValueError as invalid:
+            error = f"is not valid JSON: {' '.join(str(invalid).split())}"
+    if not isinstance(settings, dict):
+        settings, error = {}, "is not a JSON object of folders and settings"
+    return ConfigFile(path, source or b"", settings, error)
 
 
-def _read_workspaces(path: Path, tell: _Tell) -> dict[str, Any]:
-    try:
-        if not stat.S_ISREG(path.stat().st_mode) or path.stat().st_size > MAX_BYTES:
-            tell(Problem(str(path), f"is no regular file of up to {MAX_BYTES // 2**20} MiB; its settings are not read"))
-            return {}
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        tell(Problem(str(path), f"cannot be read ({error.strerror}); check its permissions"))
-        return {}
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
-        tell(Problem(str(path), f"is no valid JSON ({reason}); its settings are not read"))
-        return {}
-    if not isinstance(found, dict):
-        tell(Problem(str(path), "must be an object of folders and settings; its settings are not read"))
-        return {}
-    return found
-
-
-def folder_source(folder: Path, *, first: bool = True) -> tuple[Source, list[Problem]]:
-    """The settings of a workspace folder's file; empty when it has none.
-
-    Only the ``first`` folder of a session may set what holds for the whole session.
-    """
-    problems: list[Problem] = []
-    own, shared = folder / OWN_FILE, folder / SHARED_FILE
-    table = _tool_table(shared, problems.append)
-    source = Source(str(shared), table, OF_WORKSPACE if first else frozenset({"folder"}))
-    if own.exists():
-        if table is not None:
-            problems.append(Problem(str(shared), f"[tool.rlm-lsp] is not read beside {OWN_FILE}; keep one of the two"))
-        source = replace(source, place=str(own), values=_read_toml(own, problems.append))
-    return source, problems
-
-
-def project_folder(path: Path) -> Path | None:
-    """The nearest folder at or above ``path`` that holds a configuration, for use without an editor's workspace."""
-    path = path.resolve()
-    for folder in (path, *path.parents):
-        if (folder / OWN_FILE).is_file() or _tool_table(folder / SHARED_FILE, lambda problem: None) is not None:
-            return folder
-    return None
-
-
-def _tool_table(path: Path, tell: _Tell) -> Any:
-    data = _read_toml(path, tell)
-    tool = data.get("tool") if data is not None else None
-    return tool.get("rlm-lsp") if isinstance(tool, dict) else None
-
-
-def _read_toml(path: Path, tell: _Tell) -> dict[str, Any] | None:
+def _read(path: Path) -> tuple[bytes | None, str | None]:
+    """The bytes of a file, None when there is none; or why it cannot be read."""
     try:
         # Reading a pipe or a device would block.
         if not stat.S_ISREG(path.stat().st_mode):
-            tell(Problem(str(path), "is not a regular file; its settings are not read"))
-            return None
+            return None, "is not a regular file"
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            tell(Problem(str(path), f"is over {MAX_BYTES // 2**20} MiB; its settings are not read"))
-            return None
-        if path.name == SHARED_FILE and _TABLE not in data:
-            # Most files of this name have nothing to do with us: what is wrong in them is for others to tell.
-            return None
-        return tomllib.loads(data.decode("utf-8-sig"))
+            source = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return None, None
     except OSError as error:
-        tell(Problem(str(path), f"cannot be read ({error.strerror}); check its permissions"))
-    except UnicodeDecodeError:
-        tell(Problem(str(path), "is not valid UTF-8; its settings are not read"))
-    except tomllib.TOMLDecodeError as error:
-        tell(Problem(str(path), f"is no valid TOML ({' '.join(str(error).split())}); its settings are not read"))
-    except RecursionError:
-        tell(Problem(str(path), "is nested too deeply; its settings are not read"))
-    return None
+        return None, f"cannot be read ({error.strerror})"
+    return (source, None) if len(source) <= MAX_BYTES else (None, f"is over {MAX_BYTES // 2**20} MiB")

@@ -16,8 +16,9 @@ from typing import Any, Literal, get_args
 from rlm_core.source import languages as language_table
 from rlm_core.types import Metric
 
-from rlm_lsp.budgets.globs import matches
-from rlm_lsp.budgets.syntax import parse
+from rlm_lsp.budgets.rules import GlobBudgets
+from rlm_lsp.budgets.syntax import Budget, parse
+from rlm_lsp.sources import matches
 
 from . import kinds
 from .kinds import Kind
@@ -31,15 +32,6 @@ MAX_LABEL = 25
 _METRICS: tuple[Metric, ...] = get_args(Metric)
 _LANGUAGES = tuple(language_table.LANGUAGES)
 _MAX_TEXT, _MAX_COST = 500, 40
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The budget of the files that ``glob`` means, as its author wrote it; ``place`` is the source that holds it."""
-
-    glob: str
-    text: str
-    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +74,14 @@ def _glob(value: str) -> str:
     return value
 
 
-def _budget(glob: str, value: Any) -> str:
+def _budgets(glob: str, value: Any) -> tuple[Budget, ...]:
     _glob(glob)
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT:
         raise ValueError("must be a budget, like `latency < 1 ms, memory < 10 MiB`")
-    _, mistakes = parse(value)
+    written, mistakes = parse(value)
     if mistakes:
-        raise ValueError(f"is no budget: {mistakes[0].message}")
-    return value.strip()
+        raise ValueError(f"is not a budget: {mistakes[0].message}")
+    return tuple(entry.budget for entry in written)
 
 
 def _probability(severity: str, value: Any) -> float:
@@ -166,13 +158,13 @@ class Settings:
     )
     change_ratio: float = _setting(1.25, kinds.number(1, 1000), "The least ratio of costs that counts as a change.")
     diagnostics: bool = _setting(True, kinds.switch(), "Report budgets that are passed and regressions against `HEAD`.")
-    budgets: tuple[Budget, ...] = _setting(
+    budgets: tuple[GlobBudgets, ...] = _setting(
         (),
         kinds.table(
             "a table of glob and budget, like `src/**/*.py` = `latency < 1 ms`",
             (),
             {"type": "string", "examples": ["latency < 1 ms, memory < 10 MiB"]},
-            _budget,
+            _budgets,
         ),
         "Budgets of the files that globs below the workspace folder mean, like `latency < 1 ms, memory < 10 MiB`; a"
         " `# rlm:` comment above a function goes before.",
@@ -217,24 +209,13 @@ class Settings:
         "info", kinds.choice(*get_args(LogLevel)), "The least important messages that the client's log gets.", "session"
     )
 
-    def severity_of(self, probability: float) -> Severity | None:
-        """How severe a finding of this probability is; None below ``budget_confidence`` and where no severity holds."""
-        if not probability >= self.budget_confidence:
-            return None
-        reached: list[Severity] = [
-            name
-            for name in get_args(Severity)
-            if self.severity.get(name, 1.0) < 1 and probability >= self.severity[name]
-        ]
-        return reached[-1] if reached else None
-
     def excludes(self, path: PurePath) -> bool:
         """Whether the file at ``path``, relative to its workspace folder, gets no predictions."""
         return any(matches(glob, path.as_posix()) for glob in self.exclude)
 
-    def budgets_of(self, path: PurePath) -> tuple[Budget, ...]:
-        """The budgets of the file at ``path``, relative to its workspace folder, the most important first."""
-        return tuple(budget for budget in self.budgets if matches(budget.glob, path.as_posix()))
+    def budgets_of(self, path: PurePath) -> tuple[GlobBudgets, ...]:
+        """The budgets of the file at ``path``, relative to its workspace folder, in order of precedence."""
+        return tuple(entry for entry in self.budgets if matches(entry.glob, path.as_posix()))
 
 
 def camel(name: str) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .model import ENTRIES, Budget, Entry, Scope, Settings, camel
+from rlm_lsp.budgets.rules import ActiveBudget, GlobBudgets
+
+from .model import ENTRIES, Entry, Scope, Settings, camel
 
 _PREFIX = "RLM_LSP_"
 # Variables of the same family that are no settings.
@@ -63,8 +65,12 @@ def resolve(sources: Sequence[Source]) -> tuple[Settings, tuple[Problem, ...]]:
         for name, value in _read(source, problems).items():
             entry = ENTRIES[name]
             if name == "budgets":
-                known = {budget.glob for budget in found.get(name, ())}
-                added = (Budget(glob, text, source.place) for glob, text in value.items() if glob not in known)
+                known = {entry.glob for entry in found.get(name, ())}
+                added = (
+                    GlobBudgets(glob, tuple(map(ActiveBudget, budgets)), source.place)
+                    for glob, budgets in value.items()
+                    if glob not in known
+                )
                 found[name] = (*found.get(name, ()), *added)
             elif entry.kind.table:
                 found[name] = {**value, **found.get(name, {})}

@@ -20,7 +20,7 @@ HINT = re.compile(r"def (small|large)\(n\):\s*(\S+ [nµm]?s · \S+ (?:B|KiB|MiB)
 
 def ready(terminal: Terminal) -> None:
     """Wait for the server, then press a key: Helix asks for hints after keys only."""
-    terminal.shows("is over its budget")
+    terminal.shows("is predicted to exceed its budget")
     terminal.keys("Escape")
 
 
@@ -55,15 +55,15 @@ def test_a_budget_is_reported_until_it_is_kept(helix: Open, picture: Path) -> No
     terminal = helix()
     ready(terminal)
     terminal.wait(lambda screen: len(hints(screen)) == 2, "no hints")
-    terminal.shows("`large` is over its budget of 1 B")
+    terminal.shows("`large` is predicted to exceed its budget of 1 B")
     terminal.picture(picture)
     terminal.type("%s1 B")
     terminal.keys("Enter")
     terminal.type("c1 GiB")
     terminal.keys("Escape")
-    terminal.hides("is over its budget")
+    terminal.hides("is predicted to exceed its budget")
     terminal.type("u6gl")
-    terminal.shows("`large` is over its budget of 1 B")
+    terminal.shows("`large` is predicted to exceed its budget of 1 B")
 
 
 def test_the_settings_snippet_is_obeyed(helix: Open) -> None:

@@ -53,7 +53,7 @@ def test_a_budget_is_reported_until_it_is_kept(neovim: Neovim, picture: Path) ->
     neovim.open(neovim.home.file)
     [found] = neovim.diagnostics(1)
     assert (found["code"], found["lnum"], found["col"], found["end_col"]) == ("over-budget", 5, 4, 9)
-    assert "`large` is over its budget of 1 B" in found["message"]
+    assert "`large` is predicted to exceed its budget of 1 B" in found["message"]
     neovim.terminal.shows("E def large(n)")
     neovim.terminal.picture(picture)
     neovim.command("%s/1 B/1 GiB/")
@@ -200,7 +200,7 @@ def test_the_settings_snippet_is_obeyed(home: Home, terminal: Terminal) -> None:
     neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
     neovim.configure("init.lua", "settings", "diagnostics")
     neovim.open(home.file)
-    neovim.terminal.shows("■ peak memory of `large` is over its budget")
+    neovim.terminal.shows("■ peak memory of `large` is predicted to exceed its budget")
     assert all(re.fullmatch(r"\S+ [nµm]?s", label) for label in neovim.hints(2).values())
 
 

@@ -6,7 +6,8 @@ import pytest
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Span
-from rlm_lsp.budgets import Budget, FileComments, read_comments
+from rlm_lsp.budgets.comments import FileComments, read_comments
+from rlm_lsp.budgets.syntax import Budget
 
 BUDGET = Budget("latency", 1e-3)
 

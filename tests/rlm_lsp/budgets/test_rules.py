@@ -7,7 +7,9 @@ from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Span, Unit
-from rlm_lsp.budgets import Budget, Held, Rules, budget_of, budget_queries, read_comments, rules_of
+from rlm_lsp.budgets.comments import read_comments
+from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
+from rlm_lsp.budgets.syntax import Budget
 
 from tests.rlm_lsp.findings.support import LengthPredictor
 
@@ -16,8 +18,8 @@ KERNEL = CodeText("k" * 10, "triton", "kernel")
 FUNCTION = CodeText("f" * 10, "python", "call")
 
 
-def held(*budgets: Budget) -> tuple[Held, ...]:
-    return tuple(Held(budget, SPAN) for budget in budgets)
+def held(*budgets: Budget) -> tuple[ActiveBudget, ...]:
+    return tuple(ActiveBudget(budget, SPAN) for budget in budgets)
 
 
 def value_for(rules: Rules, code: CodeText, query: Query) -> float | None:
@@ -55,10 +57,10 @@ def test_a_plain_budget_holds_on_all_chosen_devices() -> None:
 
 def test_a_configured_device_is_for_the_units_that_have_it_and_one_in_a_comment_is_asked() -> None:
     budget = Budget("latency", 1.0, "fast-gpu")
-    assert budget_queries(LengthPredictor(), FUNCTION, Rules((Held(budget, SPAN),))) == ()
+    assert budget_queries(LengthPredictor(), FUNCTION, Rules((ActiveBudget(budget, SPAN),))) == ()
     by_sheet = Budget("latency", 1.0, "nvidia-h200")
-    assert budget_queries(LengthPredictor(), KERNEL, Rules((Held(by_sheet, SPAN),))) == ()
-    commented = Rules((Held(budget, SPAN, configured=False),))
+    assert budget_queries(LengthPredictor(), KERNEL, Rules((ActiveBudget(by_sheet, SPAN),))) == ()
+    commented = Rules((ActiveBudget(budget, SPAN, configured=False),))
     assert budget_queries(LengthPredictor(), FUNCTION, commented) == (Query("latency", "fast-gpu"),)
 
 
@@ -82,7 +84,7 @@ def test_a_comment_counts_more_than_the_configuration_and_its_first_line_most() 
 
 def test_what_is_ignored_and_what_a_unit_cannot_have_is_no_rule() -> None:
     _, rules = unit_of("# rlm: ignore memory\ndef f(): pass\n")
-    assert [entry.budget.metric for entry in rules.held] == ["latency"]
+    assert [entry.budget.metric for entry in rules.budgets] == ["latency"]
     assert rules.ignored == {"memory"}
     _, nothing = unit_of("# rlm: ignore\ndef f(): pass\n")
-    assert nothing.held == ()
+    assert nothing.budgets == ()

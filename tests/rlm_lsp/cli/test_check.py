@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_core import CodeText, Query, load
 from rlm_lsp.cli.app import app
-from rlm_lsp.history.pairing import comparing
+from rlm_lsp.history.comparison import comparer_of
 
 from tests.paths import REPOSITORY
-from tests.rlm_lsp.findings.formats.sarif_schema import SCHEMA
+from tests.rlm_lsp.findings.sarif_schema import SCHEMA
 from tests.rlm_lsp.findings.support import LengthPredictor, commit, git, write
 
 pytestmark = pytest.mark.timeout(120)
@@ -43,7 +43,7 @@ def test_findings_are_lines_and_the_status_is_1(project: Path) -> None:
     result = check()
     assert result.exit_code == 1
     [line] = result.stdout.splitlines()
-    assert line.startswith("hot/a.py:1:5: warning: latency of `f` is over its budget of 25 µs with 9")
+    assert line.startswith("hot/a.py:1:5: warning: latency of `f` is predicted to exceed its budget of 25 µs (9")
     assert line.endswith(" (budget at pyproject.toml:2) [over-budget]")
     assert result.stderr.startswith("rlm-lsp: 2 files, 1 unit with a budget; 1 finding (1 warning); ")
 
@@ -207,7 +207,7 @@ def test_shipped_model_tells_the_regressions_that_it_is_sure_of(
     )
     write(tmp_path, {"a.py": after})
     rows = json.loads(check("--diff", "HEAD", "--format", "json").stdout)
-    model = comparing(load())
+    model = comparer_of(load())
     assert model is not None
     pair = (CodeText(before.rstrip(), "python", "call"), CodeText(after.rstrip(), "python", "call"))
     [changes] = model.changes([pair], [[Query("latency"), Query("memory")]])

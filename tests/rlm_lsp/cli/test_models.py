@@ -93,14 +93,21 @@ def test_everywhere_changes_one_line_of_the_users_file(user: Path, shop: Path, b
     assert "# mine" in user.read_text() or "# mine" not in before
 
 
-def test_a_users_file_that_cannot_be_changed_safely_is_left_alone(user: Path, shop: Path) -> None:
+def test_what_looks_like_the_setting_inside_a_string_of_the_users_file_stays(user: Path, shop: Path) -> None:
     user.parent.mkdir()
-    before = 'label = """\nmodel = 1\n"""\n'
-    user.write_text(before)
+    user.write_text('label = """\nmodel = 1\n"""\n')
+    assert run("use", "shop", "--everywhere").exit_code == 0
+    assert tomllib.loads(user.read_text()) == {"label": "model = 1\n", "model": str(shop)}
+
+
+def test_a_users_file_that_is_not_toml_is_left_alone(user: Path, shop: Path) -> None:
+    user.parent.mkdir()
+    user.write_text("label = \n")
     result = run("use", "shop", "--everywhere")
     assert result.exit_code == 2
-    assert "by hand" in result.stderr
-    assert user.read_text() == before
+    assert "is not valid TOML: " in result.stderr
+    assert "fix it first" in result.stderr
+    assert user.read_text() == "label = \n"
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", "[" * 100_000])
@@ -110,7 +117,7 @@ def test_a_damaged_file_of_workspaces_is_told_and_kept(user: Path, shop: Path, w
     place.write_text(damage)
     result = run("use", "shop", "--workspace", workspace)
     assert result.exit_code == 2
-    assert "mend or remove it" in result.stderr
+    assert "fix or remove it" in result.stderr
     assert place.read_text() == damage
     store = SettingsStore(None, [workspace], {}, user)
     assert store.session.model == "builtin"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from rlm_core import RlmError
-from rlm_lsp.findings.checked_files import Checked, find_files
+from rlm_lsp.findings.checked_files import CheckedFiles, find_files
 
 from .support import commit, write
 
 SOURCES = {"a.py": "a\n", "sub/b.go": "b\n", "notes.txt": "n\n", "build/c.py": "c\n", ".gitignore": "build/\n"}
 
 
-def names(checked: Checked) -> list[str]:
+def names(checked: CheckedFiles) -> list[str]:
     return [checked.name_of(source.path) for source in checked.files]
 
 
@@ -66,7 +66,7 @@ def test_more_changed_files_than_are_read_ahead_have_their_texts(tmp_path: Path)
 
 def test_a_difference_needs_a_repository_and_a_revision(tmp_path: Path) -> None:
     write(tmp_path / "plain", {"a.py": "a\n"})
-    with pytest.raises(RlmError, match="is in no git repository; leave --diff away"):
+    with pytest.raises(RlmError, match="is not in a git repository; omit --diff"):
         find_files([tmp_path / "plain"], diff="HEAD")
     commit(tmp_path / "project", {"a.py": "a\n"})
     with pytest.raises(RlmError, match="has no revision 'v9'; name a commit, a branch or a tag"):

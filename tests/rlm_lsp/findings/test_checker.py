@@ -11,7 +11,7 @@ from rlm_core import ModelError
 from rlm_core.inference.predictor import Predictor
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
-from rlm_lsp.findings.formats import Reported
+from rlm_lsp.findings.formats import LocatedFinding
 
 from .support import LengthPredictor, commit, git, never, write
 
@@ -22,13 +22,15 @@ LONGER = "def f(n):\n    return sum(n) + sum(n) + sum(n) + sum(n) + 1\n"
 
 def check(
     folder: Path, load: Callable[[], Predictor] = LengthPredictor, diff: str | None = None
-) -> tuple[list[Reported], Checker]:
-    checker = Checker(find_files([folder], diff=diff), load, since=diff or "HEAD")
+) -> tuple[list[LocatedFinding], Checker]:
+    checker = Checker(find_files([folder], diff=diff), load, revision=diff or "HEAD")
     return list(checker.run(lambda done, total: None)), checker
 
 
-def told(found: list[Reported]) -> list[tuple[str, int, str, str]]:
-    return [(entry.place.name, entry.place.region.line, entry.finding.code, entry.finding.qualname) for entry in found]
+def told(found: list[LocatedFinding]) -> list[tuple[str, int, str, str]]:
+    return [
+        (entry.location.name, entry.location.region.line, entry.finding.code, entry.finding.qualname) for entry in found
+    ]
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_malformed_budgets_are_told_once_and_without_the_model(folder: Path) -> 
     )
     found, _ = check(folder, never)
     assert told(found) == [("rlm-lsp.toml", 2, "malformed-budget", ""), ("b.py", 1, "malformed-budget", "f")]
-    assert found[0].place.file.endswith("rlm-lsp.toml")
+    assert found[0].location.file.endswith("rlm-lsp.toml")
 
 
 def test_units_without_a_budget_are_not_asked_about(folder: Path) -> None:
@@ -81,7 +83,7 @@ def test_what_the_model_abstains_from_is_counted(folder: Path) -> None:
     write(folder, {"a.py": "# rlm: latency < 1 ns\ndef odd(): pass\n"})
     found, checker = check(folder)
     assert found == []
-    assert checker.unchecked == {"the model does not produce a number for this text": 1}
+    assert checker.abstained == {"the model does not produce a number for this text": 1}
 
 
 def test_settings_of_the_folder_count(folder: Path) -> None:
@@ -92,9 +94,9 @@ def test_settings_of_the_folder_count(folder: Path) -> None:
     found, checker = check(folder)
     assert told(found) == [("a.py", 1, "over-budget", "f")]
     assert [entry.finding.severity for entry in found] == ["information"]
-    [problem] = checker.profiles.problems
+    [problem] = checker.settings.problems
     assert "unknown setting `speling`" in problem
-    sure = Checker(find_files([folder]), LengthPredictor, least=0.9)
+    sure = Checker(find_files([folder]), LengthPredictor, confidence=0.9)
     assert list(sure.run(lambda done, total: None)) == []
 
 
@@ -113,7 +115,7 @@ def test_regressions_of_changed_units_alone_are_told(folder: Path) -> None:
         ("regression", "f", "memory"),
         ("over-budget", "new", "latency"),
     ]
-    assert "has grown since HEAD, about 1.9 times" in found[0].finding.message
+    assert "is predicted to grow about 1.9× since HEAD" in found[0].finding.message
     assert (checker.compared, checker.files) == (1, 1)
 
 
@@ -164,7 +166,7 @@ def test_the_model_is_asked_in_batches_over_files(folder: Path) -> None:
     found, checker = check(folder, lambda: predictor)
     assert len(found) == checker.units == 600
     assert predictor.batches == [90, 90, 90, 90, 90, 90, 60]
-    assert [entry.place.name for entry in found] == sorted(entry.place.name for entry in found)
+    assert [entry.location.name for entry in found] == sorted(entry.location.name for entry in found)
 
 
 def test_a_large_file_is_asked_about_in_parts(folder: Path) -> None:
@@ -173,7 +175,7 @@ def test_a_large_file_is_asked_about_in_parts(folder: Path) -> None:
     predictor = LengthPredictor()
     found, _ = check(folder, lambda: predictor)
     assert predictor.batches == [128, 128, 44]
-    assert [entry.place.region.line for entry in found] == sorted(entry.place.region.line for entry in found)
+    assert [entry.location.region.line for entry in found] == sorted(entry.location.region.line for entry in found)
 
 
 def test_fingerprints_do_not_move_with_lines(folder: Path) -> None:
@@ -183,4 +185,4 @@ def test_fingerprints_do_not_move_with_lines(folder: Path) -> None:
     write(folder, {"a.py": "import os\n\n\n" + text.replace("latency <", "latency   <=")})
     [after] = check(folder)[0]
     assert before.fingerprint == after.fingerprint
-    assert replace(before.place, region=after.place.region) == after.place
+    assert replace(before.location, region=after.location.region) == after.location

@@ -10,7 +10,7 @@ from rlm_core.inference.cost_ratio import Change
 from rlm_core.inference.predictor import Predictor
 from rlm_core.types import Basis
 from rlm_lsp.lsp.engine import Engine
-from rlm_lsp.settings import Settings
+from rlm_lsp.settings.model import Settings
 
 pytestmark = [pytest.mark.timeout(30), pytest.mark.asyncio]
 

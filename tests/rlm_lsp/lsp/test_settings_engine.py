@@ -12,7 +12,8 @@ from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import Basis
 from rlm_lsp.lsp.engine import Engine
 from rlm_lsp.lsp.features.configuration import asked, is_configuration
-from rlm_lsp.settings import Settings, SettingsStore
+from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.store import SettingsStore
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from rlm_core import DataError
-from rlm_lsp.settings import ENTRIES
 from rlm_lsp.settings.__main__ import main
 from rlm_lsp.settings.generate import FORMATS, json_schema, markdown, package, vscode
+from rlm_lsp.settings.model import ENTRIES
 
 from tests.paths import REPOSITORY
 

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_lsp.settings import ENTRIES, Budget, Settings, Source, resolve
-from rlm_lsp.settings.resolve import OF_WORKSPACE, environment
+from rlm_lsp.budgets.rules import ActiveBudget, GlobBudgets
+from rlm_lsp.budgets.syntax import Budget
+from rlm_lsp.settings.model import ENTRIES, Settings
+from rlm_lsp.settings.resolve import OF_WORKSPACE, Source, environment, resolve
 
 pytestmark = pytest.mark.timeout(30)
+
+MS = ActiveBudget(Budget("latency", 1e-3))
 
 
 def one(values: Any, **about: Any) -> tuple[Settings, list[str]]:
@@ -50,7 +54,7 @@ def test_known_values_are_taken() -> None:
     assert (settings.model, settings.threads, settings.debounce_ms) == ("m", 2, 0)
     assert (settings.label, settings.max_label, settings.changes) == ("median±", 12, False)
     assert settings.hide_below == {"latency": 1e-3, "memory": 2.0**20, "accuracy": 0.5}
-    assert settings.budgets == (Budget("src/**", "latency < 1 ms", "here"),)
+    assert settings.budgets == (GlobBudgets("src/**", (MS,), "here"),)
     assert settings.default_sizes == {"M": "8192", "dtype": "bf16"}
     assert settings.severity == {"information": 0.5, "warning": 0.9, "error": 0.95}
     assert (settings.change_confidence, settings.token_file) == (0.9, "~/token")
@@ -100,7 +104,7 @@ def test_a_setting_in_two_spellings_is_a_problem() -> None:
         ({"hideBelow": {"latency": "1 MiB"}}, "entry `latency` `1 MiB` is no cost"),
         ({"hideBelow": {"latency": "1 ms on a100"}}, "entry `latency` `1 ms on a100` is no cost"),
         ({"hideBelow": {"latency": "1 ms, latency < 2 ms"}}, "is no cost"),
-        ({"budgets": {"a.py": "speed < 1"}}, "entry `a.py` is no budget: unknown metric 'speed'"),
+        ({"budgets": {"a.py": "speed < 1"}}, "entry `a.py` is not a budget: unknown metric 'speed'"),
         ({"budgets": {"a.py": 1}}, "entry `a.py` must be a budget"),
         ({"budgets": {"": "latency < 1 ms"}}, "must be a glob"),
         ({"severity": {"error": 2}}, "entry `error` must be a probability"),
@@ -142,7 +146,10 @@ def test_the_first_source_wins_and_tables_are_joined() -> None:
     assert problems == ()
     assert (settings.label, settings.threads) == ("median", 3)
     assert settings.default_sizes == {"M": "1", "N": "2"}
-    assert settings.budgets == (Budget("a", "latency < 1 ms", "high"), Budget("b", "memory < 1 MiB", "low"))
+    assert settings.budgets == (
+        GlobBudgets("a", (MS,), "high"),
+        GlobBudgets("b", (ActiveBudget(Budget("memory", 2.0**20)),), "low"),
+    )
 
 
 def test_a_bad_value_leaves_the_next_source_its_say() -> None:
@@ -195,7 +202,9 @@ def test_the_environment_is_read_as_text() -> None:
     assert settings.hide_below == {"latency": 1e-3, "memory": 1024.0}
     assert settings.severity["error"] == 0.99
     assert settings.default_sizes == {"M": "64", "dtype": "bf16"}
-    assert settings.budgets == (Budget("src/**", "latency < 1 ms, memory < 10 MiB", "environment"),)
+    assert settings.budgets == (
+        GlobBudgets("src/**", (MS, ActiveBudget(Budget("memory", 10 * 2.0**20))), "environment"),
+    )
     assert settings.exclude == ("a,b",)
 
 
@@ -206,19 +215,6 @@ def test_a_bad_variable_is_named() -> None:
         "environment: setting `RLM_LSP_THREADS` must be an integer from 0 to 256",
         "environment: unknown setting `RLM_LSP_THREAD`; did you mean `RLM_LSP_THREADS`?",
     ]
-
-
-@pytest.mark.parametrize(
-    ("probability", "severity"), [(0.79, None), (0.8, "information"), (0.9, "warning"), (0.995, "error")]
-)
-def test_a_finding_is_as_severe_as_it_is_probable(probability: float, severity: str | None) -> None:
-    assert Settings().severity_of(probability) == severity
-
-
-def test_a_severity_from_one_on_is_never_given() -> None:
-    assert one({"severity": {"error": 1}})[0].severity_of(1.0) == "warning"
-    assert one({"severity": {"error": 1, "warning": 1, "information": 1}})[0].severity_of(1.0) is None
-    assert Settings().severity_of(float("nan")) is None
 
 
 def test_globs_choose_files() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rlm_lsp.settings import SettingsStore, project_folder
-from rlm_lsp.settings.files import MAX_BYTES, folder_source, user_file, user_source
+from rlm_lsp.settings.files import MAX_BYTES, folder_source, project_folder, user_file, user_source
+from rlm_lsp.settings.store import SettingsStore
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -33,7 +33,7 @@ def test_a_folder_has_its_own_file_or_a_table_in_pyproject(tmp_path: Path) -> No
     found = store(None, tmp_path)
     assert (found.session.label, found.session.threads) == ("band", 2)
     assert lines(found) == [
-        f"{tmp_path / 'pyproject.toml'}: [tool.rlm-lsp] is not read beside rlm-lsp.toml; keep one of the two"
+        f"{tmp_path / 'pyproject.toml'}: [tool.rlm-lsp] is ignored because of rlm-lsp.toml; keep one of the two"
     ]
 
 
@@ -45,7 +45,7 @@ def test_a_project_of_others_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"label = ", "is no valid TOML ("),
+        (b"label = ", "is not valid TOML: "),
         (b"label = '\xff'", "is not valid UTF-8"),
         (b"#" * (MAX_BYTES + 1), "is over 1 MiB"),
         (b"a = " + b"[" * 5000, "is "),

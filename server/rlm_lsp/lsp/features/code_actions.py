@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from rlm_core.types import Prediction
 
-from rlm_lsp.budgets import render as budget_text
+from rlm_lsp.budgets.syntax import render as budget_text
 from rlm_lsp.history.measured import command_for
 from rlm_lsp.lsp.documents import Analysis, Placed
 from rlm_lsp.lsp.text_positions import Lines

@@ -10,7 +10,7 @@ from rlm_core.types import Metric, Prediction
 
 from rlm_lsp.lsp.documents import Placed
 from rlm_lsp.rendering import values as render
-from rlm_lsp.settings import Settings
+from rlm_lsp.settings.model import Settings
 
 from .answers import answers
 from .head_diff import marks

@@ -11,8 +11,9 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 from rlm_core.inference.query_selection import QuerySelection
 
-from rlm_lsp.settings import SECTION, Settings, SettingsStore
 from rlm_lsp.settings.files import FILE_NAMES
+from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.store import SECTION, SettingsStore
 
 from . import diagnostics
 

@@ -19,11 +19,12 @@ from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec
 from rlm_core.types import Span
 
-from rlm_lsp.budgets import read_budgets
-from rlm_lsp.findings.finding import DOCS, Finding, docs_link, malformed
-from rlm_lsp.lsp.document_findings import Told, findings_of
+from rlm_lsp.findings.finding import DOCS, Finding, docs_link
+from rlm_lsp.findings.judge import malformed
+from rlm_lsp.lsp.document_findings import DocumentFindings, findings_of
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.settings.files import FILE_NAMES
+from rlm_lsp.settings.project import read_budgets
 
 if TYPE_CHECKING:
     from rlm_lsp.lsp.server import Server
@@ -167,7 +168,7 @@ async def report_of(ls: Server, uri: str) -> Report:
             return Report(uri, document.version, tuple(diagnostics(told, uri, document.source, form_of(ls))))
 
 
-def diagnostics(told: Told, uri: str, source: bytes, form: Form) -> list[types.Diagnostic]:
+def diagnostics(told: DocumentFindings, uri: str, source: bytes, form: Form) -> list[types.Diagnostic]:
     """What is told about a UTF-8 text, in the client's terms."""
     lines = Lines(source, form.codec)
     others = {path: Lines(text, form.codec) for path, text in (told.sources or {}).items()}
@@ -204,7 +205,7 @@ async def _of_configuration(ls: Server, uri: str, path: Path) -> Report:
     version = document.version if document is not None else None
     if table is None or table.path != path or (document is not None and document.source != table.source):
         return Report(uri, version)
-    told = Told(tuple(malformed(table.malformed)))
+    told = DocumentFindings(tuple(malformed(table.malformed)))
     return Report(uri, version, tuple(diagnostics(told, uri, table.source, form_of(ls))))
 
 

@@ -15,9 +15,9 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Metric, Prediction, Unit
 
-from rlm_lsp.budgets import Budget, LocatedBudget, UnitComments, read_comments
-from rlm_lsp.budgets import render as budget_text
-from rlm_lsp.budgets.syntax import SCALES
+from rlm_lsp.budgets.comments import LocatedBudget, UnitComments, read_comments
+from rlm_lsp.budgets.syntax import SCALES, Budget
+from rlm_lsp.budgets.syntax import render as budget_text
 
 _HASH = frozenset({"python", "triton", "pytorch", "ruby"})
 _DIGITS = 2

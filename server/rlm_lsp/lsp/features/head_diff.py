@@ -17,11 +17,11 @@ from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, Metric, Prediction, Query
 
+from rlm_lsp.history.comparison import comparer_of, unit_diffs
 from rlm_lsp.history.git import GitError
-from rlm_lsp.history.pairing import comparing, earlier, same
 from rlm_lsp.lsp.documents import Analysis
 from rlm_lsp.rendering import values as render
-from rlm_lsp.settings import Settings
+from rlm_lsp.settings.model import Settings
 
 if TYPE_CHECKING:
     from rlm_core.inference.cost_ratio import Change
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 STEP_PAIRS = 16
 
-Units = Mapping[tuple[str, CodeText], "Since"]
+Units = Mapping[tuple[str, CodeText], "HeadDiff"]
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class HeadDiff:
     """What a unit is beside ``HEAD``; ``changes`` tell the costs of a changed one, a metric each."""
 
     state: Literal["new", "same", "changed"]
@@ -68,7 +68,7 @@ class Changes:
         self._looked: dict[str, tuple[Analysis, float]] = {}
         self._under_way: dict[str, Analysis] = {}
 
-    def of(self, uri: str, unit: AnalysedUnit) -> Since | None:
+    def of(self, uri: str, unit: AnalysedUnit) -> HeadDiff | None:
         """What is known about a unit of a document; None for nothing yet, or where settings do not want it."""
         found = self._found.get(uri)
         if found is None or not self._ls.settings_for(uri).changes:
@@ -134,16 +134,15 @@ class Changes:
 
     async def _compare(self, basis: _Basis) -> Units:
         units = [placed.analysed for placed in basis.analysis.units]
-        pairs = await asyncio.to_thread(_changed, basis.before, units)
-        found = {(unit.unit.qualname, unit.code): Since("same") for unit in units}
-        found |= {(after.unit.qualname, after.code): Since("new") for was, after in pairs if was is None}
-        texts = [(was, after) for was, after in pairs if was is not None]
+        diffs = await asyncio.to_thread(unit_diffs, basis.before, units)
+        found = {(unit.unit.qualname, unit.code): HeadDiff(diff.state) for unit, diff in zip(units, diffs, strict=True)}
+        texts = [(diff.before, unit) for unit, diff in zip(units, diffs, strict=True) if diff.before is not None]
         for start in range(0, len(texts), STEP_PAIRS):
             step = texts[start : start + STEP_PAIRS]
             codes = [(was, after.code) for was, after in step]
             told = await self._ls.engine.run(partial(_ask, self._ls.engine, codes, basis.asked))
             for (_, after), changes in zip(step, told or [()] * len(step), strict=True):
-                found[after.unit.qualname, after.code] = Since("changed", changes)
+                found[after.unit.qualname, after.code] = HeadDiff("changed", changes)
         return found
 
     def _put(self, uri: str, found: tuple[_Basis, Units] | None) -> None:
@@ -154,7 +153,7 @@ class Changes:
             self._ls.refresh_hints()
 
 
-def marks(since: Since | None, predictions: Sequence[Prediction], settings: Settings) -> dict[Metric, str]:
+def marks(since: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> dict[Metric, str]:
     """The marks of a unit's metrics that have surely enough changed enough, for its label."""
     if since is None or not since.changes:
         return {}
@@ -173,16 +172,7 @@ def is_sure(change: Change, settings: Settings) -> bool:
 
 
 def _comparing_model(predictor: Predictor) -> str | None:
-    return predictor.model_id if comparing(predictor) is not None else None
-
-
-def _changed(
-    before: Sequence[AnalysedUnit], after: Sequence[AnalysedUnit]
-) -> list[tuple[CodeText | None, AnalysedUnit]]:
-    """The units that are not as they were, each behind what it was; None for a new one."""
-    befores = [was.code if was is not None else None for was in earlier(before, after)]
-    pairs = zip(befores, after, strict=True)
-    return [(was, now) for was, now in pairs if was is None or not same(was, now.code)]
+    return predictor.model_id if comparer_of(predictor) is not None else None
 
 
 def _ask(

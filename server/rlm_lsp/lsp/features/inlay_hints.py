@@ -15,10 +15,10 @@ from rlm_core.types import CodeText, Metric, Prediction
 
 from rlm_lsp.lsp.documents import Analysis, Placed
 from rlm_lsp.rendering import values as render
-from rlm_lsp.settings import Settings
+from rlm_lsp.settings.model import Settings
 
 from .answers import answers
-from .head_diff import Since, marks
+from .head_diff import HeadDiff, marks
 from .hover import content_of
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class _Kept:
     analysis: Analysis
     changes: object
     hints: dict[int, types.InlayHint | None] = field(default_factory=dict)
-    texts: dict[CodeText, tuple[str, Since | None, types.InlayHint | None]] = field(default_factory=dict)
-    before: dict[CodeText, tuple[str, Since | None, types.InlayHint | None]] = field(default_factory=dict)
+    texts: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
+    before: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
 
 
 class Hints:
@@ -119,7 +119,7 @@ async def inlay_hints(ls: Server, params: types.InlayHintParams) -> list[types.I
     return [hint for unit in wanted if (hint := hints.get(id(unit))) is not None]
 
 
-def _move(kept: _Kept, unit: Placed, since: Since | None, version: int | None) -> None:
+def _move(kept: _Kept, unit: Placed, since: HeadDiff | None, version: int | None) -> None:
     """Take over the hint of a unit that was there before the last edit, at its new place."""
     code, qualname = unit.analysed.code, unit.analysed.unit.qualname
     known = kept.before.get(code)

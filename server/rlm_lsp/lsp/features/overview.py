@@ -25,14 +25,13 @@ from rlm_core.queries.devices import canonical_device
 from rlm_core.source.units import read_source
 from rlm_core.types import Metric, Prediction
 
-from rlm_lsp.budgets.globs import matches
 from rlm_lsp.history import git as head
 from rlm_lsp.lsp.documents import Document
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import values as render
 from rlm_lsp.rendering.json_rows import prediction_fields
-from rlm_lsp.sources import find_sources
+from rlm_lsp.sources import find_sources, matches
 
 from .fields import fields, number, optional
 from .progress import Progress, progress

@@ -11,7 +11,8 @@ from rlm_core import Prediction
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Metric
-from rlm_lsp.budgets import Budget, bound, parse, read_comments, render
+from rlm_lsp.budgets.comments import read_comments
+from rlm_lsp.budgets.syntax import Budget, bound, parse, render
 from rlm_lsp.lsp.features.edits import applied, budgets_from, ignore, rounded_up, set_budgets
 
 from tests.fakes import NO_NUMBER

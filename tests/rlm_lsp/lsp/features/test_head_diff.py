@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.inference.cost_ratio import Change
-from rlm_lsp.lsp.features.head_diff import Since, is_sure, marks
-from rlm_lsp.settings import Settings
+from rlm_lsp.lsp.features.head_diff import HeadDiff, is_sure, marks
+from rlm_lsp.settings.model import Settings
 
 from tests.fakes import NO_NUMBER, quantiles
 
@@ -40,19 +40,19 @@ def change(ratio: float, factor: float = 1.3, metric: str = "latency", device: s
 def test_a_change_is_marked_when_it_is_large_and_sure(
     make_prediction: MakePrediction, ratio: float, factor: float, mark: str | None
 ) -> None:
-    found = marks(Since("changed", (change(ratio, factor),)), [make_prediction()], Settings())
+    found = marks(HeadDiff("changed", (change(ratio, factor),)), [make_prediction()], Settings())
     assert found == ({"latency": mark} if mark is not None else {})
 
 
 def test_settings_say_how_large_and_how_sure(make_prediction: MakePrediction) -> None:
-    since = Since("changed", (change(1.2, 1.3),))
+    since = HeadDiff("changed", (change(1.2, 1.3),))
     assert marks(since, [make_prediction()], Settings(change_ratio=1, change_confidence=0.8))
     assert not marks(since, [make_prediction()], Settings(change_ratio=1, change_confidence=0.95))
     assert not marks(since, [make_prediction()], Settings(change_ratio=1.2, change_confidence=0.6))
 
 
 def test_only_what_is_shown_is_marked(make_prediction: MakePrediction) -> None:
-    since = Since("changed", (change(3.0), change(3.0, metric="memory")))
+    since = HeadDiff("changed", (change(3.0), change(3.0, metric="memory")))
     assert set(marks(since, [make_prediction()], Settings())) == {"latency"}
     assert marks(since, [make_prediction(device="arm64")], Settings()) == {}
     assert marks(since, [], Settings()) == {}
@@ -64,7 +64,7 @@ def test_only_what_is_shown_is_marked(make_prediction: MakePrediction) -> None:
 
 def test_nothing_known_is_no_mark(make_prediction: MakePrediction) -> None:
     abstained = Change("call", "latency", "x86-64", "test-1", None, (), (), NO_NUMBER)
-    for since in (None, Since("new"), Since("same"), Since("changed"), Since("changed", (abstained,))):
+    for since in (None, HeadDiff("new"), HeadDiff("same"), HeadDiff("changed"), HeadDiff("changed", (abstained,))):
         assert marks(since, [make_prediction()], Settings()) == {}
 
 

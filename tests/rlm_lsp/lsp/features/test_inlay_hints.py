@@ -13,7 +13,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.lsp.documents import place
 from rlm_lsp.lsp.features.inlay_hints import HiddenHints, inlay_hint
 from rlm_lsp.lsp.text_positions import Lines
-from rlm_lsp.settings import Settings
+from rlm_lsp.settings.model import Settings
 
 from tests.fakes import NO_NUMBER
 

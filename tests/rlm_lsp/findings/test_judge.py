@@ -13,18 +13,13 @@ from rlm_core.inference.cost_ratio import Change
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import CalibrationSource, Metric, Span, Unit
-from rlm_lsp.budgets import Budget, Held, Rules, read_comments
-from rlm_lsp.findings.finding import (
-    CODES,
-    Confidence,
-    Finding,
-    RegressionRule,
-    docs_link,
-    malformed,
-    over_budget,
-    percent,
-    regressions,
-)
+from rlm_lsp.budgets.comments import read_comments
+from rlm_lsp.budgets.rules import ActiveBudget, Rules
+from rlm_lsp.budgets.syntax import Budget
+from rlm_lsp.findings.finding import CODES, Confidence, Finding, RegressionRule, Severity, docs_link
+from rlm_lsp.findings.judge import Criteria, criteria_of, malformed, over_budget, regressions
+from rlm_lsp.rendering.finding_messages import percent
+from rlm_lsp.settings.model import Settings
 
 from tests.fakes import NO_NUMBER, quantiles
 from tests.paths import REPOSITORY
@@ -40,7 +35,7 @@ def predicted(median: float, metric: Metric = "latency", basis: str = "call", **
 
 
 def findings(budget: Budget, prediction: Prediction, confidence: Confidence | None = None) -> list[Finding]:
-    rules = Rules((Held(budget, SPAN, configured=False),))
+    rules = Rules((ActiveBudget(budget, SPAN, configured=False),))
     return over_budget(UNIT, rules, [prediction], confidence or Confidence())
 
 
@@ -56,8 +51,8 @@ def test_a_finding_says_what_how_sure_where_and_why() -> None:
     assert finding.span == UNIT.name
     assert finding.probability == pytest.approx(0.995, abs=0.003)
     assert finding.message == (
-        "latency of `f` is over its budget of 1 ms with over 99 % probability:"
-        " predicted 2–8 ms (80 % band, median 4 ms)"
+        "latency of `f` is predicted to exceed its budget of 1 ms (over 99 % probability):"
+        " 2–8 ms (80 % band, median 4 ms)"
     )
     assert finding.budget == "latency < 1 ms"
     [place] = finding.related
@@ -78,7 +73,7 @@ def test_an_accuracy_is_to_stay_above_its_budget() -> None:
     budget = Budget("accuracy", 0.9)
     low = predicted(0.5, "accuracy", "network", quantiles=tuple(0.5 + i / 1000 for i in range(17)))
     [finding] = findings(budget, low)
-    assert "accuracy of `f` on x86-64 is under its budget of 90 %" in finding.message
+    assert "accuracy of `f` on x86-64 is predicted to fall below its budget of 90 %" in finding.message
     high = predicted(0.95, "accuracy", "network", quantiles=tuple(0.95 + i / 1000 for i in range(17)))
     assert findings(budget, high) == []
 
@@ -106,18 +101,20 @@ def test_more_probable_is_never_milder(first: float, second: float) -> None:
 
 def test_a_severity_of_one_is_never_reached() -> None:
     assert Confidence(0.5, 1.0, 1.0, 0.99).severity(0.98) is None
+    assert Confidence(error=1.0).severity(1.0) == "warning"
+    assert Confidence(0.8, 1.0, 1.0, 1.0).severity(1.0) is None
     assert Confidence(0.5, 0.5, 1.0, 1.0).severity(0.99) == "information"
 
 
 def test_a_regression_says_by_how_much_and_since_when() -> None:
-    [finding] = regressions(UNIT, Rules(), [changed(2.0), changed(1.2, "memory")], "v1.0")
+    [finding] = regressions(UNIT, Rules(), [changed(2.0), changed(1.2, "memory")], Criteria(revision="v1.0"))
     assert finding.code == "regression"
     assert finding.metric == "latency"
     assert finding.message == (
-        "latency of `f` has grown since v1.0, about 2 times (80 % band 1.8–2.2×):"
-        " over 1.25 times with over 99 % probability"
+        "latency of `f` is predicted to grow about 2× since v1.0 (80 % band 1.8–2.2×):"
+        " more than 1.25× with over 99 % probability"
     )
-    assert regressions(UNIT, Rules(), [changed(2.0)], rule=RegressionRule(3.0, 0.8)) == []
+    assert regressions(UNIT, Rules(), [changed(2.0)], Criteria(regression=RegressionRule(3.0, 0.8))) == []
     assert regressions(UNIT, Rules(ignored=frozenset({"latency"})), [changed(2.0)]) == []
 
 
@@ -144,3 +141,16 @@ def test_each_code_has_its_section_in_the_documentation() -> None:
         path, _, anchor = docs_link(code).partition("#")
         text = (REPOSITORY / path).read_text(encoding="utf-8")
         assert f"\n### {anchor}\n" in text
+
+
+def test_severities_come_from_the_settings() -> None:
+    severity: dict[Severity, float] = {"information": 0.5, "warning": 0.7, "error": 1.0}
+    confidence = criteria_of(Settings(budget_confidence=0.6, severity=severity)).confidence
+    assert [confidence.severity(p) for p in (0.55, 0.65, 0.75, 0.999)] == [None, "information", "warning", "warning"]
+
+
+@pytest.mark.parametrize(
+    ("probability", "severity"), [(0.79, None), (0.8, "information"), (0.9, "warning"), (0.995, "error")]
+)
+def test_the_default_settings_give_the_documented_severities(probability: float, severity: str | None) -> None:
+    assert criteria_of(Settings()).confidence.severity(probability) == severity

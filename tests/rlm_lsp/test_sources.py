@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_lsp.budgets.globs import matches
+from rlm_lsp.sources import matches
 
 _NAMES = st.text("abc.[]+(", min_size=1, max_size=5)
 

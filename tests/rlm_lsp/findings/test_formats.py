@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.types import Span
 from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding, Severity
-from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, Place, Region, Reported, region_of
+from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, Region, region_of
 
 from .sarif_schema import SCHEMA
 
@@ -26,11 +26,11 @@ _TEXTS = st.text("aµ😀 \"'<>&%:,;=]\n\r\t\0\x0b\ufffe\ud800", max_size=20)
 _NAMES = st.text('aµ😀 /.%:,=#?&<"\n\udcff', min_size=1, max_size=12).filter(lambda name: not name.startswith("/"))
 
 
-def place(name: str = "src/a b.py", region: Region = REGION) -> Place:
-    return Place(name, name, region)
+def location(name: str = "src/a b.py", region: Region = REGION) -> Location:
+    return Location(name, name, region)
 
 
-def reported(**changes: Any) -> Reported:
+def located(**changes: Any) -> LocatedFinding:
     fields: dict[str, Any] = {
         "code": "over-budget",
         "severity": "warning",
@@ -41,14 +41,16 @@ def reported(**changes: Any) -> Reported:
         "budget": "latency < 1 ms",
         "probability": 0.93,
     }
-    return Reported(Finding(**fields | changes), place(), (("the budget", place("pyproject.toml")),), "0" * 32)
+    return LocatedFinding(
+        Finding(**fields | changes), location(), (("the budget", location("pyproject.toml")),), "0" * 32
+    )
 
 
 @st.composite
-def anything(draw: st.DrawFn) -> Reported:
+def anything(draw: st.DrawFn) -> LocatedFinding:
     lines = sorted(draw(st.tuples(st.integers(1, 9), st.integers(1, 9))))
     columns = sorted(draw(st.tuples(st.integers(1, 9), st.integers(1, 9))))
-    where = place(draw(_NAMES), Region(lines[0], columns[0], lines[1], columns[1]))
+    where = location(draw(_NAMES), Region(lines[0], columns[0], lines[1], columns[1]))
     finding = Finding(
         draw(st.sampled_from(CODES)),
         draw(st.sampled_from(SEVERITIES)),
@@ -60,14 +62,14 @@ def anything(draw: st.DrawFn) -> Reported:
         draw(st.none() | st.floats(0, 1)),
     )
     others = draw(st.lists(st.tuples(_TEXTS, st.just(where)), max_size=2))
-    return Reported(finding, where, tuple(others), "f" * 32)
+    return LocatedFinding(finding, where, tuple(others), "f" * 32)
 
 
-def written(form: Format, found: Sequence[Reported], fail_on: Severity = "warning") -> str:
+def written(form: Format, found: Sequence[LocatedFinding], fail_on: Severity = "warning") -> str:
     return "".join(WRITERS[form](iter(found), fail_on))
 
 
-def sarif(found: Sequence[Reported]) -> dict[str, Any]:
+def sarif(found: Sequence[LocatedFinding]) -> dict[str, Any]:
     log: dict[str, Any] = json.loads(written("sarif", found))
     jsonschema.validate(log, SCHEMA, jsonschema.Draft202012Validator)
     return log
@@ -75,27 +77,27 @@ def sarif(found: Sequence[Reported]) -> dict[str, Any]:
 
 @settings(max_examples=30)
 @given(st.lists(anything(), max_size=4))
-def test_sarif_is_valid_whatever_is_found(found: list[Reported]) -> None:
+def test_sarif_is_valid_whatever_is_found(found: list[LocatedFinding]) -> None:
     [run] = sarif(found)["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert [result["ruleId"] for result in run["results"]] == [entry.finding.code for entry in found]
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
     uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]]
-    assert [unquote(uri, errors="surrogateescape") for uri in uris] == [entry.place.name for entry in found]
+    assert [unquote(uri, errors="surrogateescape") for uri in uris] == [entry.location.name for entry in found]
 
 
 def test_the_schema_refuses_what_the_standard_does_not_know() -> None:
-    log = sarif([reported()])
+    log = sarif([located()])
     changes: list[dict[str, Any]] = [{"level": "information"}, {"rule": "x"}, {"locations": {}}, {"message": "m"}]
     for change in changes:
         log["runs"][0]["results"][0] |= change
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(log, SCHEMA)
-        log = sarif([reported()])
+        log = sarif([located()])
 
 
 def test_sarif_says_where_what_and_how_sure() -> None:
-    [result] = sarif([reported()])["runs"][0]["results"]
+    [result] = sarif([located()])["runs"][0]["results"]
     [location] = result["locations"]
     assert location["physicalLocation"] == {
         "artifactLocation": {"uri": "src/a%20b.py", "uriBaseId": "%SRCROOT%"},
@@ -104,13 +106,13 @@ def test_sarif_says_where_what_and_how_sure() -> None:
     assert location["logicalLocations"] == [{"fullyQualifiedName": "A.f"}]
     assert result["properties"] == {"metric": "latency", "budget": "latency < 1 ms", "probability": 0.93}
     assert result["relatedLocations"][0]["message"]["text"] == "the budget"
-    levels = [sarif([reported(severity=name)])["runs"][0]["results"][0]["level"] for name in SEVERITIES]
+    levels = [sarif([located(severity=name)])["runs"][0]["results"][0]["level"] for name in SEVERITIES]
     assert levels == ["note", "warning", "error"]
 
 
 def test_a_file_outside_the_project_has_a_whole_uri(tmp_path: Path) -> None:
     path = tmp_path / "a b.py"
-    entry = Reported(reported().finding, place(str(path)), (), "0" * 32)
+    entry = LocatedFinding(located().finding, location(str(path)), (), "0" * 32)
     [result] = sarif([entry])["runs"][0]["results"]
     artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert urlsplit(artifact["uri"]).scheme == "file"
@@ -118,22 +120,22 @@ def test_a_file_outside_the_project_has_a_whole_uri(tmp_path: Path) -> None:
 
 
 def test_text_has_a_line_for_each_finding_and_names_a_budget_elsewhere() -> None:
-    assert written("text", [reported()]) == (
+    assert written("text", [located()]) == (
         "src/a b.py:3:5: warning: 50 % over: it is slow (budget at pyproject.toml:3) [over-budget]\n"
     )
 
 
 @settings(max_examples=30)
 @given(st.lists(anything(), max_size=4))
-def test_json_is_an_array_of_objects(found: list[Reported]) -> None:
+def test_json_is_an_array_of_objects(found: list[LocatedFinding]) -> None:
     rows = json.loads(written("json", found))
     assert [row["message"] for row in rows] == [entry.finding.message for entry in found]
-    assert [row["line"] for row in rows] == [entry.place.region.line for entry in found]
+    assert [row["line"] for row in rows] == [entry.location.region.line for entry in found]
 
 
 @settings(max_examples=30)
 @given(st.lists(anything(), max_size=4))
-def test_github_gets_one_command_a_line(found: list[Reported]) -> None:
+def test_github_gets_one_command_a_line(found: list[LocatedFinding]) -> None:
     lines = written("github", found).split("\n")
     assert len(lines) == len(found) + 1
     for line, entry in zip(lines, found, strict=False):
@@ -141,8 +143,8 @@ def test_github_gets_one_command_a_line(found: list[Reported]) -> None:
         kind, _, properties = command.partition(" ")
         assert kind == {"information": "notice"}.get(entry.finding.severity, entry.finding.severity)
         read = dict(part.split("=", 1) for part in properties.split(","))
-        assert unescaped(read["file"]) == entry.place.name
-        assert ("col" in read) == (entry.place.region.line == entry.place.region.end_line)
+        assert unescaped(read["file"]) == entry.location.name
+        assert ("col" in read) == (entry.location.region.line == entry.location.region.end_line)
         assert unescaped(message) == entry.finding.message
 
 
@@ -154,7 +156,7 @@ def unescaped(text: str) -> str:
 
 @settings(max_examples=30)
 @given(st.lists(anything(), max_size=4), st.sampled_from(SEVERITIES))
-def test_junit_counts_what_fails(found: list[Reported], fail_on: Severity) -> None:
+def test_junit_counts_what_fails(found: list[LocatedFinding], fail_on: Severity) -> None:
     root = ElementTree.fromstring(written("junit", found, fail_on))
     [suite] = root
     failing = [entry for entry in found if SEVERITIES.index(entry.finding.severity) >= SEVERITIES.index(fail_on)]
@@ -174,7 +176,7 @@ def test_writers_take_findings_one_by_one(form: Format) -> None:
     def endless() -> Any:
         for number in range(3):
             taken.append(number)
-            yield reported()
+            yield located()
 
     pieces = WRITERS[form](endless(), "error")
     first = next(pieces)

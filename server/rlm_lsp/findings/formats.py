@@ -1,0 +1,270 @@
+"""The formats of ``rlm-lsp check``: text, JSON, SARIF 2.1.0, GitHub workflow commands and JUnit XML.
+
+Input: findings one by one, each with its location in characters. Output: pieces of text, written as they come where
+the format allows it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+from rlm_core.types import SI_UNIT, Span
+
+from rlm_lsp import __version__
+from rlm_lsp.rendering.console import PROGRAM
+
+from .finding import CODES, SEVERITIES, Code, Finding, Severity, docs_link
+
+Format = Literal["text", "json", "sarif", "github", "junit"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A half-open range of a text: 1-based lines, 1-based columns in Unicode characters."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A region of a file: ``file`` as the user named it, ``name`` relative to the project's folder, with ``/``."""
+
+    file: str
+    name: str
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedFinding:
+    """A finding with its location, related locations with their messages, and the fingerprint for baselines."""
+
+    finding: Finding
+    location: Location
+    related: tuple[tuple[str, Location], ...]
+    fingerprint: str
+
+
+def region_of(source: bytes, span: Span) -> Region:
+    """A span of a UTF-8 text in characters."""
+    return Region(
+        span.start_line + 1,
+        _characters(source, span.start_byte, span.start_column) + 1,
+        span.end_line + 1,
+        _characters(source, span.end_byte, span.end_column) + 1,
+    )
+
+
+def fails(finding: Finding, fail_on: Severity) -> bool:
+    """Whether a finding is as severe as ``fail_on`` or more."""
+    return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)
+
+
+def _characters(source: bytes, offset: int, column: int) -> int:
+    return len(source[offset - column : offset].decode("utf-8", errors="replace"))
+
+
+def _text(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
+    """``file:line:column: severity: message [code]``."""
+    for located in findings:
+        finding, location = located.finding, located.location
+        others = [f"{other.file}:{other.region.line}" for _, other in located.related if other.file != location.file]
+        at = f" (budget at {', '.join(others)})" if others else ""
+        where = f"{location.file}:{location.region.line}:{location.region.column}"
+        yield f"{where}: {finding.severity}: {' '.join(finding.message.split())}{at} [{finding.code}]\n"
+
+
+def _json(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
+    """One array with one object per finding and line."""
+    separator = "[\n"
+    for located in findings:
+        yield f"{separator}{json.dumps(_json_row(located))}"
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def _json_row(located: LocatedFinding) -> dict[str, Any]:
+    finding = located.finding
+    prediction, change = finding.prediction, finding.change
+    source = prediction or change
+    band = source.bands[0] if source is not None and source.bands else None
+    return {
+        **_json_location(located.location),
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "qualname": finding.qualname,
+        "metric": finding.metric,
+        "unit": SI_UNIT[finding.metric] if prediction is not None and finding.metric is not None else None,
+        "budget": finding.budget,
+        "probability": finding.probability,
+        "median": prediction.median if prediction is not None else None,
+        "ratio": change.ratio if change is not None else None,
+        "low": band.low if band else None,
+        "high": band.high if band else None,
+        "coverage": band.coverage if band else None,
+        "device": source.device if source is not None else None,
+        "model": source.model if source is not None else None,
+        "related": [{**_json_location(other), "message": message} for message, other in located.related],
+        "docs": docs_link(finding.code),
+        "fingerprint": located.fingerprint,
+    }
+
+
+def _json_location(location: Location) -> dict[str, Any]:
+    return {"file": location.file, **asdict(location.region)}
+
+
+_GITHUB_COMMANDS: dict[Severity, str] = {"information": "notice", "warning": "warning", "error": "error"}
+_GITHUB_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_GITHUB_PROPERTY = _GITHUB_DATA | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def _github(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
+    """``::error file=...,line=...::message``, which GitHub shows as annotations in a pull request."""
+    for located in findings:
+        finding, region = located.finding, located.location.region
+        # GitHub refuses columns of a range over several lines; its columns end with the last character.
+        last = max(region.column, region.end_column - 1)
+        columns = {"col": region.column, "endColumn": last} if region.line == region.end_line else {}
+        properties = {
+            "file": located.location.name,
+            "line": region.line,
+            "endLine": region.end_line,
+            **columns,
+            "title": f"{PROGRAM} {finding.code}",
+        }
+        parameters = ",".join(f"{name}={str(value).translate(_GITHUB_PROPERTY)}" for name, value in properties.items())
+        yield f"::{_GITHUB_COMMANDS[finding.severity]} {parameters}::{finding.message.translate(_GITHUB_DATA)}\n"
+
+
+# What XML 1.0 does not allow, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _junit(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
+    """One test case per finding, failed where the finding fails the check; one that passes when there is none.
+
+    The counts come first, so the document is written when all findings are known.
+    """
+    cases: list[str] = []
+    failed = 0
+    for located in findings:
+        failed += fails(located.finding, fail_on)
+        cases.append(_junit_case(located, fail_on))
+    if not cases:
+        cases.append(f'  <testcase classname="{PROGRAM}" name="check" time="0"/>\n')
+    counts = f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="0" time="0"'
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield f'<testsuites name="{PROGRAM}" {counts}>\n <testsuite name="{PROGRAM} check" {counts}>\n'
+    yield from cases
+    yield " </testsuite>\n</testsuites>\n"
+
+
+def _junit_case(located: LocatedFinding, fail_on: Severity) -> str:
+    finding, location = located.finding, located.location
+    name = " ".join(word for word in (finding.qualname, finding.metric, finding.code) if word)
+    where = f"{location.name}:{location.region.line}:{location.region.column}"
+    text = f"{where}: {finding.severity}: {finding.message}"
+    file = _xml_attribute(location.name)
+    start = f"  <testcase classname={file} name={_xml_attribute(name)} file={file}"
+    start += f' line="{location.region.line}" time="0">\n'
+    if fails(finding, fail_on):
+        kind, message = _xml_attribute(finding.code), _xml_attribute(finding.message)
+        return f"{start}   <failure type={kind} message={message}>{_xml_text(text)}</failure>\n  </testcase>\n"
+    return f"{start}   <system-out>{_xml_text(text)}</system-out>\n  </testcase>\n"
+
+
+def _xml_text(value: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", value))
+
+
+def _xml_attribute(value: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", value))
+
+
+_SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SARIF_LEVELS: dict[Severity, str] = {"information": "note", "warning": "warning", "error": "error"}
+_SARIF_RULES: dict[Code, tuple[str, str]] = {
+    "over-budget": ("OverBudget", "A unit is predicted to exceed its budget."),
+    "malformed-budget": ("MalformedBudget", "A budget is malformed, so it is not checked."),
+    "regression": ("Regression", "A unit is predicted to cost more than it did at an earlier revision."),
+}
+
+
+def _sarif(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
+    """A log with one run, one result per line (OASIS Standard, 2023 errata); paths start at the project's folder."""
+    driver = {"name": PROGRAM, "version": __version__, "rules": [_sarif_rule(code) for code in CODES]}
+    head = json.dumps({"driver": driver})
+    yield f'{{"$schema": "{_SARIF_SCHEMA}",\n "version": "2.1.0",\n "runs": [{{"tool": '
+    yield f'{head},\n  "columnKind": "unicodeCodePoints",\n  "results": ['
+    separator = "\n"
+    for located in findings:
+        yield f"{separator}   {json.dumps(_sarif_result(located))}"
+        separator = ",\n"
+    yield "]}]}\n"
+
+
+def _sarif_rule(code: Code) -> dict[str, Any]:
+    name, text = _SARIF_RULES[code]
+    return {
+        "id": code,
+        "name": name,
+        "shortDescription": {"text": text},
+        "help": {"text": f"{text} See {docs_link(code)}."},
+        "defaultConfiguration": {"level": "error" if code == "malformed-budget" else "warning"},
+    }
+
+
+def _sarif_result(located: LocatedFinding) -> dict[str, Any]:
+    finding = located.finding
+    location: dict[str, Any] = {"physicalLocation": _sarif_location(located.location)}
+    if finding.qualname:
+        location["logicalLocations"] = [{"fullyQualifiedName": finding.qualname}]
+    properties = {"metric": finding.metric, "budget": finding.budget, "probability": finding.probability}
+    result = {
+        "ruleId": finding.code,
+        "ruleIndex": CODES.index(finding.code),
+        "level": _SARIF_LEVELS[finding.severity],
+        "message": {"text": finding.message},
+        "locations": [location],
+        "partialFingerprints": {"rlmLspFinding/v1": located.fingerprint},
+        "properties": {name: value for name, value in properties.items() if value is not None},
+    }
+    if located.related:
+        result["relatedLocations"] = [
+            {"id": number, "physicalLocation": _sarif_location(other), "message": {"text": message}}
+            for number, (message, other) in enumerate(located.related, 1)
+        ]
+    return result
+
+
+def _sarif_location(location: Location) -> dict[str, Any]:
+    region, path = location.region, Path(location.name)
+    # A file outside the project has its whole path.
+    absolute = {"uri": path.as_uri()} if path.is_absolute() else None
+    return {
+        "artifactLocation": absolute
+        or {"uri": quote(location.name, errors="surrogateescape"), "uriBaseId": "%SRCROOT%"},
+        "region": {
+            "startLine": region.line,
+            "startColumn": region.column,
+            "endLine": region.end_line,
+            "endColumn": region.end_column,
+        },
+    }
+
+
+Writer = Callable[[Iterable[LocatedFinding], Severity], Iterator[str]]
+
+WRITERS: dict[Format, Writer] = {"text": _text, "json": _json, "sarif": _sarif, "github": _github, "junit": _junit}

@@ -1,0 +1,226 @@
+"""The judge of ``rlm-lsp check`` and of the editor: which units of a file have findings.
+
+Input: the analysed units of a file, what applies to each (budgets, ignored metrics, its earlier text), the settings as
+:class:`Criteria`, and two callbacks that ask the model. Output: findings. Nothing is read from disk here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
+from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.types import Abstention, CodeText, Prediction, Query, Unit
+
+from rlm_lsp.budgets.comments import Malformed, read_comments
+from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
+from rlm_lsp.budgets.syntax import render
+from rlm_lsp.history.comparison import UnitDiff
+from rlm_lsp.rendering.finding_messages import over_budget_message, regression_message
+from rlm_lsp.settings.model import Settings
+
+from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding, RegressionRule, Related
+
+if TYPE_CHECKING:
+    # It takes numpy, which must not slow down the start of the server.
+    from rlm_core.inference.cost_ratio import Change
+
+# Both take one question per unit and answer in the same order; no answers to a comparison: the model cannot compare.
+Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
+Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[Change]] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """When an answer of the model is a finding, what is asked, and the revision that units are compared with."""
+
+    confidence: Confidence = DEFAULT_CONFIDENCE
+    regression: RegressionRule = DEFAULT_REGRESSION
+    costs: QuerySelection = DEFAULT_SELECTION
+    revision: str = "HEAD"
+
+
+DEFAULT_CRITERIA = Criteria()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCase:
+    """A unit to judge: its rules, and its text at the compared revision where it has changed since."""
+
+    analysed: AnalysedUnit
+    rules: Rules
+    criteria: Criteria
+    before: CodeText | None = None
+
+
+@dataclass(slots=True)
+class Judgement:
+    """The findings of a unit, and the model's reasons for the answers that it did not give."""
+
+    findings: list[Finding] = field(default_factory=list)
+    abstained: list[Abstention] = field(default_factory=list)
+
+    def add_predictions(self, case: UnitCase, predictions: Sequence[Prediction]) -> None:
+        """Hold the answers to the queries of budgets against them."""
+        self.abstained += [p.abstained for p in predictions if p.abstained is not None and budget_of(p, case.rules)]
+        self.findings += over_budget(case.analysed.unit, case.rules, predictions, case.criteria.confidence)
+
+    def add_changes(self, case: UnitCase, changes: Sequence[Change]) -> None:
+        """Look for costs that have grown."""
+        self.abstained += [change.abstained for change in changes if change.abstained is not None]
+        self.findings += regressions(case.analysed.unit, case.rules, changes, case.criteria)
+
+
+def criteria_of(settings: Settings, confidence: float | None = None, revision: str = "HEAD") -> Criteria:
+    """The criteria that settings contain; ``confidence`` replaces the lowest probability of a finding."""
+    severity = settings.severity
+    least = settings.budget_confidence if confidence is None else confidence
+    return Criteria(
+        Confidence(least, severity["information"], severity["warning"], severity["error"]),
+        RegressionRule(settings.change_ratio, settings.change_confidence),
+        QuerySelection(settings.metrics, settings.devices),
+        revision,
+    )
+
+
+def read_rules(
+    parsed: ParsedSource, units: Sequence[AnalysedUnit], configured: Sequence[ActiveBudget]
+) -> tuple[list[Rules], list[Finding]]:
+    """The rules of each unit of a source text, from its comments and the configuration, and the malformed comments."""
+    comments = read_comments(parsed, [entry.unit for entry in units])
+    rules = [rules_of(entry.unit, above, configured) for entry, above in zip(units, comments.units, strict=True)]
+    return rules, malformed(comments.malformed)
+
+
+def cases_of(
+    units: Sequence[AnalysedUnit],
+    rules: Sequence[Rules],
+    diffs: Sequence[UnitDiff],
+    criteria: Criteria,
+    *,
+    only_changes: bool = False,
+) -> list[UnitCase]:
+    """The units that have a budget or have changed; with ``only_changes`` those that are the same are left out."""
+    return [
+        UnitCase(analysed, of_unit, criteria, diff.before)
+        for analysed, of_unit, diff in zip(units, rules, diffs, strict=True)
+        if (of_unit.budgets or diff.before is not None) and not (only_changes and diff.state == "same")
+    ]
+
+
+def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, compare: Compare) -> list[Judgement]:
+    """Judge units: their predictions against their budgets, and the growth of their costs since the revision.
+
+    ``predictor`` gives the default queries; ``predict`` and ``compare`` answer them.
+    """
+    judgements = [Judgement() for _ in cases]
+    with_budget = [
+        (case, judgement, queries)
+        for case, judgement in zip(cases, judgements, strict=True)
+        if (queries := budget_queries(predictor, case.analysed.code, case.rules, _devices(case.criteria)))
+    ]
+    if with_budget:
+        answers = predict([(case.analysed.code, queries) for case, _, queries in with_budget])
+        for (case, judgement, _), predictions in zip(with_budget, answers, strict=True):
+            judgement.add_predictions(case, predictions)
+    changed = [
+        (case, judgement, case.before, _cost_queries(predictor, case))
+        for case, judgement in zip(cases, judgements, strict=True)
+        if case.before is not None
+    ]
+    if changed:
+        ratios = compare([(before, case.analysed.code, queries) for case, _, before, queries in changed])
+        for (case, judgement, *_), changes in zip(changed, ratios or (), strict=ratios is not None):
+            judgement.add_changes(case, changes)
+    return judgements
+
+
+def over_budget(
+    unit: Unit, rules: Rules, predictions: Sequence[Prediction], confidence: Confidence = DEFAULT_CONFIDENCE
+) -> list[Finding]:
+    """A finding for each prediction of a unit that exceeds the budget that applies to it, surely enough."""
+    findings = []
+    for prediction in predictions:
+        active = budget_of(prediction, rules)
+        if active is None:
+            continue
+        above = prediction.above(active.budget.value)
+        probability = 1 - above if prediction.metric == "accuracy" else above
+        severity = confidence.severity(probability)
+        if severity is None:
+            continue
+        text = render([active.budget])
+        related = (Related(f"the budget: {text}", active.span, active.path),) if active.span is not None else ()
+        findings.append(
+            Finding(
+                "over-budget",
+                severity,
+                over_budget_message(unit, active.budget, prediction, probability),
+                unit.name,
+                unit.qualname,
+                prediction.metric,
+                text,
+                probability,
+                related,
+                prediction,
+            )
+        )
+    return findings
+
+
+def regressions(
+    unit: Unit, rules: Rules, changes: Sequence[Change], criteria: Criteria = DEFAULT_CRITERIA
+) -> list[Finding]:
+    """A finding for each cost of a unit that has grown since the criteria's revision, surely enough."""
+    findings = []
+    rule = criteria.regression
+    for change in changes:
+        probability = change.above(rule.ratio)
+        severity = replace(criteria.confidence, least=rule.probability).severity(probability)
+        # A higher accuracy is not a cost.
+        if change.metric == "accuracy" or change.metric in rules.ignored or severity is None:
+            continue
+        findings.append(
+            Finding(
+                "regression",
+                severity,
+                regression_message(unit, change, criteria.revision, rule.ratio, probability),
+                unit.name,
+                unit.qualname,
+                change.metric,
+                change.metric if change.device is None else f"{change.metric} on {change.device}",
+                probability,
+                change=change,
+            )
+        )
+    return findings
+
+
+def malformed(entries: Sequence[Malformed]) -> list[Finding]:
+    """A finding for each text that is not a valid budget: nothing is checked against it."""
+    return [
+        Finding(
+            "malformed-budget",
+            "error",
+            f"malformed budget: {entry.message}",
+            entry.span,
+            entry.unit.qualname if entry.unit is not None else "",
+            budget=entry.text,
+        )
+        for entry in entries
+    ]
+
+
+def _devices(criteria: Criteria) -> QuerySelection:
+    """The selection of budgets: they name their metrics themselves."""
+    return replace(criteria.costs, metrics=None)
+
+
+def _cost_queries(predictor: Predictor, case: UnitCase) -> tuple[Query, ...]:
+    """The queries about a unit whose answers are costs, without the metrics that its comments ignore."""
+    queries = queries_for(predictor, case.analysed.code, case.criteria.costs)
+    return tuple(query for query in queries if query.metric not in ("accuracy", *case.rules.ignored))
