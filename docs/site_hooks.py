@@ -1,4 +1,4 @@
-"""Makes pages of files in the repository's root, so that they are written once and read on the site too."""
+"""Adds files in the root of the repository to the site as pages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-# A file in the root -> the page that it becomes.
+# File in the root -> name of its page.
 PAGES = {"MODEL_CARD.md": "model-card.md", "CHANGELOG.md": "changelog.md"}
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages, with links as they are seen from ``docs/``."""
+    """Add the pages, with links relative to ``docs/``."""
     root = Path(config.config_file_path).parent
     for name, page in PAGES.items():
         text = _LINK.sub(lambda found: f"]({_from_docs(found[1])}", (root / name).read_text(encoding="utf-8"))
@@ -23,7 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Links from ``docs/`` to files in the root lead to the pages that these have become."""
+    """Point links from ``docs/`` to files in the root to their pages."""
     return _LINK.sub(lambda found: f"]({PAGES.get(found[1].removeprefix('../'), found[1])}", markdown)
 
 

@@ -1,4 +1,4 @@
-"""``python -m tests.docs [PAGE...]``: run the commands of the documentation and renew the output that it shows."""
+"""``python -m tests.docs [PAGE...]``: runs the commands of the documentation and updates the output that it shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .play import play
 
 
 def renew(page: Path) -> bool:
-    """Run a page's commands and write what they print into it; whether anything has changed."""
+    """Run the commands of a page and write their output into it; returns whether the page has changed."""
     before = page.read_text(encoding="utf-8")
     if page == reference.PAGE:
         page.write_text(reference.complete(before), encoding="utf-8")
@@ -35,11 +35,11 @@ def renew(page: Path) -> bool:
 
 
 def main() -> None:
-    """Renew the pages that are named, or all that show commands."""
+    """Update the named pages, or all pages that show commands."""
     named = [Path(name).resolve() for name in sys.argv[1:]]
     for page in named or pages():
         if any(block.is_run and commands(block) for block in blocks(page)):
-            print(f"{page.name}: {'renewed' if renew(page) else 'as it was'}")
+            print(f"{page.name}: {'updated' if renew(page) else 'unchanged'}")
 
 
 if __name__ == "__main__":

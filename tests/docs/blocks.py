@@ -1,17 +1,17 @@
-"""Markdown pages -> their fenced blocks: language, what their braces say, text and place.
+"""Parses the fenced blocks of Markdown pages: language, attributes in braces, text and location.
 
-What a fence may say, as in ```` ```sh { .not-run reason="opens an editor" } ````:
+Attributes of a fence, as in ```` ```sh { .not-run reason="opens an editor" } ````:
 
 | | |
 |---|---|
-| `sh` | commands that are run and must end well |
-| `console` | commands behind `$ ` and below each what it prints; a line `...` stands for lines that are left out |
-| `.not-run reason="..."` | commands that are only parsed |
-| `.excerpt` | output of which only some lines are shown, in order |
-| `.sample reason="..."` | output that differs between machines: only how its lines begin is compared |
+| `sh` | commands that are run and must succeed |
+| `console` | commands after `$ `, each with its output below; a line `...` stands for omitted lines |
+| `.not-run reason="..."` | commands that are parsed but not run |
+| `.excerpt` | only some lines of the output are shown, in order |
+| `.sample reason="..."` | output that differs between machines: only the first word of each line is compared |
 | `status="1"` | the exit status of the last command |
-| `needs="onnx"` | run with these packages too; all others see the base install |
-| `title="NAME"` | a file that the reader writes; the commands below find it |
+| `needs="onnx"` | run with these packages; other blocks see only the base install |
+| `title="NAME"` | a file that the reader creates; the commands below it can use it |
 | `.run` | a Python program to run |
 """
 
@@ -32,7 +32,7 @@ _CLASS = re.compile(r"(?<!\S)\.([a-z][\w-]*)")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block; ``line`` is that of its opening fence, from 1, ``indent`` the blanks before it."""
+    """A fenced block; ``line`` is the line of its opening fence, from 1, ``indent`` the spaces before it."""
 
     path: Path
     line: int
@@ -49,7 +49,7 @@ class Block:
 
     @property
     def holds_commands(self) -> bool:
-        """Whether a reader is to type what it holds."""
+        """Whether it contains commands for the reader."""
         return self.language in COMMANDS
 
     @property
@@ -60,15 +60,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a block and the lines that the page says it prints; None where the page does not say."""
+    """A command of a block and its output according to the page; None if the page shows no output."""
 
     text: str
     output: tuple[str, ...] | None
-    first: int  # the line of its output in the block, from 0
+    first: int  # the first line of its output in the block, from 0
 
 
 def pages() -> list[Path]:
-    """README and all pages that people write or that show commands."""
+    """README and all pages below ``docs``."""
     return [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
 
@@ -100,7 +100,7 @@ def blocks(path: Path) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[Command]:
-    """The commands of a block in order; a ``sh`` block is one command that prints what it likes."""
+    """The commands of a block in order; a ``sh`` block is a single command with any output."""
     if block.language == "sh":
         return [Command(block.text, None, 0)]
     found: list[Command] = []
@@ -108,7 +108,7 @@ def commands(block: Block) -> list[Command]:
     number = 0
     while number < len(lines):
         if not lines[number].startswith("$ "):
-            raise ValueError(f"{block.place}: a console block begins with `$ ` and a command")
+            raise ValueError(f"{block.place}: a console block must begin with `$ ` and a command")
         text = lines[number][2:]
         number += 1
         while text.endswith("\\"):

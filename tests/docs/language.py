@@ -33,7 +33,7 @@ PHRASES = {
     r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|different\b|better\b|worse\b|matter\b)\w+": (
         "is not a"
     ),
-    r"\b(?:of|on) (?:its|their) own\b": "own, separate",
+    r"\bof (?:its|their) own\b": "own, separate",
     r"\bof (?:yours|ours|theirs|mine)\b": "your, our, their",
     r"\bbeside\b": "next to, alongside",
     r"\b(?:nobody|somebody)\b": "the user, no program",

@@ -1,7 +1,7 @@
-"""The pages of a built site: every link, picture, style and script, and what is wrong with them.
+"""Checks every link, picture, style sheet and script of a built site.
 
-What points into the site must be there, anchors too; what points elsewhere must at least be an address (nothing is
-asked over the network). A page loads nothing from other hosts.
+A target in the site must exist, including its anchor; any other target must be a valid address (no network request is
+made). A page must not load anything from other hosts.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-ANYWHERE = "404.html"  # shown in place of any page, so that its links cannot be relative
-# What a browser fetches by itself when it shows a page.
+ANYWHERE = "404.html"  # shown at any address, so its links cannot be relative
+# What a browser loads when it shows a page.
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href", "video": "src"}
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}", re.IGNORECASE)
 _STYLE_URL = re.compile(r"""(?:url\(\s*['"]?|@import\s+['"])(?P<url>(?:https?:)?//[^'")]+)""")
@@ -31,14 +31,14 @@ class _Page(HTMLParser):
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
-        # `canonical` and the like name a place and load nothing.
+        # `canonical` and similar links load nothing.
         is_named = tag == "link" and values.get("rel") in ("canonical", "next", "prev")
         if values.get(_LOADED.get(tag, "")) and not is_named:
             self.loaded.append(values[_LOADED[tag]])
 
 
 def problems(site: Path) -> Iterator[str]:
-    """A line for each thing that is wrong in the HTML and CSS files of a site."""
+    """One line per problem in the HTML and CSS files of a site."""
     pages = {path: _read(path) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         for link in (*page.links, *page.loaded):
@@ -58,7 +58,7 @@ def _read(path: Path) -> _Page:
 
 
 def _wrong(link: str, path: Path, site: Path, pages: dict[Path, _Page]) -> str:
-    """What is wrong with a link of a page; empty for nothing."""
+    """The problem of a link; empty if there is none."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         known = parts.scheme in ("https", "http") and _HOST.fullmatch(parts.hostname or "")

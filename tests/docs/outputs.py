@@ -1,7 +1,7 @@
-"""Whether what a page shows is what a command prints, and the page's lines made anew from what it prints.
+"""Compares the output that a page shows with the output of a command, and updates the lines of the page.
 
-Numbers with a unit and long ones of JSON may differ by a fifth: the model computes in 8 bits, and processors round
-differently. Spaces and how long a command took never count.
+Numbers with a unit and long numbers in JSON may differ by 20 %: the model computes with 8-bit integers, which
+processors round differently. Spaces and the duration of a command are ignored.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _UNIT = r"(?P<unit>ns|µs|ms|s|B|KiB|MiB|GiB|%|×)(?![\w/])"
 _QUANTITY = re.compile(rf"(?<![\w.:=-])(?:(?P<low>\d[\d.]*)–)?(?P<high>\d[\d.]*) ?{_UNIT}")
 _FIGURE = re.compile(r"(?<![\w.:=-])\d+\.\d{5,}(?:e-\d+)?(?![\w.])")  # of JSON
 _TIMES = ((re.compile(r" in [\d.]+ s \([\d,]+ units/s\)"), " in TIME"), (re.compile(r"; [\d.]+ s$"), "; TIME"))
-NOTE = "rlm-lsp: "  # how the program's lines on stderr begin
+NOTE = "rlm-lsp: "  # the start of the program's lines on stderr
 
 
 def agrees(shown: Sequence[str], printed: Sequence[str], *, excerpt: bool = False) -> str | None:
-    """None where the shown lines stand for the printed ones, else the first shown line that does not.
+    """None if the shown lines match the printed ones, otherwise the first shown line that does not.
 
-    Of an ``excerpt`` others may be left out everywhere.
+    In an ``excerpt``, lines may be omitted everywhere.
     """
     place, may_skip = 0, excerpt
     for line in shown:
@@ -39,12 +39,12 @@ def agrees(shown: Sequence[str], printed: Sequence[str], *, excerpt: bool = Fals
 
 
 def begins_alike(shown: Sequence[str], printed: Sequence[str]) -> bool:
-    """Whether lines begin with the same words, one by one; a line that goes on with the one before has none."""
+    """Whether all lines begin with the same words; a continuation line has none."""
     return [_first_word(line) for line in shown] == [_first_word(line) for line in printed]
 
 
 def same(shown: str, printed: str) -> bool:
-    """Whether two lines say the same, numbers with units within the tolerance."""
+    """Whether two lines are equal, with numbers with units within the tolerance."""
     (left, those), (right, others) = _parts(shown), _parts(printed)
     return left == right and all(
         abs(one - other) <= _TOLERANCE * max(abs(one), abs(other)) for one, other in zip(those, others, strict=True)
@@ -52,7 +52,7 @@ def same(shown: str, printed: str) -> bool:
 
 
 def renewed(shown: Sequence[str], printed: Sequence[str], *, excerpt: bool = False) -> list[str]:
-    """The lines to show now: all that are printed, or where some were left out those that fit the old ones best."""
+    """The lines to show: all printed lines, or if some were omitted, those that match the old lines best."""
     if not excerpt and ELISION not in (line.strip() for line in shown):
         return list(printed)
     rest = list(printed)
@@ -67,7 +67,7 @@ def renewed(shown: Sequence[str], printed: Sequence[str], *, excerpt: bool = Fal
 
 
 def _parts(line: str) -> tuple[str, list[float]]:
-    """A line with its quantities taken out, and these in SI units."""
+    """A line with placeholders for its quantities, and the quantities in SI units."""
     if line.startswith(NOTE):
         for pattern, word in _TIMES:
             line = pattern.sub(word, line)

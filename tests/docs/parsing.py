@@ -1,4 +1,4 @@
-"""Commands that no test can run: whether the shell and our own command line at least understand them."""
+"""Parses commands that tests cannot run, as the shell and our own command line would."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_ours(words: Sequence[str]) -> None:
     """Parse the words of an ``rlm-lsp`` command as the program would.
 
     Raises:
-        click.UsageError: an option, a command or a value is none that it takes.
+        click.UsageError: an option, a command or a value is not valid.
     """
     command: click.Command = app
     rest = list(words)

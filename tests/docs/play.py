@@ -1,4 +1,4 @@
-"""The blocks of one page, played as a reader would: files are written, commands run, in the order of the page."""
+"""Follows a page as a reader would: writes its files and runs its commands, in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NETWORK = "net.onnx"
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A command that ran, how it ended and which exit status the page says."""
+    """A command that ran, its result, and the exit status that the page states."""
 
     block: Block
     command: Command
@@ -24,12 +24,12 @@ class Played:
 
     @property
     def printed(self) -> tuple[str, ...]:
-        """What the page is to show."""
+        """The output that the page should show."""
         return self.ended.shown(self.command.output or ())
 
 
 def play(page: Sequence[Block], folder: Path) -> Iterator[Played]:
-    """Run all that a page lets run, in a new scratch folder below ``folder``."""
+    """Run the blocks of a page that can be run, in a new scratch folder below ``folder``."""
     session = Session(folder)
     if any(NETWORK in block.text for block in page if block.is_run):
         _write_network(session.work / NETWORK)
@@ -48,8 +48,8 @@ def play(page: Sequence[Block], folder: Path) -> Iterator[Played]:
 
 
 def _write_network(path: Path) -> None:
-    """A network of the reader's own: a cell of NAS-Bench-201, without weights."""
-    # It needs the [onnx] extra, which only pages about networks do.
+    """Write an example network: a cell of NAS-Bench-201, without weights."""
+    # Only pages about networks need the [onnx] extra.
     import onnx
 
     from tools.nas.spaces import build

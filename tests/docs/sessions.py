@@ -1,4 +1,4 @@
-"""Runs the commands of a page, one after another, in a scratch folder that sees the base install alone."""
+"""Runs the commands of a page one after another in a scratch folder, with only the base install."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlm_lsp.cli.extras import EXTRAS
 from .blocks import REPOSITORY, Block
 from .outputs import NOTE
 
-# Packages of the extras: what a reader with the base install does not have.
+# Packages of the extras, which a reader with the base install does not have.
 _EXTRA_PACKAGES = (*EXTRAS, "starlette", "uvicorn")
 _BLOCKER = """\
 import os, sys
@@ -27,20 +27,20 @@ _LIMIT = 60  # seconds a command
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended and the lines that it printed."""
+    """The exit status and output of a command."""
 
     status: int
     stdout: tuple[str, ...]
     stderr: tuple[str, ...]
 
     def shown(self, before: Sequence[str]) -> tuple[str, ...]:
-        """What a page shows: stdout, and stderr where it does so already or where there is nothing else."""
+        """What a page shows: stdout, and stderr if the page shows it already or if there is no stdout."""
         with_notes = not self.stdout or any(line.startswith(NOTE) for line in before)
         return (*self.stdout, *self.stderr) if with_notes else self.stdout
 
 
 class Session:
-    """A folder with the examples under git, in which commands run as a reader would run them."""
+    """A folder with the examples under git, in which commands run as for a reader."""
 
     def __init__(self, folder: Path) -> None:
         self._home, self.work = folder / "home", folder / "work"
@@ -65,13 +65,13 @@ class Session:
         self.run("git add . && git commit -q -m start")
 
     def write(self, block: Block) -> None:
-        """Write the file that a block with a title shows."""
+        """Write the file of a block with a title."""
         path = self.work / block.values["title"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text, encoding="utf-8")
 
     def run(self, command: str, needs: str = "", program: str = "bash") -> Ended:
-        """Run a command with the packages that it needs."""
+        """Run a command with only the extra packages that it needs."""
         without = [name for name in _EXTRA_PACKAGES if name not in needs.split()]
         arguments = ["bash", "-eu", "-o", "pipefail", "-c", command] if program == "bash" else [program, "-c", command]
         done = subprocess.run(
@@ -86,7 +86,7 @@ class Session:
         return Ended(done.returncode, self._lines(done.stdout), self._lines(done.stderr))
 
     def _lines(self, printed: bytes) -> tuple[str, ...]:
-        """What was printed, with paths as a reader might have them."""
+        """The output, with the paths of an example user."""
         text = printed.decode("utf-8", errors="replace")
         for folder, name in ((self.work, "/home/you/project"), (self._home, "/home/you")):
             text = text.replace(str(folder), name)

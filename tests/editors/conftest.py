@@ -62,7 +62,7 @@ class Home:
         if os.environ.get("RECORD_CAPABILITIES"):
             file.write_text(self.recorded.read_text())
         known = json.loads(file.read_text())
-        assert self.said()["capabilities"] == known["capabilities"], f"{file}: record it anew: RECORD_CAPABILITIES=1"
+        assert self.said()["capabilities"] == known["capabilities"], f"{file}: to renew it, set RECORD_CAPABILITIES=1"
 
     def hide_server(self) -> None:
         """Take ``rlm-lsp`` off PATH."""

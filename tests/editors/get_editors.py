@@ -1,7 +1,7 @@
 """Real editors for the tests: Neovim 0.12 and 0.10, Helix, Emacs and tmux, unpacked from Debian's packages.
 
 ``python tests/editors/get_editors.py [--check] [NAME...]`` needs Debian, but no root: packages of other releases are
-downloaded with an apt state of their own and unpacked into a cache, each program with its own C library. What is there
+downloaded with a separate apt state and unpacked into a cache, each program with its own C library. What is there
 stays. With ``--check`` nothing is downloaded: a line says what is not there, and the status is 1.
 The folder is ``$EDITORS_CACHE``, else ``rlm-lsp-editors`` in the user's cache.
 """
@@ -128,7 +128,7 @@ def _apt(editor: Editor, state: Path) -> list[str]:
     mirror, keyring = _source()
     lines = [f"deb [signed-by={keyring}] {mirror} {suite} main" for suite in editor.suites]
     (state / "sources.list").write_text("\n".join(lines) + "\n")
-    # A release with backports is only there for them; what they need comes from beside them.
+    # A release with backports provides only those; their dependencies come from the other release.
     (state / "preferences").write_text(f"Package: *\nPin: release n={editor.suites[0]}\nPin-Priority: 900\n")
     options = {
         "Dir::State": state,

@@ -117,7 +117,7 @@ def styled(style: Style, codes: str) -> Style:
 
 
 def _extended(codes: list[int]) -> Colour:
-    """A colour of the 256, or one by its parts; tmux captures each in a sequence of its own."""
+    """A colour of the 256, or one by its parts; tmux captures each in a separate sequence."""
     if codes[0] == 2:
         return codes[1], codes[2], codes[3]
     number = codes[1]

@@ -1,4 +1,4 @@
-"""Stands between an editor and ``rlm-lsp serve`` and keeps what the editor says of itself in ``initialize``.
+"""Runs between an editor and ``rlm-lsp serve`` and stores the capabilities that the editor sends in ``initialize``.
 
 ``python tests/editors/record_capabilities.py FILE serve``, where an editor would start ``rlm-lsp serve``: writes the
 client's name, version and capabilities to FILE as JSON, and otherwise is the server. Other arguments than ``serve``
@@ -38,7 +38,7 @@ def read_message(fd: int) -> tuple[bytes, bytes]:
 
 
 def record(body: bytes, file: Path) -> None:
-    """Keep what an ``initialize`` request says of the client; another message is none of ours."""
+    """Store the client data of an ``initialize`` request; ignore other messages."""
     message = json.loads(body)
     if message.get("method") == "initialize":
         kept = {name: message["params"][name] for name in KEPT if name in message["params"]}

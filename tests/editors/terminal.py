@@ -50,7 +50,7 @@ class Terminal:
         self._tmux("send-keys", "-l", text)
 
     def text(self) -> str:
-        """What stands on the screen."""
+        """The text on the screen."""
         return self._tmux("capture-pane", "-p")
 
     def wait(self, found: Callable[[str], _Found], what: str) -> _Found:
@@ -58,16 +58,16 @@ class Terminal:
         return wait(lambda: found(self.text()), lambda: f"{what}; the screen:\n{self.text()}")
 
     def shows(self, *texts: str) -> str:
-        """The screen once all texts stand on it."""
+        """The screen once it shows all texts."""
         self.wait(lambda screen: all(text in screen for text in texts), f"{texts} are not shown")
         return self.text()
 
     def hides(self, text: str) -> None:
-        """Wait until a text no longer stands on the screen."""
+        """Wait until the screen no longer shows a text."""
         self.wait(lambda screen: text not in screen, f"{text!r} is still shown")
 
     def picture(self, file: Path) -> None:
-        """Write the screen as a picture, and as text beside it."""
+        """Write the screen as a picture, and as text next to it."""
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_suffix(".txt").write_text(self.text())
         picture.write(self._tmux("capture-pane", "-p", "-e", "-N"), file)

@@ -20,13 +20,13 @@ NEOVIMS = {editor.name: editor for editor in (get_editors.NEOVIM_012, get_editor
 
 
 class Neovim:
-    """One Neovim with a configuration of its own, in a terminal."""
+    """A Neovim with a separate configuration, in a terminal."""
 
     def __init__(self, editor: get_editors.Editor, home: Home, terminal: Terminal) -> None:
         assert editor.is_ready, get_editors.missing([editor])
         self.editor, self.home, self.terminal = editor, home, terminal
         root = editor.root
-        # Newest first; the parsers of hovers' Markdown lie outside the runtime folder.
+        # Newest first; the parsers for Markdown in hovers are outside the runtime folder.
         runtime = f"set rtp+={root / 'usr/lib/nvim'}"
         self._command = [str(editor.program), "--cmd", runtime, "--cmd", "let g:loaded_python3_provider = 0"]
         share = root / "usr/share/nvim"

@@ -18,7 +18,7 @@ const cache =
 const codeServer = path.join(cache, 'code-server', 'node_modules', 'code-server');
 const node = path.join(cache, 'node24', 'bin', 'node');
 
-/** A port that nobody uses. */
+/** A free port. */
 export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer();

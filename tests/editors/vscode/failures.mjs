@@ -24,7 +24,7 @@ function program(name, ...lines) {
   return file;
 }
 
-/** The settings are open with one of ours; they lie over all else until they are closed. */
+/** Wait until the settings editor shows a setting of rlm-lsp, then close it, because it covers everything else. */
 async function settingsShow(person, name) {
   await person.page.locator('.settings-editor', { hasText: `Rlm-lsp: ${name}` }).waitFor();
   await person.page.keyboard.press('Escape');

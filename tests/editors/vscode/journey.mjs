@@ -1,7 +1,8 @@
 /**
- * A person's way through the extension in the real VS Code: install, hint, hover, an edit that makes a function dearer, a
- * budget that is passed and kept again, a killed server, a language without predictions, networks, the overview.
- * `node journey.mjs VSIX WORKSPACE SCREENSHOTS` exits with 1 at the first thing that is not as it should be.
+ * A user's journey through the extension in the real VS Code: install, hint, hover, an edit that makes a function more
+ * expensive, a budget that is exceeded and met again, a killed server, a language without predictions, networks, the
+ * overview.
+ * `node journey.mjs VSIX WORKSPACE SCREENSHOTS` exits with 1 at the first failure.
  */
 
 import { readFileSync } from 'node:fs';
@@ -55,7 +56,7 @@ const steps = [
     },
   ],
   [
-    `an edit of the held-out suite (${edit.group}, ${edit.kind}) passes a budget, and is undone`,
+    `an edit of the held-out suite (${edit.group}, ${edit.kind}) exceeds a budget, and is undone`,
     async () => {
       await person.open('orders.py');
       const before = await person.hintsLike('before the edit', isCost);
@@ -221,7 +222,7 @@ const steps = [
       );
       await row('fingerprint').click();
       await page.locator('.tab.active', { hasText: 'functions.py' }).waitFor();
-      await person.hintsLike('beside the overview', isCost);
+      await person.hintsLike('next to the overview', isCost);
       await person.shot('overview-filtered');
       person.set({ 'workbench.colorTheme': 'Light Modern' });
       await page.locator('.monaco-workbench.vs').waitFor();

@@ -1,7 +1,8 @@
 """Workspaces for the tests in VS Code: a repository with a function and its edit, and a folder of networks.
 
 The edit is taken from the held-out counterfactual suite: a function and its measured edit, of a family that the model
-was never trained on. Of those that really became dearer the one is taken whose prediction passes a budget most surely.
+was never trained on. Of the edits that really made a function more expensive, the script chooses the one whose
+prediction exceeds a budget with the highest probability.
 ``python prepare.py FOLDER`` writes ``shop/`` and ``edit.json`` into the folder.
 """
 
@@ -66,7 +67,7 @@ class Edit:
 
 
 def pairs() -> Iterator[tuple[str, str, str, str, str]]:
-    """Group, kind, name and both texts of each short held-out edit that was measured to be clearly dearer."""
+    """Group, kind, name and both texts of each short held-out edit that was measured to be clearly more expensive."""
     with gzip.open(LABELS, "rt", encoding="utf-8") as lines:
         for label in map(json.loads, lines):
             base, *edits = label["functions"]
@@ -82,7 +83,7 @@ def choose(predictor: Predictor) -> Edit:
     """The edit and the budget for which the prediction is the surest."""
     found = [edit for pair in pairs() for edit in _judged(predictor, *pair)]
     if not found:
-        raise SystemExit("no held-out edit passes a budget that its function keeps; look at the model")
+        raise SystemExit("no held-out edit exceeds a budget that its function meets; check the model")
     return max(found, key=lambda edit: edit.certainty)
 
 

@@ -47,7 +47,7 @@ describe('commands', () => {
     assert.ok(rows.length > 0 && rows.every(({ qualname }) => qualname === 'variance'));
   });
 
-  it('compares a file with HEAD: what the server tells of each function, and a diff', async () => {
+  it('compares a file with HEAD: the change of each function, and a diff', async () => {
     const { session } = await extension();
     const document = await open('functions.py');
     const client = await session.running();

@@ -65,7 +65,7 @@ describe('features', () => {
     assert.equal(session.processId, process);
   });
 
-  it('tells the server only what it knows', async () => {
+  it('passes the server only the settings that it knows', async () => {
     await isRunning(await extension());
     const log = await vscode.commands.executeCommand<string>('rlm-lsp.showLog');
     assert.doesNotMatch(log, /unknown setting/);

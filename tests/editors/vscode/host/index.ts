@@ -1,4 +1,4 @@
-/** Runs the tests in VS Code's extension host and writes what came of them beside itself: one line a test. */
+/** Runs the tests in VS Code's extension host and writes the results to a file next to itself: one line per test. */
 
 import { appendFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
