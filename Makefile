@@ -77,14 +77,15 @@ model: .venv/installed
 		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set/labels.jsonl.gz --out $(RUN)/$$set.parquet || exit; done
 	@test -e $(RUN)/measured.parquet || .venv/bin/rlm-lsp data build functions \
 		--labels model_core/labels/functions.jsonl.gz --out $(RUN)/measured.parquet
-	@for set in triton nas; do test -e $(RUN)/$$set.parquet || \
-		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set --out $(RUN)/$$set.parquet || exit; done
-	@for set in counterfactual texts; do test -e $(RUN)/$$set.parquet || \
-		.venv/bin/rlm-lsp data build $$set --out $(RUN)/$$set.parquet || exit; done
+	@test -e $(RUN)/triton.parquet || .venv/bin/rlm-lsp data build triton \
+		--labels $(LABELS)/triton --out $(RUN)/triton.parquet
+	@test -e $(RUN)/nas.parquet || .venv/bin/python -m tools.nas --labels $(LABELS)/nas --out $(RUN)/nas.parquet
+	@test -e $(RUN)/counterfactual.parquet || .venv/bin/python -m tools.counterfactual --out $(RUN)/counterfactual.parquet
+	@test -e $(RUN)/texts.parquet || .venv/bin/rlm-lsp data build texts --out $(RUN)/texts.parquet
 	.venv/bin/rlm-lsp train $(DATA) --texts $(RUN)/texts.parquet --config configs/student.toml --out $(RUN)/student --resume
 	@cat $(RUN)/student/times.json
 	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(SHIPPED)
-	.venv/bin/rlm-lsp card $(DATA) --out MODEL_CARD.md
+	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md
 
 # Node.js comes from the cache of the editors' tests. The wheel is built by the environment of `make test`.
 vsix: .venv/installed

@@ -43,9 +43,9 @@ def check_ours(words: Sequence[str]) -> None:
     command: click.Command = app
     rest = list(words)
     name = rest.pop(0)
-    while isinstance(command, click.Group) and rest and rest[0] in command.commands:
-        name = f"{name} {rest[0]}"
-        command = command.commands[rest.pop(0)]
-    if command is app or isinstance(command, click.Group):
-        raise click.UsageError(f"{name} {' '.join(rest)}: no such command")
+    while isinstance(command, click.Group):
+        found = command.get_command(click.Context(command), rest[0]) if rest else None
+        if found is None:
+            raise click.UsageError(f"{name} {' '.join(rest)}: no such command")
+        name, command = f"{name} {rest.pop(0)}", found
     command.make_context(name, rest)

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm_lsp.cli.extras import EXTRAS
+from rlm_lsp.cli.options import EXTRAS
 
 from .blocks import REPOSITORY, Block
 from .outputs import NOTE
 
-# Packages of the extras, which a reader with the base install does not have.
-_EXTRA_PACKAGES = (*EXTRAS, "starlette", "uvicorn")
 _BLOCKER = """\
 import os, sys
 for name in os.environ["TEST_WITHOUT"].split():
@@ -72,7 +70,7 @@ class Session:
 
     def run(self, command: str, needs: str = "", program: str = "bash") -> Ended:
         """Run a command with only the extra packages that it needs."""
-        without = [name for name in _EXTRA_PACKAGES if name not in needs.split()]
+        without = [name for name in EXTRAS if name not in needs.split()]
         arguments = ["bash", "-eu", "-o", "pipefail", "-c", command] if program == "bash" else [program, "-c", command]
         done = subprocess.run(
             arguments,

@@ -1,1 +1,1 @@
-"""The commands of ``rlm-lsp``, a module each; ``cli`` imports one only when it is called."""
+"""The commands of ``rlm-lsp``: one module per command, imported only when the command is called."""

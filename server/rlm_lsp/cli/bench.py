@@ -1,38 +1,117 @@
-"""``rlm-lsp bench``: runs the user's own kernels, modules and models, and keeps a row a measurement.
+"""``rlm-lsp bench``: run the user's own kernels, modules and networks, and store what they cost.
 
-It says what it will run before it does; each file runs in child processes of :mod:`rlm_core.measurement.gpu.worker`.
+Every command announces what it will run. Each file runs in child processes of :mod:`rlm_core.measurement.gpu.worker`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
+import click
 from rlm_core import DataError, RlmError
 from rlm_core.measurement.gpu.bench_entries import module_file, triton_file
-from rlm_core.measurement.gpu.bench_rows import digest
+from rlm_core.measurement.gpu.bench_rows import digest, read_rows
+from rlm_core.measurement.gpu.targets import target_named
 from rlm_core.measurement.gpu.worker import Job
 
 from rlm_lsp.rendering import console
 
-from .bench_jobs import Errors, Settings, announce, batches, each, has_gpu, named, needs, needs_gpu, run_jobs
+from .bench_jobs import BenchSettings, ErrorCount, announce, bench_files, file_batches, has_gpu, job_file, run_jobs
+from .options import PATH, CommandT, Group, ray_option, require, store_option, threads_option
+
+_GENERATED_PER_JOB = 50
 
 
-def bench_triton(paths: Sequence[Path], settings: Settings, *, dry_run: bool, target: str, configs: str) -> int:
-    """Measure, compile or check the kernels below ``paths``; returns the exit status.
+@click.group(cls=Group)
+def command() -> None:
+    """Benchmark your own kernels, modules and networks on this machine.
 
-    Raises:
-        RlmError: a package is missing, there is no GPU, or the rows cannot be written.
+    The code in the files is run, in child processes with resource limits. Each measurement is appended to --out as a
+    row; running the same command again measures only what is missing. Latencies are also stored for hovers, next to the
+    measurements of `rlm-lsp measure`.
     """
-    from rlm_core.measurement.gpu.targets import target_named
 
-    needs("torch", "triton")
+
+def _bench_options(run: Callable[..., int]) -> Callable[..., None]:
+    """Add the options of all benchmarks, passed on as one ``settings``."""
+
+    @wraps(run)
+    def bench(
+        out: Path,
+        limit: float,
+        memory: float | None,
+        seconds: float,
+        retry: bool,
+        no_store: bool,
+        store: Path | None,
+        ray: str | None = None,
+        **options: Any,
+    ) -> None:
+        settings = BenchSettings(out, limit, memory, seconds, retry, not no_store, store, ray)
+        raise click.exceptions.Exit(run(settings=settings, **options))
+
+    for option in (
+        store_option,
+        click.option("--no-store", is_flag=True, help="Write rows to --out only, not to the store."),
+        click.option("--retry", is_flag=True, help="Repeat failed measurements."),
+        click.option(
+            "--seconds",
+            metavar="S",
+            type=click.FloatRange(0, 600),
+            default=0.1,
+            help="Time to spend on measuring each call.",
+        ),
+        click.option(
+            "--memory", metavar="GIB", type=click.FloatRange(min=0), help="Memory limit of a child process (0: none)."
+        ),
+        click.option(
+            "--limit",
+            metavar="S",
+            type=click.FloatRange(0, min_open=True),
+            default=120.0,
+            help="Time limit of one measurement.",
+        ),
+        click.option("--out", metavar="FILE", type=PATH, default="bench.jsonl", help="File to append rows to."),
+    ):
+        bench = option(bench)
+    return bench
+
+
+_paths_argument = click.argument("paths", metavar="PATH...", type=PATH, nargs=-1, required=True)
+_target_option = click.option(
+    "--target", metavar="NAME", default="cuda:90", help="GPU architecture to compile for, such as hip:gfx942."
+)
+
+
+def _dtype_option(*default: str) -> Callable[[CommandT], CommandT]:
+    choice = click.Choice(["fp32", "fp16", "bf16"])
+    return click.option("--dtype", "dtypes", type=choice, multiple=True, default=default, help="Repeatable.")
+
+
+@command.command()
+@_paths_argument
+@click.option("--dry-run", is_flag=True, help="Compile for --target without a GPU, and show the resources used.")
+@_target_option
+@click.option(
+    "--configs", type=click.Choice(["all", "best"]), default="all", help="Configurations of autotuned kernels."
+)
+@ray_option
+@_bench_options
+def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, target: str, configs: str) -> int:
+    """Benchmark Triton kernels that have a bench function, a perf_report or a sheet (needs the [triton] extra).
+
+    With TRITON_INTERPRET=1, results are checked on the CPU and nothing is timed.
+    """
+    require("triton", "torch", "triton")
     target = target_named(target).name
     interpret = os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on")
     mode = "compile" if dry_run else "interpret" if interpret else "measure"
-    errors = Errors()
-    files = list(each(paths, triton_file, errors, "Triton kernel"))
+    errors = ErrorCount()
+    files = list(bench_files(paths, triton_file, errors, "Triton kernel"))
     for file in files:
         if not file.entries:
             console.note(
@@ -41,117 +120,136 @@ def bench_triton(paths: Sequence[Path], settings: Settings, *, dry_run: bool, ta
             )
     files = [file for file in files if file.entries]
     if mode == "measure" and files and settings.ray is None:
-        needs_gpu("; compile with --dry-run --target cuda:90, or check results with TRITON_INTERPRET=1")
+        _require_gpu("; compile with --dry-run --target cuda:90, or check results with TRITON_INTERPRET=1")
     verb = {"compile": f"compile for {target}", "interpret": "interpret on the CPU", "measure": "run on the GPU"}[mode]
     announce(verb, [f"{file.path} ({', '.join(sorted({entry.name for entry in file.entries}))})" for file in files])
-    # A process that only compiles must not find a driver.
+    # A process that only compiles must not find a GPU driver.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "TRITON_INTERPRET": "0"}
     environment = {"compile": hidden, "interpret": {**hidden, "TRITON_INTERPRET": "1"}, "measure": {}}[mode]
-    told = {"mode": mode, "target": target, "configs": configs, "effort": {"measure": settings.effort}}
-    jobs = [
-        Job(
-            "triton_runner",
-            {"kind": "triton", "path": str(batch[0].path.parent)},
+    options = {"mode": mode, "target": target, "configs": configs, "effort": {"measure": settings.effort}}
+    jobs = []
+    for batch in file_batches(files, settings):
+        entries = [
             {
-                **told,
-                "files": [
-                    {
-                        **named(file.path, file.digest),
-                        "sheet": str(file.sheet.resolve()) if file.sheet is not None else "",
-                        "entries": [[entry.way, entry.name] for entry in file.entries],
-                    }
-                    for file in batch
-                ],
-            },
-            environment,
-        )
-        for batch in batches(files, settings)
-    ]
+                **job_file(file.path, file.digest),
+                "sheet": str(file.sheet.resolve()) if file.sheet is not None else "",
+                "entries": [[entry.way, entry.name] for entry in file.entries],
+            }
+            for file in batch
+        ]
+        about = {"kind": "triton", "path": str(batch[0].path.parent)}
+        jobs.append(Job("triton_runner", about, {**options, "files": entries}, environment))
     return run_jobs(jobs, settings, errors, on_gpu=mode == "measure")
 
 
-def bench_torch(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
+@command.command()
+@_paths_argument
+@click.option(
+    "--device", type=click.Choice(["cpu", "cuda"]), help="Where to run.", show_default="cuda if there is a GPU"
+)
+@_dtype_option("fp32")
+@click.option(
+    "--backend",
+    "backends",
+    type=click.Choice(["eager", "compile"]),
+    multiple=True,
+    default=("eager",),
+    help="Repeatable.",
+)
+@threads_option
+@ray_option
+@_bench_options
+def torch(
+    paths: tuple[Path, ...],
+    settings: BenchSettings,
     device: str | None,
-    dtypes: Sequence[str],
-    backends: Sequence[str],
+    dtypes: tuple[str, ...],
+    backends: tuple[str, ...],
     threads: int,
 ) -> int:
-    """Measure the modules below ``paths``; returns the exit status.
-
-    Raises:
-        RlmError: PyTorch is missing, there is no such device or none is named, or the rows cannot be written.
-    """
-    needs("torch")
-    errors = Errors()
-    files = list(each(paths, module_file, errors, "module with get_inputs"))
+    """Benchmark PyTorch modules in files that define get_inputs (needs the [triton] extra)."""
+    require("triton", "torch")
+    errors = ErrorCount()
+    files = list(bench_files(paths, module_file, errors, "module with get_inputs"))
     if device is None and settings.ray is not None:
-        raise RlmError("bench torch --ray: nodes may differ; say where to run with --device cpu or --device cuda")
+        raise RlmError("bench torch --ray: nodes may differ; choose --device cpu or --device cuda")
     device = device or ("cuda" if has_gpu() else "cpu")
     if device != "cpu" and files and settings.ray is None:
-        needs_gpu("; measure with --device cpu")
+        _require_gpu("; measure with --device cpu")
     announce(f"run on {device}", [f"{file.path} ({file.module})" for file in files])
-    told = {"device": device, "dtypes": list(dtypes), "backends": list(backends), "threads": threads}
-    jobs = [
-        Job(
-            "torch_runner",
-            {"kind": "torch", "path": str(batch[0].path.parent)},
-            {
-                **told,
-                "effort": {"measure": settings.effort},
-                "files": [{**named(file.path, file.digest), "module": file.module} for file in batch],
-            },
-        )
-        for batch in batches(files, settings)
-    ]
+    options = {"device": device, "dtypes": list(dtypes), "backends": list(backends), "threads": threads}
+    jobs = []
+    for batch in file_batches(files, settings):
+        modules = [{**job_file(file.path, file.digest), "module": file.module} for file in batch]
+        about = {"kind": "torch", "path": str(batch[0].path.parent)}
+        jobs.append(Job("torch_runner", about, {**options, "effort": {"measure": settings.effort}, "files": modules}))
     return run_jobs(jobs, settings, errors, on_gpu=device != "cpu")
 
 
-def bench_onnx(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
-    providers: Sequence[str],
-    sizes: Sequence[str],
+@command.command()
+@click.argument("paths", metavar="MODEL.onnx...", type=PATH, nargs=-1, required=True)
+@click.option(
+    "--provider",
+    "providers",
+    metavar="NAME",
+    multiple=True,
+    help="Execution provider of onnxruntime; repeatable.",
+    show_default="all available",
+)
+@click.option(
+    "--size",
+    "sizes",
+    metavar="NAME=N",
+    multiple=True,
+    help="Value of a symbolic dimension; repeatable.",
+    show_default="1",
+)
+@threads_option
+@ray_option
+@_bench_options
+def onnx(
+    paths: tuple[Path, ...],
+    settings: BenchSettings,
+    providers: tuple[str, ...],
+    sizes: tuple[str, ...],
     threads: int,
 ) -> int:
-    """Measure models on this machine's providers; returns the exit status.
-
-    Raises:
-        RlmError: a size is not NAME=NUMBER, or the rows cannot be written.
-    """
-    given = {}
+    """Benchmark latency and peak memory of ONNX models in onnxruntime."""
+    dimensions = {}
     for entry in sizes:
         name, _, number = entry.partition("=")
         if not name or not number.isdigit():
             raise RlmError(f"--size {entry!r} is not NAME=NUMBER; write it like batch=8")
-        given[name] = int(number)
-    errors, jobs = Errors(), []
+        dimensions[name] = int(number)
+    errors, jobs = ErrorCount(), []
     for path in paths:
         try:
-            file = named(path, digest(path.read_bytes()))
+            file = job_file(path, digest(path.read_bytes()))
         except OSError as error:
             errors.report(DataError(f"{path}: cannot be read ({error.strerror}); name an .onnx file"))
             continue
         about = {"kind": "onnx", "path": str(path)}
-        options = {**file, "providers": list(providers), "sizes": given, "threads": threads}
+        options = {**file, "providers": list(providers), "sizes": dimensions, "threads": threads}
         jobs.append(Job("onnx_runner", about, {**options, "effort": {"measure": settings.effort}}))
     announce("load and run", [str(job.about["path"]) for job in jobs])
     return run_jobs(jobs, settings, errors, on_gpu=False)
 
 
-def generate(folder: Path, settings: Settings, *, count: int, seed: int, target: str, dtypes: Sequence[str]) -> int:
-    """Write modules and the Triton that torch.compile makes of them; returns the exit status.
+@command.command()
+@click.argument("folder", metavar="FOLDER", type=PATH)
+@click.option("--count", metavar="N", type=click.IntRange(1, 1_000_000), default=100, help="Number of modules.")
+@click.option("--seed", metavar="N", type=int, default=0, help="The same seed generates the same modules.")
+@_target_option
+@_dtype_option("fp16", "bf16", "fp32")
+@_bench_options
+def generate(folder: Path, settings: BenchSettings, count: int, seed: int, target: str, dtypes: tuple[str, ...]) -> int:
+    """Generate PyTorch modules, and the Triton code that torch.compile makes of them, as training data.
 
-    Raises:
-        RlmError: a package is missing, or the files cannot be written.
+    Then measure them with `rlm-lsp bench torch FOLDER/modules` and `rlm-lsp bench triton FOLDER/kernels`.
     """
     from rlm_core.measurement.gpu.modules import write_module
-    from rlm_core.measurement.gpu.targets import target_named
 
-    needs("torch", "triton")
+    require("triton", "torch", "triton")
     target = target_named(target).name
     modules = folder / "modules"
     names = []
@@ -167,37 +265,42 @@ def generate(folder: Path, settings: Settings, *, count: int, seed: int, target:
         raise DataError(f"{folder}: cannot be written ({error.strerror}); name another folder") from None
     device = "cuda" if has_gpu() else "cpu"
     announce(f"compile {'on the GPU' if device == 'cuda' else f'for {target}'}", [f"{count} modules in {modules}"])
-    batch = 50
+    options = {"folder": str(modules), "device": device, "target": target}
     jobs = [
         Job(
             "generate_runner",
             {"kind": "generate", "path": str(modules)},
-            {"modules": names[start : start + batch], "folder": str(modules), "device": device, "target": target},
+            {**options, "modules": names[start : start + _GENERATED_PER_JOB]},
         )
-        for start in range(0, len(names), batch)
+        for start in range(0, len(names), _GENERATED_PER_JOB)
     ]
-    return run_jobs(jobs, settings, Errors(), on_gpu=device == "cuda")
+    return run_jobs(jobs, settings, ErrorCount(), on_gpu=device == "cuda")
 
 
-def fit_pruner(paths: Sequence[Path], out: Path) -> None:
-    """Fit a pruner to the rows of ``bench triton`` and say what it knows.
+@command.command()
+@click.argument("rows", metavar="ROWS.jsonl...", type=PATH, nargs=-1, required=True)
+@click.option("--out", metavar="FILE", type=PATH, required=True, help="The pruner to write (.safetensors).")
+def pruner(rows: tuple[Path, ...], out: Path) -> None:
+    """Fit a pruner that ranks the configurations of your kernels for GPUs where they were not measured.
 
-    Raises:
-        RlmError: scikit-learn is missing, the rows hold too few configurations, or the file cannot be written.
+    ROWS are the rows of `rlm-lsp bench triton`. Needs the [train] extra.
     """
-    from rlm_core.measurement.gpu.bench_rows import read_rows
-
-    needs("sklearn")
+    require("train", "sklearn")
     from rlm_core.training.pruner_fit import fit, trials_of
 
-    trials = list(trials_of(row for path in paths for row in read_rows(path)))
-    pruner = fit(trials)
+    trials = list(trials_of(row for path in rows for row in read_rows(path)))
+    fitted = fit(trials)
     try:
-        pruner.save(out)
+        fitted.save(out)
     except OSError as error:
         raise DataError(f"{out}: cannot be written ({error.strerror}); name another file") from None
-    for kernel in pruner.forests:
-        own = [trial for trial in trials if trial.kernel == kernel]
-        devices = sorted({trial.choice.device or "unknown device" for trial in own})
-        print(f"{kernel}: {len(own)} configurations on {', '.join(devices)}")
-    print(f"{out}: written; name it in rlm_core.measurement.gpu.autotune_pruner.early_config_prune")
+    for kernel in fitted.forests:
+        of_kernel = [trial for trial in trials if trial.kernel == kernel]
+        devices = sorted({trial.choice.device or "unknown device" for trial in of_kernel})
+        print(f"{kernel}: {len(of_kernel)} configurations on {', '.join(devices)}")
+    print(f"{out}: written; pass it to rlm_core.measurement.gpu.autotune_pruner.early_config_prune")
+
+
+def _require_gpu(advice: str) -> None:
+    if not has_gpu():
+        raise RlmError(f"PyTorch finds no GPU on this machine{advice}")

@@ -1,11 +1,12 @@
-"""What the benches share: their settings, the files that they take, and child processes whose rows are kept."""
+"""Runs the jobs of ``rlm-lsp bench``: files -> child processes, here or on a cluster -> rows, printed and stored."""
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any, TypeVar
 
 from rlm_core import DataError, RlmError
 from rlm_core.measurement.gpu.bench_entries import ModuleFile, TritonFile
-from rlm_core.measurement.gpu.bench_rows import Row, RowFile
+from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
+from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_core.measurement.gpu.worker import Event, Job, Keeper, Limits, run_job, work_through
 from rlm_core.serving.cluster import Cluster, Need
 
@@ -21,20 +23,19 @@ from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render
 from rlm_lsp.sources import find_sources
 
-from .bench_store import keep_for_editor
+from .options import open_store
 
-Found = TypeVar("Found")
 _File = TypeVar("_File", TritonFile, ModuleFile)
-_MOST_NAMED, _BATCH = 20, 64
-EXTRA = {"torch": "triton", "triton": "triton", "sklearn": "train"}
+_MOST_ANNOUNCED, _FILES_PER_JOB = 20, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What all benches share: where rows go, limits a child, how long to measure, and which rows to make again.
+class BenchSettings:
+    """The options of all benchmarks.
 
-    ``keep``: what rows say goes to the store too, ``store`` or else the user's. ``ray`` is the address of a cluster to
-    measure on, None for this machine.
+    ``out`` is the file of rows; ``limit`` (seconds) and ``memory`` (GiB; None: most of the machine) limit one child;
+    ``effort`` is the time in seconds to measure a call. With ``keep``, results also go to the store of measurements,
+    ``store`` or else the user's. ``ray`` is the address of a cluster to measure on, None for this machine.
     """
 
     out: Path
@@ -47,41 +48,78 @@ class Settings:
     ray: str | None = None
 
     def limits(self, *, on_gpu: bool) -> Limits:
-        """Limits of a child. On a GPU none for host memory: its driver reserves addresses beyond all memory."""
+        """Limits of a child. On a GPU, host memory is unlimited: the driver reserves addresses beyond all memory."""
         size = self.memory if self.memory is not None else (0.0 if on_gpu else 0.8 * _machine_memory())
         return Limits(case=self.limit, memory=int(size * 2**30))
 
 
 @dataclass(slots=True)
-class Errors:
-    """Counts what is reported."""
+class ErrorCount:
+    """Reports errors and counts them."""
 
     count: int = 0
 
     def report(self, error: RlmError) -> None:
-        """Tell an error."""
+        """Report an error."""
         self.count += 1
         console.report_error(error)
 
 
-def each(paths: Sequence[Path], read: Callable[[Path], Found | None], errors: Errors, what: str) -> Iterable[Found]:
-    """What ``read`` finds in the files below ``paths``; a file that was named and has nothing is said."""
+def bench_files(
+    paths: Sequence[Path], read: Callable[[Path], _File | None], errors: ErrorCount, what: str
+) -> Iterator[_File]:
+    """The files below ``paths`` that ``read`` accepts; a file that the user named and ``read`` rejects is an error."""
     for source in find_sources(paths, errors.report):
         if source.path.suffix not in (".py", ".toml"):
             continue
         try:
-            found = read(source.path)
+            file = read(source.path)
         except RlmError as error:
             errors.report(error)
             continue
-        if found is not None:
-            yield found
+        if file is not None:
+            yield file
         elif source.named:
             errors.report(DataError(f"{source.path}: holds no {what}; name a file that does"))
 
 
-def run_jobs(jobs: Sequence[Job], settings: Settings, errors: Errors, *, on_gpu: bool) -> int:
-    """Run all jobs, keep and print their rows, and return the exit status: 2 after errors, 1 after bad rows."""
+def job_file(path: Path, source: str) -> dict[str, str]:
+    """A file in a job: its path, its name as the user wrote it, and the digest of its content."""
+    return {"path": str(path.resolve()), "shown": str(path), "source": source}
+
+
+def file_batches(files: Sequence[_File], settings: BenchSettings) -> Iterator[list[_File]]:
+    """Files of one folder that run in one child: starting a process with a GPU takes longer than most kernels.
+
+    Files of different folders run apart, because they may import different helpers of the same name. On a cluster each
+    file runs alone, so that all nodes get some.
+    """
+    size = _FILES_PER_JOB if settings.ray is None else 1
+    for _, group in itertools.groupby(files, lambda file: file.path.parent):
+        rest = list(group)
+        for start in range(0, len(rest), size):
+            yield rest[start : start + size]
+
+
+def announce(verb: str, names: Sequence[str]) -> None:
+    """Print what will be run, before it is."""
+    for name in names[:_MOST_ANNOUNCED]:
+        console.note(f"will {verb}: {name}")
+    if len(names) > _MOST_ANNOUNCED:
+        console.note(f"will {verb}: {len(names) - _MOST_ANNOUNCED} more files")
+
+
+def has_gpu() -> bool:
+    """Whether PyTorch finds a GPU; asked in a child process, so that this process does not occupy the GPU."""
+    command = [sys.executable, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())"]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def run_jobs(jobs: Sequence[Job], settings: BenchSettings, errors: ErrorCount, *, on_gpu: bool) -> int:
+    """Run all jobs, append and print their rows; the exit status is 2 after errors, 1 after failed measurements."""
     if not jobs:
         return 2 if errors.count else 0
     with RowFile(settings.out) as rows, console.progress("measuring") as progress:
@@ -90,40 +128,42 @@ def run_jobs(jobs: Sequence[Job], settings: Settings, errors: Errors, *, on_gpu:
         keeper = Keeper(rows, _print_row, retry=settings.retry)
         try:
             if settings.ray is not None:
-                _spread(settings.ray, jobs, keeper, settings, errors, progress, on_gpu=on_gpu)
+                _run_on_cluster(settings.ray, jobs, keeper, settings, errors, progress, on_gpu=on_gpu)
             else:
                 for done, job in enumerate(jobs):
                     progress(done, len(jobs))
                     run_job(job, keeper, settings.limits(on_gpu=on_gpu))
         finally:
-            keep_for_editor(jobs, settings, errors.report)
+            _store_measurements(jobs, settings, errors)
     made = keeper.tally.made
     total = sum(made.values())
-    bad = total - made.get("ok", 0)
-    told = ", ".join(f"{count} {status}" for status, count in sorted(made.items()))
+    failed = total - made.get("ok", 0)
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(made.items()))
     console.note(
-        f"{settings.out}: {total} rows made"
-        + (f" ({told})" if bad else "")
+        f"{settings.out}: {total} new rows"
+        + (f" ({statuses})" if failed else "")
         + (f", {keeper.tally.known} known" if keeper.tally.known else "")
     )
-    return 2 if errors.count else 1 if bad else 0
+    return 2 if errors.count else 1 if failed else 0
 
 
-def _spread(
+def _run_on_cluster(
     address: str,
     jobs: Sequence[Job],
     keeper: Keeper,
-    settings: Settings,
-    errors: Errors,
+    settings: BenchSettings,
+    errors: ErrorCount,
     progress: console.Progress,
     *,
     on_gpu: bool,
 ) -> None:
     with Cluster(address, console.note) as cluster:
-        # Measurements are not to disturb one another: each has a GPU of its own, or a node.
+        # Measurements must not disturb each other: each gets a GPU, or a whole node.
         need = Need(gpus=1) if on_gpu else Need(cluster.cores)
         done = 0
-        for result in cluster.stream(measured, jobs, need, lambda job: (job, frozenset(keeper.done), settings, on_gpu)):
+        for result in cluster.stream(
+            run_on_node, jobs, need, lambda job: (job, frozenset(keeper.done), settings, on_gpu)
+        ):
             if result.error:
                 errors.report(DataError(f"{jobs[result.index].about['path']}: {result.error}"))
             elif result.value is not None:
@@ -132,14 +172,34 @@ def _spread(
             progress(done, len(jobs))
 
 
-def measured(order: tuple[Job, frozenset[str], Settings, bool]) -> Iterator[Event]:
-    """On a node of a cluster: work through a job but for the keys that are done, under the node's own limits."""
+def run_on_node(order: tuple[Job, frozenset[str], BenchSettings, bool]) -> Iterator[Event]:
+    """Run a job on a node of a cluster, except for the keys that are done, with the node's own limits."""
     job, done, settings, on_gpu = order
     if not on_gpu:
-        # It has asked for none.
+        # Ray assigned no GPU to this job.
         job = replace(job, environment={**job.environment, "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""})
     with closing(work_through(job, done, settings.limits(on_gpu=on_gpu))) as events:
         yield from events
+
+
+def _store_measurements(jobs: Sequence[Job], settings: BenchSettings, errors: ErrorCount) -> None:
+    """Store the rows about the jobs' files for the editor, also those of an earlier, interrupted run."""
+    files = [file for job in jobs for file in job.options.get("files", [job.options]) if "shown" in file]
+    if not settings.keep or not files:
+        return
+    store = open_store(settings.store)
+    try:
+        taken = measurements_of(read_rows(settings.out), {file["shown"]: Path(file["path"]) for file in files})
+        count = store.add(taken.measurements)
+    except RlmError as error:
+        errors.report(error)
+        return
+    for reason, left_out in taken.left_out.most_common():
+        console.note(f"not stored for the editor: {left_out:,} rows: {reason}")
+    if count:
+        console.note(
+            f"stored in {store.path}: {count:,} measurements; list them with: rlm-lsp measure list --functions"
+        )
 
 
 def _print_row(row: Row) -> None:
@@ -154,86 +214,25 @@ def _print_row(row: Row) -> None:
 def _outcome(row: Row) -> str:
     if row["status"] != "ok":
         return f"{row['status']}: {row.get('error', '')}"
-    told = []
+    parts = []
     if "latency" in row:
-        told.append(f"{_time(row['latency'])} ({_time(row['p20'])}-{_time(row['p80'])})")
+        median, low, high = (render.quantity("latency", row[name]) for name in ("latency", "p20", "p80"))
+        parts.append(f"{median} ({low}-{high})")
     if row.get("memory") is not None:
-        told.append(render.quantity("memory", row["memory"]))
+        parts.append(render.quantity("memory", row["memory"]))
     if row.get("checked"):
-        told.append("result agrees")
+        parts.append("result agrees")
     for launch in row.get("launches") or ():
         resources: Mapping[str, Any] = launch.get("resources") or {}
         figures = " ".join(f"{name}={number}" for name, number in resources.items())
-        told.append(f"{launch['kernel']}" + (f" [{figures}]" if figures else ""))
+        parts.append(f"{launch['kernel']}" + (f" [{figures}]" if figures else ""))
     if "kernels" in row:
-        told.append(f"{len(row['kernels'])} kernels")
-    return ", ".join(told) or "ok"
-
-
-def _time(seconds: float) -> str:
-    return render.quantity("latency", seconds)
-
-
-def announce(verb: str, what: Sequence[str]) -> None:
-    """Say what will be run, before it is."""
-    for one in what[:_MOST_NAMED]:
-        console.note(f"will {verb}: {one}")
-    if len(what) > _MOST_NAMED:
-        console.note(f"will {verb}: {len(what) - _MOST_NAMED} more files")
-
-
-def named(path: Path, source: str) -> dict[str, str]:
-    """A file as runners take it: where it is, what the user calls it, and what is in it."""
-    return {"path": str(path.resolve()), "shown": str(path), "source": source}
-
-
-def batches(files: Sequence[_File], settings: Settings) -> Iterable[list[_File]]:
-    """Files of one folder, some together: starting a process and its GPU takes longer than most kernels.
-
-    Files of two folders may import helpers of one name. On a cluster each goes by itself, so that all nodes have some.
-    """
-    size = _BATCH if settings.ray is None else 1
-    for _, together in itertools.groupby(files, lambda file: file.path.parent):
-        rest = list(together)
-        for start in range(0, len(rest), size):
-            yield rest[start : start + size]
-
-
-def needs(*packages: str) -> None:
-    """See that packages are installed.
-
-    Raises:
-        RlmError: one is not.
-    """
-    for package in packages:
-        if importlib.util.find_spec(package) is None:
-            raise RlmError(f"{package} is not installed; run: pip install '.[{EXTRA[package]}]'")
-
-
-def has_gpu() -> bool:
-    """Whether PyTorch finds a GPU, asked in a process of its own so that this one holds none."""
-    import subprocess
-    import sys
-
-    command = [sys.executable, "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())"]
-    try:
-        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        return False
-
-
-def needs_gpu(way_out: str) -> None:
-    """See that there is a GPU.
-
-    Raises:
-        RlmError: there is none; the message ends with the way out.
-    """
-    if not has_gpu():
-        raise RlmError(f"PyTorch finds no GPU on this machine{way_out}")
+        parts.append(f"{len(row['kernels'])} kernels")
+    return ", ".join(parts) or "ok"
 
 
 def _machine_memory() -> float:
-    """GiB of this machine; 0, which sets no limit, where it cannot be told."""
+    """Memory of this machine in GiB; 0, which sets no limit, if it is unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     except (AttributeError, ValueError, OSError):

@@ -1,6 +1,6 @@
-"""``rlm-lsp check PATH...``: the editor's findings on the command line, for CI.
+"""``rlm-lsp check``: the editor's findings on the command line, for CI.
 
-The exit status is 1 with findings as severe as ``--fail-on`` or more, 2 when a path that was named cannot be read.
+The exit status is 1 if any finding is at least as severe as ``--fail-on``, and 2 if a named path cannot be read.
 """
 
 from __future__ import annotations
@@ -8,37 +8,26 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
-from rlm_core import RlmError
-from rlm_core.inference.predictor import Predictor
+import click
+from rlm_core import RlmError, loading
 
-from rlm_lsp.findings import baseline
+from rlm_lsp.findings import baseline as baselines
 from rlm_lsp.findings.baseline import Baseline
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
 from rlm_lsp.findings.finding import SEVERITIES, Severity
 from rlm_lsp.findings.formats import WRITERS, Format, LocatedFinding, fails
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering.console import counted
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the options of ``rlm-lsp check`` say; see their help."""
-
-    form: Format = "text"
-    diff: str | None = None
-    baseline: Path | None = None
-    update_baseline: bool = False
-    fail_on: Severity = "warning"
-    output: Path | None = None
-    exclude: tuple[str, ...] = ()
-    confidence: float | None = None
+from .options import PATH, cpu_scale_option, format_option, model_option, threads_option
 
 
 @dataclass(slots=True)
@@ -48,43 +37,78 @@ class _Tally:
     known: int = 0
 
 
-def check_paths(paths: Sequence[Path], options: Options, load: Callable[[], Predictor]) -> int:
-    """Report the findings of all units below ``paths`` and return the exit status.
+@click.command()
+@click.argument("paths", metavar="[PATH]...", type=PATH, nargs=-1)
+@click.option(
+    "--diff", metavar="REV", help="Check only units that changed since a git revision, and report regressions."
+)
+@format_option("text", "json", "sarif", "github", "junit")
+@click.option("--output", metavar="FILE", type=PATH, help="File for the findings.", show_default="stdout")
+@click.option("--baseline", metavar="FILE", type=PATH, help="Known findings, which are not located.")
+@click.option("--update-baseline", is_flag=True, help="Write all current findings to the baseline and report none.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["information", "warning", "error"]),
+    default="warning",
+    help="Lowest severity that makes the exit status 1.",
+)
+@click.option(
+    "--confidence",
+    metavar="P",
+    type=click.FloatRange(0.5, 0.99),
+    help="Report a budget that is exceeded with at least this probability; overrides the settings.",
+)
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Files to skip; repeatable.")
+@model_option
+@threads_option
+@cpu_scale_option
+def command(
+    paths: tuple[Path, ...],
+    diff: str | None,
+    form: Format,
+    output: Path | None,
+    baseline: Path | None,
+    update_baseline: bool,
+    fail_on: Severity,
+    confidence: float | None,
+    exclude: tuple[str, ...],
+    model: str,
+    threads: int,
+) -> None:
+    """Check units against their budgets; the exit status is 1 if a cost is over its budget.
 
-    ``load`` gives the predictor; it is called when there is something to ask.
-
-    Raises:
-        RlmError: the revision, the baseline, the output or the model cannot be used.
+    Without PATH, check the working directory. Write budgets in comments above units (rlm: latency < 1 ms), or by file
+    glob in pyproject.toml or rlm-lsp.toml.
     """
-    if options.update_baseline and options.baseline is None:
+    if update_baseline and baseline is None:
         raise RlmError("check: --update-baseline needs a file; add --baseline FILE")
-    if options.update_baseline and options.diff is not None:
-        raise RlmError("check: --update-baseline with --diff would forget all other findings; leave one away")
+    if update_baseline and diff is not None:
+        raise RlmError("check: --update-baseline with --diff would drop all other findings; leave out one of the two")
     started = time.perf_counter()
-    known = Baseline() if options.update_baseline or options.baseline is None else Baseline.read(options.baseline)
-    checked = find_files(paths, options.exclude, options.diff)
-    checker = Checker(checked, load, options.confidence, options.diff or "HEAD")
+    known = Baseline() if update_baseline or baseline is None else Baseline.read(baseline)
+    checked = find_files(paths or (Path(),), exclude, diff)
+    checker = Checker(checked, lambda: loading.load_personal(model, threads=threads), confidence, diff or "HEAD")
     tally = _Tally()
     with ExitStack() as stack:
-        found: Iterator[LocatedFinding] = checker.run(stack.enter_context(console.progress("checking")))
-        if options.update_baseline and options.baseline is not None:
-            kept = baseline.write(options.baseline, ((entry.location.name, entry.finding) for entry in found))
-            console.note(f"{options.baseline}: {_count(kept, 'finding')} kept as known")
+        findings: Iterator[LocatedFinding] = checker.run(stack.enter_context(console.progress("checking")))
+        if update_baseline and baseline is not None:
+            kept = baselines.write(baseline, ((entry.location.name, entry.finding) for entry in findings))
+            console.note(f"{baseline}: {counted(kept, 'known finding')} written")
         else:
-            # What goes wrong with the model does so before anything is written.
-            first = next(found, None)
-            found = chain(() if first is None else (first,), found)
-            target = sys.stdout if options.output is None else stack.enter_context(_opened(options.output))
-            for piece in WRITERS[options.form](_new(found, known, tally, options.fail_on), options.fail_on):
+            # An error of the model must come before the first line of output.
+            first = next(findings, None)
+            findings = chain(() if first is None else (first,), findings)
+            target = sys.stdout if output is None else stack.enter_context(_open(output))
+            for piece in WRITERS[form](_unknown(findings, known, tally, fail_on), fail_on):
                 target.write(piece)
-    _summary(checker, tally, options, time.perf_counter() - started)
-    return 2 if checker.errors else int(tally.failed > 0)
+    _summarise(checker, tally, diff, with_findings=not update_baseline, seconds=time.perf_counter() - started)
+    raise click.exceptions.Exit(2 if checker.errors else int(tally.failed > 0))
 
 
-def _new(
+def _unknown(
     findings: Iterable[LocatedFinding], known: Baseline, tally: _Tally, fail_on: Severity
 ) -> Iterator[LocatedFinding]:
-    """The findings that no baseline knows, counted as they pass."""
+    """The findings that are not in the baseline; counts all."""
     for located in findings:
         if known.takes(located.fingerprint):
             tally.known += 1
@@ -94,35 +118,31 @@ def _new(
         yield located
 
 
-def _opened(path: Path) -> TextIO:
+def _open(path: Path) -> TextIO:
     try:
         return path.open("w", encoding="utf-8", errors="replace")
     except OSError as error:
         raise RlmError(f"{path}: cannot be written ({error.strerror}); check the path") from None
 
 
-def _summary(checker: Checker, tally: _Tally, options: Options, seconds: float) -> None:
-    parts = [f"{_count(checker.files, 'file')}, {_count(checker.with_budget, 'unit')} with a budget"]
-    if options.diff is not None:
-        parts.append(f"{checker.compared:,} compared with {options.diff}")
-    told = [_count(number, severity) for severity in reversed(SEVERITIES) if (number := tally.severities[severity])]
-    new = sum(tally.severities.values())
-    if not options.update_baseline:
-        parts.append(f"{_count(new, 'finding')}" + (f" ({', '.join(told)})" if new else ""))
+def _summarise(checker: Checker, tally: _Tally, diff: str | None, *, with_findings: bool, seconds: float) -> None:
+    parts = [f"{counted(checker.files, 'file')}, {counted(checker.with_budget, 'unit')} with a budget"]
+    if diff is not None:
+        parts.append(f"{checker.compared:,} compared with {diff}")
+    by_severity = [counted(n, severity) for severity in reversed(SEVERITIES) if (n := tally.severities[severity])]
+    if with_findings:
+        new = sum(tally.severities.values())
+        parts.append(counted(new, "finding") + (f" ({', '.join(by_severity)})" if new else ""))
     if tally.known:
         parts.append(f"{tally.known:,} known")
     if checker.errors:
-        parts.append(f"{_count(checker.errors, 'path')} failed")
+        parts.append(f"{counted(checker.errors, 'path')} failed")
     console.note(f"{'; '.join(parts)}; {seconds:.1f} s")
     for problem in checker.settings.problems:
         console.note(problem)
     for reason, number in checker.abstained.most_common(3):
-        console.note(f"{_count(number, 'answer')} missing: {reason}")
+        console.note(f"{counted(number, 'prediction')} missing: {reason}")
     for device in checker.unknown_devices:
         console.note(f"a configured budget has no effect: the model does not know the device {device!r}")
-    if not checker.with_budget and options.diff is None and checker.files:
-        console.note("no budget was found; write `rlm: latency < 1 ms` above a function, or globs in pyproject.toml")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 or noun == 'information' else 's'}"
+    if not checker.with_budget and diff is None and checker.files:
+        console.note("no budget found; write `rlm: latency < 1 ms` above a function, or globs in pyproject.toml")

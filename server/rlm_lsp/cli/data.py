@@ -5,66 +5,87 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import click
 from rlm_core import DataError
+from rlm_core.source import languages as known_languages
 
 from rlm_lsp.rendering import console
 
-from .extras import training_extra
+from .options import PATH, Group, optional_packages
 
-Kind = Literal["functions", "leethub", "triton", "nas", "counterfactual", "texts", "code-regression"]
+Kind = Literal["functions", "leethub", "triton", "texts", "code-regression"]
+# Their generators are experiments of the repository, which no installed package holds.
+_IN_TOOLS = ("nas", "counterfactual")
 
 
+class _KindChoice(click.Choice[str]):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in _IN_TOOLS:
+            raise DataError(f"data build {value} has moved; run in a checkout: python -m tools.{value} --help")
+        return super().convert(value, param, ctx)
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Build data sets from labels."""
+
+
+@command.command()
+@click.argument("kind", type=_KindChoice(["functions", "leethub", "triton", "texts", "code-regression"]))
+@click.option(
+    "--labels",
+    metavar="PATH",
+    type=PATH,
+    help="Label file (.jsonl or .jsonl.gz); for triton a folder, for code-regression also a .parquet file.",
+)
+@click.option("--out", metavar="X.parquet", type=PATH, required=True, help="The data set to write.")
+@click.option("--source-cache", metavar="DIR", type=PATH, help="Folder for downloaded wheels and repositories.")
+@click.option(
+    "--split",
+    type=click.Choice(["auto", "train", "val", "cal", "test"]),
+    default="auto",
+    help="Put all rows into one split, or split by group (auto).",
+)
+@click.option("--offline", is_flag=True, help="Use only what the source cache holds.")
+@click.option("--languages", metavar="a,b", default="", show_default=False, help="Keep only these languages (leethub).")
 def build(
-    kind: Kind, labels: Path | None, out: Path, cache: Path | None, split: str, *, offline: bool, wanted: list[str]
+    kind: Kind, labels: Path | None, out: Path, source_cache: Path | None, split: str, offline: bool, languages: str
 ) -> None:
-    """Build ``out`` and print what was kept and what is missing; ``wanted`` languages only, all when empty.
-
-    Raises:
-        RlmError: the labels cannot be used, a language is unknown, or the ``[train]`` extra is missing.
-    """
-    from rlm_core.source import languages
-
+    """Recover the source text of labels and write a data set (needs the [train] extra)."""
+    wanted = [name.strip() for name in languages.split(",") if name.strip()]
     for name in wanted:
-        languages.by_name(name)
+        known_languages.by_name(name)
     if wanted and kind != "leethub":
-        raise DataError(f"--languages: only leethub has several; leave the option out for {kind}")
-    with training_extra():
+        raise DataError(f"--languages: only leethub has several languages; leave the option out for {kind}")
+    with optional_packages():
         from rlm_core.training.datasets.cache import default_cache
-        from rlm_core.training.datasets.schema import EDITS_SCHEMA, SCHEMA, write_rows
+        from rlm_core.training.datasets.schema import write_rows
         from rlm_core.training.datasets.texts import build_texts
-    folder = cache or default_cache()
+    cache = source_cache or default_cache()
     if kind == "texts":
         with console.progress("reading") as progress:
-            count = build_texts(sorted({*folder.glob("*.whl"), *folder.glob("wheels/*.whl")}), out, progress=progress)
+            count = build_texts(sorted({*cache.glob("*.whl"), *cache.glob("wheels/*.whl")}), out, progress=progress)
         print(f"{out}: {count:,} texts")
         return
-    builder = _builder(kind, labels, folder, split, download=not offline, wanted=wanted)
+    if labels is None:
+        raise DataError(f"--labels is missing; name the labels of {kind}")
+    builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted)
     with console.progress("building") as progress:
-        write_rows(builder.rows(progress), out, EDITS_SCHEMA if kind == "counterfactual" else SCHEMA)
+        write_rows(builder.rows(progress), out)
     report = builder.report()
     print(f"{out}: {report.rows:,} rows of {report.units:,} units")
     for line in report.lines():
         print(f"  {line}")
 
 
-def _builder(kind: Kind, labels: Path | None, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
-    """The builder of a kind of data set: ``rows(progress)`` and ``report()``."""
+def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
+    """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
     from rlm_core.training.datasets import code_regression, functions, leethub, triton
 
-    from tools.counterfactual import builder as counterfactual
-    from tools.nas import builder as nas
-
-    if kind == "counterfactual":
-        # Its labels are our own measurements and come with the package.
-        return counterfactual.CounterfactualBuilder(labels, split)
-    if labels is None:
-        raise DataError(f"--labels is missing; name the labels of {kind}")
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
     if kind == "triton":
         return triton.TritonBuilder(labels, cache, split, download=download)
     if kind == "code-regression":
         return code_regression.CodeRegressionBuilder(labels, split)
-    if kind == "nas":
-        return nas.NasBuilder(labels, split)
     return leethub.LeetHubBuilder(labels, cache, split, download=download, languages=frozenset(wanted) or None)

@@ -1,4 +1,4 @@
-"""``rlm-lsp doctor``: versions, the model and its size, the processor and its score, and a self-test with its time."""
+"""``rlm-lsp doctor``: versions, the model and its size, the CPU and its score, and a timed self-test."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import click
 import rlm_core
 from rlm_core import CodeText
+from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.query_selection import queries_for
 
 from rlm_lsp import __version__
 from rlm_lsp.rendering import values as render
+
+from .options import model_option, threads_option
 
 _SELF_TEST = "def total(numbers):\n    return sum(n * n for n in numbers) + {}\n"
 _WARM_ROUNDS = 5
 _FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp")
 
 
-def doctor(model: str, threads: int, *, rescore: bool = False) -> None:
-    """Print the state of the installation; score this CPU where no score is stored or ``rescore`` is set.
+@click.command()
+@model_option
+@threads_option
+@click.option("--rescore", is_flag=True, help="Measure the score of the CPU again.")
+def command(model: str, threads: int, rescore: bool) -> None:
+    """Show versions, the model, the CPU and a self-test.
 
-    Raises:
-        ModelError: the model cannot be loaded.
-        DataError: the score cannot be stored.
+    The first run measures a score of this CPU, to which latencies of calls are then scaled.
     """
     print(f"rlm-lsp      {__version__} ({Path(__file__).parents[1]})")
     print(f"python       {platform.python_version()} ({sys.executable})")
@@ -39,13 +45,13 @@ def doctor(model: str, threads: int, *, rescore: bool = False) -> None:
     _print_model(predictor.model_id, model)
     times = []
     for number in range(1 + _WARM_ROUNDS):
-        # Another text each time, as after a keystroke: a known one would come from the cache.
+        # A new text each time, as after an edit: a known text would be answered from the cache.
         code = CodeText(_SELF_TEST.format(number), "python", "call")
         before = time.perf_counter()
-        [answers] = predictor.predict([code], [queries_for(predictor, code)])
+        [predictions] = predictor.predict([code], [queries_for(predictor, code)])
         times.append((time.perf_counter() - before) * 1e3)
     print(f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms")
-    print(f"             a small function: {render.label(answers) or 'no prediction'}")
+    print(f"             a small function: {render.label(predictions) or 'no prediction'}")
     _print_score(rescore)
 
 
@@ -53,7 +59,7 @@ def _print_model(model_id: str, model: str) -> None:
     if model.startswith(("http://", "https://")):
         print(f"model        {model_id} ({model})")
         return
-    directory = Path(rlm_core.__file__).parent / "builtin" if model == "builtin" else Path(model)
+    directory = rlm_core.loading.builtin() if model == "builtin" else Path(model)
     sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
     print(f"model        {model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
     for name, size in sizes.items():
@@ -61,22 +67,19 @@ def _print_model(model_id: str, model: str) -> None:
 
 
 def _print_score(rescore: bool) -> None:
-    # Importing it takes numpy, which the server's start must not.
-    from rlm_core.inference.adaptation import cpu_score
-
     path = cpu_score.default_path()
-    found = None if rescore else cpu_score.read(path)
-    if found is None:
-        found = cpu_score.measure()
-        cpu_score.write(found, path)
+    score = None if rescore else cpu_score.read(path)
+    if score is None:
+        score = cpu_score.measure()
+        cpu_score.write(score, path)
     print(
-        f"cpu score    {found.overall:.2f} times the reference, within a factor of {10**found.spread:.2f}"
-        f" ({found.date}; --rescore measures again)"
+        f"cpu score    {score.overall:.2f} times the reference, within a factor of {10**score.spread:.2f}"
+        f" ({score.date}; --rescore measures again)"
     )
-    parts = (("interpreter", found.interpreter), ("allocation", found.allocation), ("numpy", found.numpy))
+    parts = (("interpreter", score.interpreter), ("allocation", score.allocation), ("numpy", score.numpy))
     print("             " + ", ".join(f"{name} {value:.2f}" for name, value in parts))
     used = "scaled by" if cpu_score.enabled() else f"not scaled ({cpu_score.SWITCH} is off) by"
-    print(f"             latencies of calls are {used} {1 / found.overall:.2g} to this CPU")
+    print(f"             latencies of calls are {used} {1 / score.overall:.2g} to this CPU")
 
 
 def _version(package: str) -> str:
@@ -87,8 +90,6 @@ def _version(package: str) -> str:
 
 
 def _processor() -> str:
-    from rlm_core.inference.adaptation.cpu_score import cpu_name
-
     flags = ""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -96,5 +97,5 @@ def _processor() -> str:
             if key.strip() in ("flags", "Features"):
                 flags = ", ".join(flag for flag in _FLAGS if flag in value.split())
     except OSError:
-        pass  # not Linux: the name alone must do
-    return f"{cpu_name()}, {os.cpu_count()} cores" + (f", {flags}" if flags else "")
+        pass  # not Linux: the name has to do
+    return f"{cpu_score.cpu_name()}, {os.cpu_count()} cores" + (f", {flags}" if flags else "")

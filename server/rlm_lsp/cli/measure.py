@@ -1,45 +1,69 @@
-"""``rlm-lsp measure``: run tests or programs, and look at, hand out and take in what was measured.
-
-The commands are whole here, options and all; what they need is imported when they are called.
-"""
+"""``rlm-lsp measure``: run tests or programs, store what they cost; list, export and import the measurements."""
 
 from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 from rlm_core import DataError, RlmError
+from rlm_core.files import atomic_write
+from rlm_core.inference.adaptation.cpu_score import cpu_name
+from rlm_core.measurement import Measurement, Store
+from rlm_core.measurement.functions.cluster import spread_tests
+from rlm_core.measurement.functions.collect import Collected, new_run, take_in, take_in_left
+from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
+from rlm_core.measurement.functions.sources import packages_under
+from rlm_core.measurement.labels import Label, from_labels, newest, read_jsonl, to_labels, with_source
+from rlm_core.measurement.programs import Limits, make_plan, run_plan, spread_plan
+from rlm_core.measurement.programs import Plan as ProgramPlan
+from rlm_core.measurement.programs.sandbox import find_sandbox
+from rlm_core.measurement.programs.toolchains import LANGUAGES
+from rlm_core.measurement.types import RUNTIME
+from rlm_core.serving.cluster import Cluster
+from rlm_core.types import Band
 
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering import values as render
 
-from .extras import training_extra
-from .measure_programs import programs
-from .options import PATH, ray_option, store_option
+from .options import (
+    PATH,
+    Group,
+    SpreadCommand,
+    format_option,
+    open_store,
+    optional_packages,
+    ray_option,
+    store_option,
+)
 
-if TYPE_CHECKING:
-    from rlm_core.measurement import Store
-    from rlm_core.measurement.functions.collect import Collected
-    from rlm_core.measurement.labels import Label
-    from rlm_core.measurement.types import Measurement
-
-_packages = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
+_MIB = 2**20
+_packages_argument = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
 
 
-@click.command()
-@click.option("--package", "packages", metavar="NAME", multiple=True, help="A package by its import name; repeatable.")
-@click.option("--memory/--no-memory", default=True, help="Run the tests a second time, for peak memory.")
-@click.option("--python", metavar="PATH", help="The interpreter that runs the tests.", show_default="the environment's")
-@click.option("--calls", metavar="K", type=click.IntRange(min=1), default=5, help="Calls of a function taken a test.")
+@click.group(cls=Group)
+def command() -> None:
+    """Measure your own functions and programs, and store the results."""
+
+
+@command.command()
+@click.option("--package", "packages", metavar="NAME", multiple=True, help="Import name of a package; repeatable.")
+@click.option("--memory/--no-memory", default=True, help="Run the tests a second time, to measure peak memory.")
+@click.option(
+    "--python", metavar="PATH", help="Interpreter that runs the tests.", show_default="that of the environment"
+)
+@click.option(
+    "--calls", metavar="K", type=click.IntRange(min=1), default=5, help="Calls measured per function and test."
+)
 @click.option(
     "--timeout",
     metavar="S",
     type=click.FloatRange(min=0),
     default=300,
-    help="Seconds that a test may take (four times as many for memory); 0 for any.",
+    help="Time limit of a test in seconds, four times as long for memory (0: none).",
 )
 @ray_option
 @store_option
@@ -54,142 +78,236 @@ def tests(
     store: Path | None,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run this project's tests with pytest and measure latency and peak memory of its functions.
+    """Run this project's tests with pytest, and measure latency and peak memory of its functions.
 
-    Without --package these are the packages under the working directory. The tests run twice, for latency and for
-    memory; tests that fail count for the calls that returned.
+    Without --package, measure the packages in the working directory. The tests run twice, for latency and for memory.
+    Calls that return are measured even if their test fails. The exit status is 1 if no call was measured.
     """
-    from rlm_core.measurement.functions.cluster import spread_tests
-    from rlm_core.measurement.functions.collect import new_run, take_in_left
-    from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
-    from rlm_core.measurement.functions.sources import packages_under
-    from rlm_core.serving.cluster import Cluster
-
     folder = Path.cwd()
-    kept = opened(store)
+    kept = open_store(store)
     take_in_left(kept, console.note)
-    chosen = packages or tuple(packages_under(folder))
-    if not chosen:
-        raise DataError(f"{folder}: has no package; name what to measure with --package")
+    measured = packages or tuple(packages_under(folder))
+    if not measured:
+        raise DataError(f"{folder}: has no package; name one with --package")
     passes: tuple[Pass, ...] = ("latency", "memory") if memory else ("latency",)
-    plan = Plan(python or find_python(folder), arguments, folder, chosen, passes, calls, timeout)
+    plan = Plan(python or find_python(folder), arguments, folder, measured, passes, calls, timeout)
     check_python(plan.python)
-    console.note(f"measures {', '.join(chosen)}; runs in {folder}, {_times(len(passes))}: {' '.join(plan.command)}")
-    places: list[Path] = []
+    times = "twice" if memory else "once"
+    console.note(f"measures {', '.join(measured)}; runs in {folder}, {times}: {' '.join(plan.command)}")
+    runs: list[Path] = []
     stopped: BaseException | None = None
     try:
         if ray is None:
-            places.append(new_run(kept))
-            run(plan, places[0], console.note)
+            runs.append(new_run(kept))
+            run(plan, runs[0], console.note)
         else:
             with Cluster(ray, console.note) as cluster:
-                spread_tests(plan, cluster, kept, console.note, lambda text: print(text, end="", flush=True), places)
+                spread_tests(plan, cluster, kept, console.note, lambda text: print(text, end="", flush=True), runs)
     except (KeyboardInterrupt, RlmError) as error:
         stopped = error
-    found = [_taken_in(kept, place) for place in places]
-    for one in found:
-        _tell(one, kept.path)
+    results = [_import_run(kept, folder) for folder in runs]
+    for result in results:
+        _summarise(result, kept.path)
     if stopped is not None:
         raise stopped
-    if not any(one.measurements for one in found):
+    if not any(result.measurements for result in results):
         raise click.exceptions.Exit(1)
 
 
-def _taken_in(kept: Store, place: Path) -> Collected:
-    from rlm_core.measurement.functions.collect import take_in
+def _import_run(kept: Store, folder: Path) -> Collected:
+    try:
+        return take_in(kept, folder)
+    except RlmError as error:
+        raise RlmError(f"{error}; the recordings stay in {folder}, the next rlm-lsp measure imports them") from None
+
+
+def _summarise(result: Collected, store: Path) -> None:
+    for metric, count in result.tests.items():
+        if count:
+            functions = sum(measurement.metric == metric for measurement in result.measurements)
+            console.note(f"{metric}: {functions:,} functions in {count:,} tests")
+    for reason in result.disturbed:
+        console.note(f"latencies are stored but marked as disturbed: {reason}")
+    for reason, count in result.left_out.most_common():
+        console.note(f"left out {count:,}: {reason}")
+    if result.measurements:
+        console.note(f"stored in {store}; list them with: rlm-lsp measure list")
+    else:
+        console.note("no call of these packages was seen; give packages by their import names")
+
+
+class _ProgramsCommand(SpreadCommand):
+    spread = "--inputs"
+
+
+@command.command(cls=_ProgramsCommand)
+@click.argument("programs", metavar="DIR", type=PATH)
+@click.option(
+    "--inputs",
+    metavar="PATH...",
+    multiple=True,
+    required=True,
+    help="Files, folders or globs; each file is fed on stdin. {name} is the program's file name without suffix.",
+)
+@click.option("--language", "languages", metavar="NAME", multiple=True, help="Only this language; repeatable.")
+@click.option(
+    "--repeat", metavar="N", type=click.IntRange(1, 1000), default=5, help="Measured runs per program and input."
+)
+@click.option(
+    "--timeout",
+    metavar="S",
+    type=click.FloatRange(0, min_open=True),
+    default=10,
+    help="Time limit of a run in seconds.",
+)
+@click.option("--memory", metavar="MIB", type=click.IntRange(min=1), default=2048, help="Memory limit of a run.")
+@click.option("--processes", metavar="N", type=click.IntRange(min=1), default=64, help="Process limit of a run.")
+@click.option(
+    "--files",
+    metavar="MIB",
+    type=click.IntRange(min=1),
+    default=256,
+    help="Size limit of each file, also of the output.",
+)
+@click.option(
+    "--sandbox",
+    "choice",
+    type=click.Choice(["auto", "bubblewrap", "limits"]),
+    default="auto",
+    help="auto: bubblewrap where it works, else resource limits only.",
+)
+@click.option(
+    "--python", metavar="PATH", help="Interpreter of Python programs.", show_default="that of the environment"
+)
+@click.option("--dry-run", is_flag=True, help="Show what would run, and in which sandbox, without running it.")
+@ray_option
+@store_option
+def programs(
+    programs: Path,
+    inputs: tuple[str, ...],
+    languages: tuple[str, ...],
+    repeat: int,
+    timeout: float,
+    memory: int,
+    processes: int,
+    files: int,
+    choice: Literal["auto", "bubblewrap", "limits"],
+    python: str | None,
+    dry_run: bool,
+    ray: str | None,
+    store: Path | None,
+) -> None:
+    """Measure time and peak memory of whole programs on given inputs, in a sandbox (Linux).
+
+    DIR holds source files in the languages whose toolchains are installed; it may also be a single file. A program
+    that fails does not stop the others. The exit status is 1 if nothing was measured.
+    """
+    if unknown := sorted(set(languages) - set(LANGUAGES)):
+        raise DataError(f"--language {unknown[0]}: programs can be measured in {', '.join(LANGUAGES)}")
+    limits = Limits(timeout, memory * _MIB, processes, files * _MIB)
+    sandbox = find_sandbox(choice)
+    python = python or find_python(Path.cwd())
+    plan = make_plan(programs, inputs, sandbox, python, languages, limits, repeat)
+    if dry_run:
+        for line in (*plan.told(), *(line for job in plan.jobs for line in job.told())):
+            print(line)
+        for line in plan.problems:
+            print(f"not run: {line}")
+        return
+    for line in (*plan.problems, *plan.told()):
+        console.note(line)
+    if not _run_programs(plan, open_store(store), python, ray):
+        raise click.exceptions.Exit(1)
+
+
+def _run_programs(plan: ProgramPlan, kept: Store, python: str, ray: str | None) -> int:
+    """Run the programs, here or on a cluster, and return the number of measurements."""
+    count = 0
+
+    def keep(measurements: Sequence[Measurement]) -> None:
+        nonlocal count
+        count += kept.add(measurements)
+        _print_program(measurements)
 
     try:
-        return take_in(kept, place)
-    except RlmError as error:
-        raise RlmError(f"{error}; what was seen lies in {place}, the next rlm-lsp measure takes it in") from None
+        if ray is None:
+            result = run_plan(plan, cpu_name(), keep, console.note)
+        else:
+            with Cluster(ray, console.note) as cluster:
+                result = spread_plan(plan, cluster, python, keep, console.note)
+    finally:
+        if count:
+            console.note(f"stored in {kept.path}; list them with: rlm-lsp measure list --functions")
+    console.note(
+        f"measured {result.programs:,} of {len(plan.jobs):,} programs, {result.pairs:,} pairs of program and input"
+        + (f"; {result.failed:,} failed" if result.failed else "")
+    )
+    return count
 
 
-def _tell(found: Collected, path: Path) -> None:
-    for metric, tests in found.tests.items():
-        if tests:
-            count = sum(one.metric == metric for one in found.measurements)
-            console.note(f"{metric}: {count:,} functions in {tests:,} tests")
-    for reason in found.disturbed:
-        console.note(f"latencies are kept but marked as disturbed: {reason}")
-    for reason, count in found.left_out.most_common():
-        console.note(f"left out {count:,}: {reason}")
-    if found.measurements:
-        console.note(f"kept in {path}; rlm-lsp measure list shows what is there")
-    else:
-        console.note("no call of these packages was seen; packages are named as in import")
+def _print_program(measurements: Sequence[Measurement]) -> None:
+    """Print one line per input: median and spread of the time, and the peak memory."""
+    inputs: dict[str, list[Measurement]] = {}
+    for measurement in measurements:
+        inputs.setdefault(measurement.workload["input"], []).append(measurement)
+    for name, (time, memory) in inputs.items():
+        spread = render.band("latency", Band(time.low, time.high, 0.8))
+        print(f"{time.file} < {name}: {render.measured(time)} ({spread}), {render.measured(memory)}", flush=True)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else "twice"
-
-
-@click.command(name="list")
-@_packages
-@click.option("--functions", is_flag=True, help="A row a unit, instead of one a package.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="A table, or JSON.")
+@command.command(name="list")
+@_packages_argument
+@click.option("--functions", is_flag=True, help="One row per unit instead of one per package.")
+@format_option("table", "json")
 @store_option
 def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "json"], store: Path | None) -> None:
-    """Show what was measured."""
-    from rlm_core.measurement.functions.collect import take_in_left
-    from rlm_core.measurement.labels import newest
-
-    kept = opened(store)
+    """List the stored measurements."""
+    kept = open_store(store)
     take_in_left(kept, console.note)
     if functions:
-        rows = [_function_row(one) for one in newest(kept.all(packages))]
+        rows = [_unit_row(measurement) for measurement in newest(kept.all(packages))]
         rows.sort(key=lambda row: (row["package"], row["function"], row["metric"]))
     else:
         rows = [
-            {name: getattr(one, name) for name in one.__slots__}
-            for one in kept.summaries()
-            if not packages or one.package in packages
+            {name: getattr(summary, name) for name in summary.__slots__}
+            for summary in kept.summaries()
+            if not packages or summary.package in packages
         ]
     if form == "json":
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     elif rows:
-        _print_table(rows)
+        console.print_table([list(rows[0]), *([str(value) for value in row.values()] for row in rows)])
     else:
-        console.note(f"{kept.path}: nothing is measured yet; run rlm-lsp measure or rlm-lsp bench")
+        console.note(f"{kept.path}: no measurements yet; run rlm-lsp measure tests or rlm-lsp bench")
 
 
-def _function_row(one: Measurement) -> dict[str, str]:
-    from rlm_core.measurement.types import RUNTIME
-
-    from rlm_lsp.rendering import values as render
-
+def _unit_row(measurement: Measurement) -> dict[str, str]:
+    sizes = " ".join(f"{name}={value}" for name, value in measurement.asked.items())
+    where = measurement.module if measurement.basis == "call" else measurement.file
     return {
-        "package": one.package,
-        "function": f"{one.module if one.basis == 'call' else one.file}:{one.qualname}",
-        "metric": one.metric,
-        "runtime": one.workload.get(RUNTIME, ""),
-        "input": one.workload.get("input") or " ".join(f"{name}={value}" for name, value in one.asked.items()),
-        "median": render.measured(one),
-        "calls": f"{one.calls:,}",
-        "tests": f"{one.tests:,}",
-        "date": one.measured_at[:10],
-        "device": one.device,
+        "package": measurement.package,
+        "function": f"{where}:{measurement.qualname}",
+        "metric": measurement.metric,
+        "runtime": measurement.workload.get(RUNTIME, ""),
+        "input": measurement.workload.get("input") or sizes,
+        "median": render.measured(measurement),
+        "calls": f"{measurement.calls:,}",
+        "tests": f"{measurement.tests:,}",
+        "date": measurement.measured_at[:10],
+        "device": measurement.device,
     }
 
 
-def _print_table(rows: list[dict[str, str]]) -> None:
-    cells = [list(rows[0]), *([str(value) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-@click.command()
-@_packages
-@click.option(
-    "--format", "form", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="The form of the rows."
-)
-@click.option("--out", metavar="FILE|-", default="-", help="Where the rows go.")
+@command.command()
+@_packages_argument
+@format_option("jsonl", "parquet")
+@click.option("--out", metavar="FILE|-", default="-", help="File for the rows.")
 @click.option(
     "--source",
     is_flag=True,
-    help="Add the source text and that of callees, where files still hold it; as Parquet: a data set to train on.",
+    help="Add the source text of functions and callees if unchanged; with Parquet, the result is a training data set.",
 )
-@click.option("--all-runs", is_flag=True, help="All runs that are kept, instead of each function's newest.")
+@click.option("--all-runs", is_flag=True, help="Export all stored runs instead of each function's newest.")
 @store_option
 def export(
     packages: tuple[str, ...],
@@ -199,76 +317,58 @@ def export(
     all_runs: bool,
     store: Path | None,
 ) -> None:
-    """Write measurements as labels: rows that `data build functions`, `train` or `measure import` read.
+    """Write measurements as labels for `data build functions`, `train`, `tune` or `measure import`.
 
-    Rows hold no source text unless --source asks for it.
+    Rows contain source text only with --source.
     """
-    from rlm_core.measurement.labels import newest, to_labels, with_source
-
     if form == "parquet" and out == "-":
-        raise RlmError("export: Parquet needs a file; add --out FILE")
-    kept = opened(store)
-    found = kept.all(packages)
-    found = found if all_runs else newest(found)
-    labels = to_labels(found)
+        raise RlmError("measure export: Parquet needs a file; add --out FILE")
+    kept = open_store(store)
+    measurements = kept.all(packages)
+    if not all_runs:
+        measurements = newest(measurements)
+    labels = to_labels(measurements)
     if not labels:
         raise DataError(f"{kept.path}: holds no measurement{' of ' + ', '.join(packages) if packages else ''}")
-    without = with_source(labels, found) if source else 0
-    _write(labels, form, out, source=source)
-    if without:
-        console.note(f"{without:,} of {len(labels):,} rows are without text: their files are gone or have changed")
-
-
-def _write(labels: list[Label], form: str, out: str, *, source: bool) -> None:
+    without = with_source(labels, measurements) if source else 0
     try:
-        if form == "parquet":
-            with training_extra():
-                from rlm_core.training.datasets import measured
-            if source:
-                count = measured.write_training_rows(labels, Path(out))
-                console.note(f"{out}: {count:,} rows to train on")
-            else:
-                measured.write_labels(labels, Path(out))
-            return
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in labels)
-        if out == "-":
-            sys.stdout.writelines(lines)
-            return
-        partial = Path(f"{out}.partial")
-        with partial.open("w", encoding="utf-8", errors="surrogatepass") as file:
-            file.writelines(lines)
-        partial.replace(out)
+        _write_labels(labels, form, out, source=source)
     except BrokenPipeError:
         raise
     except OSError as error:
-        with suppress(OSError):
-            Path(f"{out}.partial").unlink(missing_ok=True)
         raise RlmError(f"{out}: cannot be written ({error.strerror}); check the disk and the path") from None
+    if without:
+        console.note(f"{without:,} of {len(labels):,} rows have no text: their files are missing or have changed")
 
 
-@click.command(name="import")
+def _write_labels(labels: list[Label], form: str, out: str, *, source: bool) -> None:
+    if form == "parquet":
+        with optional_packages():
+            from rlm_core.training.datasets import measured
+        if source:
+            console.note(f"{out}: {measured.write_training_rows(labels, Path(out)):,} rows to train on")
+        else:
+            measured.write_labels(labels, Path(out))
+        return
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in labels)
+    if out == "-":
+        sys.stdout.writelines(lines)
+        return
+    with atomic_write(Path(out)) as partial, partial.open("w", encoding="utf-8", errors="surrogatepass") as file:
+        file.writelines(lines)
+
+
+@command.command(name="import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
 @store_option
 def import_(files: tuple[Path, ...], store: Path | None) -> None:
-    """Take in measurements that `rlm-lsp measure export` wrote, here or on another machine."""
-    from rlm_core.measurement.labels import from_labels, read_jsonl
-
-    kept = opened(store)
+    """Import measurements that `rlm-lsp measure export` wrote, on this machine or another."""
+    kept = open_store(store)
     for path in files:
         if path.suffix == ".parquet":
-            with training_extra():
+            with optional_packages():
                 from rlm_core.training.datasets import measured
             measurements = list(from_labels(measured.read_labels(path)))
         else:
             measurements = list(from_labels(read_jsonl(path)))
-        console.note(f"{path}: {kept.add(measurements):,} measurements taken in")
-
-
-def opened(path: Path | None) -> Store:
-    """The store in a file, None for the user's; notes go to the console."""
-    from rlm_core.measurement import Store
-
-    return Store(path.absolute() if path is not None else None, console.note)
-
-
-COMMANDS = (tests, programs, list_, export, import_)
+        console.note(f"{path}: {kept.add(measurements):,} measurements imported")

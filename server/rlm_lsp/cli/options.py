@@ -1,109 +1,78 @@
-"""What all commands share: how they end, and the options that several have."""
+"""What several commands share: options, groups, the check for optional packages, and processes of one training run."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
-from rlm_core import RlmError
+from rlm_core import DataError, RlmError
 
-from rlm_lsp.rendering import console
+if TYPE_CHECKING:
+    from rlm_core.measurement import Store
+    from rlm_core.training.distributed import Processes
 
-
-@contextmanager
-def _quiet_end() -> Iterator[None]:
-    """Errors that a user can mend become one line and exit status 2; an interrupt or a closed pipe ends quietly."""
-    try:
-        try:
-            yield
-        except click.exceptions.Exit:
-            _flush()
-            raise
-        _flush()
-    except RlmError as error:
-        console.report_error(error)
-        raise click.exceptions.Exit(2) from None
-    except click.UsageError as error:
-        hint = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
-        console.report_error(error.format_message() + hint)
-        raise click.exceptions.Exit(2) from None
-    except KeyboardInterrupt:
-        raise click.exceptions.Exit(130) from None
-    except BrokenPipeError:
-        # Python flushes stdout once more at exit; give it something that takes the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise click.exceptions.Exit(141) from None
-
-
-def _flush() -> None:
-    if not sys.stdout.closed:
-        sys.stdout.flush()
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+# Package that the base install lacks -> the extra that installs it.
+EXTRAS = (
+    dict.fromkeys(("torch", "pyarrow", "sklearn", "scipy", "onnx", "onnxscript", "matplotlib", "tensorboard"), "train")
+    | dict.fromkeys(("transformers", "accelerate", "peft"), "rlm")
+    | dict.fromkeys(("starlette", "uvicorn"), "serve")
+    | {"plotly": "report", "triton": "triton"}
+)
 
 
 class Group(click.Group):
-    """Lists its commands in the order in which they were added, shows its help when none is named, and ends quietly."""
+    """Lists commands in the order of their definition; called without a command, shows its help and exits with 2."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which they were added."""
+        """The names of the commands, in the order of their definition."""
         return list(self.commands)
 
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """See :class:`click.Group`."""
-        with _quiet_end():
-            return super().make_context(*args, **extra)
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; without any the help is shown."""
+        """Parse the arguments."""
         if not args:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """See :class:`click.Group`."""
-        with _quiet_end():
-            return super().invoke(ctx)
-
 
 class SpreadCommand(click.Command):
-    """A command where ``--inputs A B`` means ``--inputs A --inputs B``, so that a shell may expand it.
+    """A command where ``--inputs A B`` means ``--inputs A --inputs B``, so that a shell can expand a glob.
 
-    ``spread`` is that option. Arguments of the command come before it.
+    ``spread`` is the name of that option. Positional arguments must come before it.
     """
 
     spread: ClassVar[str]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, each value of the option with an option of its own."""
+        """Parse the arguments, with the option repeated in front of each of its values."""
         spread: list[str] = []
-        several = False
+        is_value = False
         rest = iter(args)
         for word in rest:
-            if several and not word.startswith("-"):
+            if is_value and not word.startswith("-"):
                 spread += [self.spread, word]
                 continue
-            several = word.partition("=")[0] == self.spread
+            is_value = word.partition("=")[0] == self.spread
             spread += [word, *(islice(rest, 1) if word == self.spread else ())]
         return super().parse_args(ctx, spread)
 
 
 class DataCommand(SpreadCommand):
-    """A command without arguments that takes data sets."""
+    """A command that takes data sets and has no positional arguments."""
 
     spread = "--data"
 
 
-PATH = click.Path(path_type=Path)
-
-
 def _model_in_use(context: click.Context, option: click.Parameter, value: str | None) -> str:
-    """The model that was named, else the one that the user's settings name for the working directory."""
+    """The named model, else the one that the user's settings choose for the working directory."""
     if value is not None:
         return value
     from rlm_lsp.settings.store import SettingsStore
@@ -115,44 +84,128 @@ model_option = click.option(
     "--model",
     metavar="DIR|URL|builtin",
     callback=_model_in_use,
-    show_default="the one that `rlm-lsp model use` chose here, else builtin",
-    help="An exported model, a model server's address, or the model that ships with rlm-lsp.",
+    show_default="the choice of `rlm-lsp model use`, else builtin",
+    help="An exported model, the address of a model server, or the built-in model.",
 )
 threads_option = click.option(
-    "--threads",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Threads of the model; 0 leaves the choice to onnxruntime.",
+    "--threads", metavar="N", type=click.IntRange(min=0), default=0, help="Number of threads (0: automatic)."
 )
 cpu_scale_option = click.option(
     "--no-cpu-scale",
     is_flag=True,
     expose_value=False,
     callback=lambda ctx, option, off: os.environ.update(RLM_LSP_CPU_SCALE="0") if off else None,
-    help="Leave latencies as on the machine of the labels, as RLM_LSP_CPU_SCALE=0 does.",
+    help="Do not scale latencies to this CPU; same as RLM_LSP_CPU_SCALE=0.",
 )
 store_option = click.option(
-    "--store", metavar="FILE", type=PATH, help="Where measurements are kept, instead of the user's data folder."
+    "--store",
+    metavar="FILE",
+    type=PATH,
+    help="File with the stored measurements.",
+    show_default="in the user's data folder",
 )
 data_option = click.option(
-    "--data",
-    type=PATH,
-    multiple=True,
-    required=True,
-    metavar="X.parquet...",
-    help="One data set or several; may be repeated.",
+    "--data", type=PATH, multiple=True, required=True, metavar="X.parquet...", help="One or more data sets; repeatable."
 )
-
-most_option = click.option(
-    "--most",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=8000,
-    help="Rows a slice and device, a seeded sample; 0 for all.",
+split_option = click.option(
+    "--split",
+    type=click.Choice(["test", "val", "cal", "train", "all"]),
+    default="test",
+    help="Split of the data sets to use.",
 )
-
+resume_option = click.option("--resume", is_flag=True, help="Continue from the last checkpoint in --out.")
+accelerate_option = click.option(
+    "--accelerate",
+    is_flag=True,
+    help="Train a full model in the processes that `accelerate launch` or `torchrun` started (needs the [rlm] extra).",
+)
 ray_option = click.option(
     "--ray",
     metavar="auto|HOST:PORT|local",
-    help="Spread the work over the nodes of a Ray cluster (needs the [ray] extra).",
+    help="Distribute the work over the nodes of a Ray cluster (needs the [ray] extra).",
 )
+
+
+def format_option(*forms: str, help: str = "Output format.") -> Callable[[CommandT], CommandT]:  # noqa: A002
+    """``--format`` with these choices, the first one the default; passed to the command as ``form``."""
+    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help=help)
+
+
+def most_option(default: int, rows: str = "Rows") -> Callable[[CommandT], CommandT]:
+    """``--most``: the size of the sample of each task and device."""
+    return click.option(
+        "--most",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=default,
+        help=f"{rows} per task and device, sampled with a fixed seed (0: all).",
+    )
+
+
+def require(extra: str, *packages: str) -> None:
+    """Check that packages of an extra are installed.
+
+    Raises:
+        RlmError: a package is missing.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise _missing(package, extra)
+
+
+@contextmanager
+def optional_packages() -> Iterator[None]:
+    """Report a failed import of an optional package as an error that names the extra to install.
+
+    Raises:
+        RlmError: a package of an extra is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise _missing(package, EXTRAS[package]) from None
+
+
+def _missing(package: str, extra: str) -> RlmError:
+    return RlmError(f"{package} is not installed; run: pip install '.[{extra}]'")
+
+
+@contextmanager
+def training_processes(accelerate: bool) -> Iterator[Processes]:
+    """The processes of one training run: this one, or with ``accelerate`` all that the launcher started.
+
+    Only the main process prints. The others end with status 0 when the main one reports an error.
+
+    Raises:
+        RlmError: a package of an extra is missing, or the processes cannot be joined.
+    """
+    with optional_packages():
+        from rlm_core.training.distributed import ReportedElsewhereError, processes
+
+        try:
+            with processes(accelerate) as joined:
+                yield joined
+        except ReportedElsewhereError:
+            raise click.exceptions.Exit(0) from None
+
+
+def check_accelerate(accelerate: bool, is_full: bool, name: str) -> None:
+    """Refuse ``--accelerate`` for a student, which one process trains in minutes.
+
+    Raises:
+        DataError: ``--accelerate`` was given for a student.
+    """
+    if accelerate and not is_full:
+        raise DataError(f"--accelerate: {name} is a student, which one process trains in minutes; leave the option out")
+
+
+def open_store(path: Path | None) -> Store:
+    """The store of measurements in a file, or with None the user's; its messages go to stderr."""
+    from rlm_core.measurement import Store
+
+    from rlm_lsp.rendering import console
+
+    return Store(path.absolute() if path is not None else None, console.note)

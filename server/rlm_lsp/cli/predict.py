@@ -1,7 +1,12 @@
-"""``rlm-lsp predict PATH...``: source files in, a row per unit and metric out.
+"""``rlm-lsp predict``: source files -> one row per unit and query; or rows of texts and queries -> rows of predictions.
 
-Files are analysed and predicted in batches, so memory stays flat over a whole repository. A file that cannot be read
-costs one line on stderr and the exit status 2; the others still get their rows.
+Files are analysed and predicted in batches, so memory does not grow with the size of a repository. A file or row that
+cannot be used costs one line and makes the exit status 2; the others are answered.
+
+The rows of ``--batch``, in JSON Lines, and their answers in the same order:
+
+    {"id", "text", "language", "basis", "queries": [{"metric", "device"?, "workload"?}], "callees"?}
+    {"id", "predictions": [...]}  or  {"id", "line", "error"}
 """
 
 from __future__ import annotations
@@ -9,58 +14,78 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Annotated, Any, Literal
 
-from rlm_core import RlmError, SourceError
-from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection
+import click
+import msgspec
+from rlm_core import DataError, RlmError, SourceError
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source
-from rlm_core.types import Band, Prediction
+from rlm_core.types import Band, Basis, Callee, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render
 from rlm_lsp.rendering.abstentions import reason
-from rlm_lsp.rendering.json_rows import unit_row
+from rlm_lsp.rendering.console import counted
+from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 from rlm_lsp.sources import SourceFile, find_sources
 
-from .predict_on import Answering, Questions, chunks
+from .options import PATH, cpu_scale_option, format_option, model_option, ray_option, threads_option
+from .predict_batches import BatchPredictor, TextBatch, chunks
 
-Format = Literal["table", "json", "jsonl"]
-_BATCH_UNITS = 256  # that are written together
-_ASKED_UNITS = {False: 256, True: 32}  # that are asked together: here, and by a node of a cluster
-
-
-@dataclass(frozen=True, slots=True)
-class FileUnit:
-    """A unit and the file in which it stands, as the user named it."""
-
-    file: str
-    analysed: AnalysedUnit
+_UNITS_WRITTEN = 256  # that a table aligns together
+_UNITS_ASKED, _UNITS_PER_NODE = 256, 32  # in one call of the model
+_ROWS_ASKED = 64
 
 
-Predicted = tuple[FileUnit, list[Prediction]]
+@click.command()
+@click.argument("paths", metavar="[PATH]...", type=PATH, nargs=-1)
+@format_option("table", "json", "jsonl", help="A table, or JSON in SI units.")
+@click.option("--batch", metavar="IN.jsonl|-", help="Read rows of texts and queries instead of source files.")
+@click.option("--out", metavar="OUT.jsonl|-", default="-", help="File for the answers to --batch.")
+@click.option(
+    "--device", "devices", metavar="NAME", multiple=True, help="Device for kernels, modules and networks; repeatable."
+)
+@click.option(
+    "--workload",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A size or type, such as M=4096, arg0=64x128 or dtype=fp16; repeatable.",
+)
+@model_option
+@threads_option
+@ray_option
+@cpu_scale_option
+def command(
+    paths: tuple[Path, ...],
+    form: Literal["table", "json", "jsonl"],
+    batch: str | None,
+    out: str,
+    devices: tuple[str, ...],
+    workload: tuple[str, ...],
+    model: str,
+    threads: int,
+    ray: str | None,
+) -> None:
+    """Predict the cost of every unit in source files or directories."""
+    if (batch is None) == (not paths):
+        raise RlmError("predict: give either paths or --batch")
+    if batch is not None:
+        status = _predict_rows(batch, out, model, threads, ray)
+    else:
+        status = _predict_paths(paths, form, query_selection(devices, workload), model, threads, ray)
+    raise click.exceptions.Exit(status)
 
 
-@dataclass(slots=True)
-class _Tally:
-    files: int = 0
-    units: int = 0
-    errors: int = 0
-
-    def report(self, error: RlmError) -> None:
-        self.errors += 1
-        console.report_error(error)
-
-
-def asked_for(devices: Sequence[str], workload: Sequence[str]) -> QuerySelection:
-    """What the options ``--device NAME`` and ``--workload NAME=VALUE`` ask.
+def query_selection(devices: Sequence[str], workload: Sequence[str]) -> QuerySelection:
+    """The queries that ``--device NAME`` and ``--workload NAME=VALUE`` select.
 
     Raises:
         RlmError: a workload is not of the form NAME=VALUE.
@@ -75,49 +100,61 @@ def asked_for(devices: Sequence[str], workload: Sequence[str]) -> QuerySelection
     )
 
 
-def predict_paths(
+@dataclass(frozen=True, slots=True)
+class _FileUnit:
+    """A unit and its file, as the user named it."""
+
+    file: str
+    analysed: AnalysedUnit
+
+
+_UnitPredictions = tuple[_FileUnit, list[Prediction]]
+
+
+@dataclass(slots=True)
+class _Tally:
+    files: int = 0
+    units: int = 0
+    errors: int = 0
+
+    def report(self, error: RlmError) -> None:
+        self.errors += 1
+        console.report_error(error)
+
+
+def _predict_paths(
     paths: Sequence[Path],
-    form: Format,
+    form: Literal["table", "json", "jsonl"],
+    selected: QuerySelection,
     model: str,
     threads: int,
-    asked: QuerySelection = DEFAULT_SELECTION,
-    ray: str | None = None,
+    ray: str | None,
 ) -> int:
-    """Print the predictions for all units below ``paths`` and return the exit status.
-
-    ``ray`` is the address of a cluster whose nodes are asked; files are read here.
-
-    Raises:
-        RlmError: the model cannot be loaded, or the cluster not be used.
-    """
     tally = _Tally()
     sources = find_sources(paths, tally.report)
     write = {"table": _write_table, "json": _write_json, "jsonl": _write_jsonl}[form]
     with ExitStack() as stack:
-        answering = stack.enter_context(Answering(model, threads, ray)) if sources else None
+        predictor = stack.enter_context(BatchPredictor(model, threads, ray)) if sources else None
         started = time.perf_counter()
-        units = _analysed(sources, tally, stack.enter_context(console.progress("predicting")))
-        found = _predicted(answering, units, asked, _ASKED_UNITS[ray is not None]) if answering is not None else ()
-        write(chunks(found, _BATCH_UNITS))
+        units = _analyse(sources, tally, stack.enter_context(console.progress("predicting")))
+        size = _UNITS_ASKED if ray is None else _UNITS_PER_NODE
+        predicted = _predict_units(predictor, units, selected, size) if predictor is not None else ()
+        write(chunks(predicted, _UNITS_WRITTEN))
     seconds = time.perf_counter() - started
     console.note(
-        f"{_count(tally.files, 'file')}, {_count(tally.units, 'unit')} in {seconds:.1f} s"
+        f"{counted(tally.files, 'file')}, {counted(tally.units, 'unit')} in {seconds:.1f} s"
         f" ({tally.units / max(seconds, 1e-9):.0f} units/s)"
-        + (f", {_count(tally.errors, 'path')} failed" if tally.errors else "")
+        + (f", {counted(tally.errors, 'path')} failed" if tally.errors else "")
     )
     return 2 if tally.errors else 0
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Progress) -> Iterator[FileUnit]:
+def _analyse(sources: Sequence[SourceFile], tally: _Tally, progress: console.Progress) -> Iterator[_FileUnit]:
     analyser = Analyser()
     for done, source in enumerate(sources):
         progress(done, len(sources))
         try:
-            # An empty __init__.py is no fault of the user's; an empty file that they name may be.
+            # An empty __init__.py in a folder is normal; an empty file that the user names is an error.
             if not source.named and source.path.stat().st_size == 0:
                 continue
             parsed = read_source(source.path)
@@ -132,48 +169,44 @@ def _analysed(sources: Sequence[SourceFile], tally: _Tally, progress: console.Pr
             continue
         tally.files += 1
         tally.units += len(units)
-        yield from (FileUnit(str(source.path), unit) for unit in units)
+        yield from (_FileUnit(str(source.path), unit) for unit in units)
 
 
 def _explain_no_unit(source: SourceFile, parsed: ParsedSource) -> None:
     entry = languages.by_name(parsed.language)
     if entry.grammar is not None and parsed.root.has_error:
-        raise SourceError(
-            f"{source.path}: has syntax errors and no unit that parses as {entry.title}; correct its syntax"
-        )
+        raise SourceError(f"{source.path}: has syntax errors and no unit that parses as {entry.title}; fix its syntax")
     if source.named:
         console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
 
 
-def _predicted(
-    answering: Answering, units: Iterable[FileUnit], asked: QuerySelection, size: int
-) -> Iterator[Predicted]:
-    sent: deque[list[FileUnit]] = deque()
+def _predict_units(
+    predictor: BatchPredictor, units: Iterable[_FileUnit], selected: QuerySelection, size: int
+) -> Iterator[_UnitPredictions]:
+    def batches() -> Iterator[tuple[list[_FileUnit], TextBatch]]:
+        for chunk in chunks(units, size):
+            codes = [unit.analysed.code for unit in chunk]
+            yield chunk, TextBatch(codes, [queries_for(predictor.predictor, code, selected) for code in codes])
 
-    def questions() -> Iterator[Questions]:
-        for batch in chunks(units, size):
-            sent.append(batch)
-            yield Questions([unit.analysed.code for unit in batch], asked)
-
-    for answers in answering.answers(questions()):
-        yield from zip(sent.popleft(), answers, strict=True)
+    for chunk, predictions in predictor.predict(batches()):
+        yield from zip(chunk, predictions, strict=True)
 
 
-Batches = Iterator[list[Predicted]]
+_Batches = Iterator[list[_UnitPredictions]]
 
 
-def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
+def _rows(batches: _Batches) -> Iterator[dict[str, Any]]:
     for batch in batches:
         for unit, predictions in batch:
             yield from (unit_row(unit.file, unit.analysed, prediction) for prediction in predictions)
 
 
-def _write_jsonl(batches: Batches) -> None:
+def _write_jsonl(batches: _Batches) -> None:
     for row in _rows(batches):
         print(json.dumps(row))
 
 
-def _write_json(batches: Batches) -> None:
+def _write_json(batches: _Batches) -> None:
     separator = "[\n"
     for row in _rows(batches):
         sys.stdout.write(f"{separator}{json.dumps(row)}")
@@ -181,8 +214,8 @@ def _write_json(batches: Batches) -> None:
     print("[]" if separator == "[\n" else "\n]")
 
 
-def _write_table(batches: Batches) -> None:
-    """Aligned columns, batch by batch; a later batch may widen them."""
+def _write_table(batches: _Batches) -> None:
+    """Print aligned columns, batch by batch; a later batch may widen them."""
     header = ("WHERE", "UNIT", "BASIS", "METRIC", "80 % BAND", "MEDIAN", "NOTE")
     widths = [len(title) for title in header]
     for number, batch in enumerate(batches):
@@ -192,15 +225,7 @@ def _write_table(batches: Batches) -> None:
             print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def _metric(prediction: Prediction) -> str:
-    """The metric, with its device and a kernel's sizes where a unit may be asked about several."""
-    several = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
-    sizes = prediction.workload.items() if prediction.basis == "kernel" else ()
-    told = [*([str(prediction.device)] if several else []), " ".join(f"{name}={value}" for name, value in sizes)]
-    return ", ".join([prediction.metric, *filter(None, told)])
-
-
-def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:
+def _cells(unit: _FileUnit, prediction: Prediction) -> tuple[str, ...]:
     band = prediction.band
     return (
         f"{unit.file}:{unit.analysed.unit.name.start_line + 1}",
@@ -213,8 +238,112 @@ def _cells(unit: FileUnit, prediction: Prediction) -> tuple[str, ...]:
     )
 
 
+def _metric(prediction: Prediction) -> str:
+    """The metric, with the device and a kernel's sizes where a unit may have several."""
+    has_devices = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
+    sizes = prediction.workload.items() if prediction.basis == "kernel" else ()
+    parts = [str(prediction.device) if has_devices else "", " ".join(f"{name}={value}" for name, value in sizes)]
+    return ", ".join([prediction.metric, *filter(None, parts)])
+
+
 def _notes(prediction: Prediction, band: Band | None) -> Iterator[str]:
     if band is not None and band.source.by_data_sheet:
         yield "by its data sheet"
     if prediction.truncated:
         yield "text truncated"
+
+
+class _CalleeRow(msgspec.Struct):
+    text: str
+    level: Annotated[int, msgspec.Meta(ge=1, le=127)] = 1
+
+
+class _QueryRow(msgspec.Struct):
+    metric: Metric
+    device: str | None = None
+    workload: dict[str, str] | None = None
+
+
+class _Row(msgspec.Struct):
+    id: str | int
+    text: str
+    language: str
+    basis: Basis
+    queries: Annotated[list[_QueryRow], msgspec.Meta(min_length=1)]
+    callees: list[str | _CalleeRow] = []
+
+    def code(self) -> CodeText:
+        callees = (
+            Callee(callee) if isinstance(callee, str) else Callee(callee.text, callee.level) for callee in self.callees
+        )
+        return CodeText(self.text, self.language, self.basis, tuple(callees))
+
+
+class _RowId(msgspec.Struct):
+    id: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _BadRow:
+    line: int
+    id: str | int | None
+    error: str
+
+
+def _predict_rows(source: str, out: str, model: str, threads: int, ray: str | None) -> int:
+    """Answer the rows of ``source`` into ``out`` (``-``: stdin, stdout); the exit status is 2 if any row is bad."""
+    with ExitStack() as stack:
+        lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(_open(source, "rb"))
+        predictor = stack.enter_context(BatchPredictor(model, threads, ray))
+        target = sys.stdout if out == "-" else stack.enter_context(_open(out, "w"))
+        good = bad = 0
+        for rows, predictions in predictor.predict(_row_batches(lines)):
+            answers = iter(predictions)
+            for row in rows:
+                if isinstance(row, _BadRow):
+                    bad += 1
+                    answer: dict[str, Any] = {"id": row.id, "line": row.line, "error": row.error}
+                else:
+                    good += 1
+                    answer = {"id": row.id, "predictions": [prediction_fields(entry) for entry in next(answers)]}
+                target.write(json.dumps(answer) + "\n")
+            target.flush()
+    console.note(f"{good:,} rows answered, {bad:,} bad")
+    return 2 if bad else 0
+
+
+def _open(path: str, mode: Literal["rb", "w"]) -> IO[Any]:
+    try:
+        return Path(path).open(mode, encoding="utf-8" if mode == "w" else None)
+    except OSError as error:
+        verb = "written" if mode == "w" else "read"
+        raise RlmError(f"{path}: cannot be {verb} ({error.strerror}); check the path") from None
+
+
+def _row_batches(lines: Iterable[bytes]) -> Iterator[tuple[list[_Row | _BadRow], TextBatch]]:
+    for chunk in chunks(_read_rows(lines), _ROWS_ASKED):
+        good = [row for row in chunk if isinstance(row, _Row)]
+        queries = [[Query(entry.metric, entry.device, entry.workload or {}) for entry in row.queries] for row in good]
+        yield chunk, TextBatch([row.code() for row in good], queries)
+
+
+def _read_rows(lines: Iterable[bytes]) -> Iterator[_Row | _BadRow]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = msgspec.json.decode(line, type=_Row)
+            languages.by_name(row.language)
+            if not row.text.strip():
+                raise DataError("`text` must not be blank")
+            yield row
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, RlmError) as error:
+            yield _BadRow(number, _id_of(line), str(error))
+
+
+def _id_of(line: bytes) -> str | int | None:
+    """The id of a row that cannot be used, if it has one."""
+    try:
+        return msgspec.json.decode(line, type=_RowId).id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

@@ -5,25 +5,32 @@ from __future__ import annotations
 import logging
 import sys
 
+import click
 from rlm_core import RlmError
 
 from rlm_lsp.lsp.server import create_server
 
+from .options import cpu_scale_option
+
 _SWITCH_SECONDS = 0.0005
 
 
-def serve(tcp: str | None) -> None:
-    """Run the server until the client leaves; stdout carries nothing but the protocol.
+@click.command()
+@click.option("--stdio", is_flag=True, help="Communicate over stdin and stdout (the default).")
+@click.option("--tcp", metavar="HOST:PORT", help="Listen for one client on this address instead.")
+@cpu_scale_option
+def command(stdio: bool, tcp: str | None) -> None:
+    """Run the language server until the client disconnects.
 
-    As the protocol says, the exit status is 1 where the client of stdio leaves without having asked for the end.
-
-    Raises:
-        RlmError: ``tcp`` is not HOST:PORT.
+    On stdout, only the protocol is written. As the protocol demands, the exit status is 1 if a client of stdio leaves
+    without a shutdown request.
     """
+    if stdio and tcp is not None:
+        raise RlmError("serve: give either --stdio or --tcp")
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")
     address = _address(tcp) if tcp is not None else None
     server = create_server()
-    # A thread that comes back from the encoder or a parser waits for the interpreter: less than the usual 5 ms.
+    # A thread that returns from the encoder or a parser waits this long for the interpreter; the default is 5 ms.
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         if address is None:

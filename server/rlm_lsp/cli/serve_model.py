@@ -1,6 +1,6 @@
-"""``rlm-lsp serve-model``: a model behind HTTP until SIGTERM or Ctrl+C; requests in flight are answered before the end.
+"""``rlm-lsp serve-model``: a model over HTTP until SIGTERM or Ctrl+C; requests in flight are answered before it ends.
 
-Without a token only this machine may ask.
+Without a token, only clients on this machine are answered.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import rlm_core
 from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation import personal
@@ -20,11 +21,36 @@ from rlm_core.serving.wire import Limits
 
 from rlm_lsp.rendering import console
 
+from .options import PATH, model_option, optional_packages, threads_option
+
 _CONNECTIONS = 1000
-_KEEP_ALIVE = 75  # seconds; longer than an editor rests between two edits
+_KEEP_ALIVE = 75  # seconds; longer than the usual pause between two edits
+_COUNT = click.IntRange(min=1)
 
 
-def serve_model(
+@click.command()
+@click.option(
+    "--host", metavar="HOST", default="127.0.0.1", help="Address to listen on; a token is required beyond localhost."
+)
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=8765, help="Port to listen on (0: any free port)."
+)
+@model_option
+@threads_option
+@click.option("--token-file", metavar="FILE", type=PATH, help="File with the token.", show_default="RLM_LSP_TOKEN")
+@click.option("--certificate", metavar="FILE", type=PATH, help="Certificate chain (PEM), to serve HTTPS.")
+@click.option("--key", metavar="FILE", type=PATH, help="Private key of the certificate (PEM).")
+@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Batches predicted in parallel.")
+@click.option("--max-batch", metavar="TEXTS", type=click.IntRange(1, 4096), default=64, help="Texts per batch.")
+@click.option("--max-wait", metavar="MS", type=click.FloatRange(0, 1000), default=0, help="Time to fill a batch.")
+@click.option("--max-queue", metavar="TEXTS", type=_COUNT, default=4096, help="Texts that may wait for the model.")
+@click.option("--max-texts", metavar="N", type=_COUNT, default=256, help="Texts per request.")
+@click.option("--max-characters", metavar="N", type=_COUNT, default=200_000, help="Characters per text.")
+@click.option("--max-body", metavar="MIB", type=click.IntRange(1, 1024), default=16, help="Size of a request.")
+@click.option(
+    "--timeout", metavar="S", type=click.FloatRange(min=0, min_open=True), default=60, help="Time limit of a request."
+)
+def command(
     host: str,
     port: int,
     model: str,
@@ -32,7 +58,6 @@ def serve_model(
     token_file: Path | None,
     certificate: Path | None,
     key: Path | None,
-    *,
     workers: int,
     max_batch: int,
     max_wait: float,
@@ -42,29 +67,22 @@ def serve_model(
     max_body: int,
     timeout: float,
 ) -> None:
-    """Serve ``model`` with what this user has adapted it to; calls are not scaled to this CPU but on each client's.
+    """Serve a model to a team over HTTP (needs the [serve] extra).
 
-    ``max_wait`` is in milliseconds, ``max_body`` in MiB, ``timeout`` in seconds.
-
-    Raises:
-        RlmError: the extra is missing, the address cannot be had, or there is no token where one is needed.
-        ModelError: the model, the token or the certificate cannot be used.
+    Clients use it as --model http://HOST:PORT. The server applies the devices that this user adapted; each client
+    scales latencies to its own CPU.
     """
     token = find_token(token_file)
     if token is None and not is_loopback(host):
-        raise RlmError(f"--host {host}: other machines may ask only with a token; give --token-file or set {TOKEN}")
+        raise RlmError(f"--host {host}: other machines need a token; give --token-file or set {TOKEN}")
     if (certificate is None) != (key is None):
-        raise RlmError("serve-model: give --certificate and --key, both or neither")
-    try:
+        raise RlmError("serve-model: --certificate and --key go together; give both or neither")
+    with optional_packages():
         import uvicorn
         from rlm_core.serving.batching import Batching
         from rlm_core.serving.server import Settings, create_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        raise RlmError(f"{error.name} is not installed; run: pip install '.[serve]'") from None
 
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _exit)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")
     predictor = personal(rlm_core.load(model, threads=threads), cpu=False)
     settings = Settings(
@@ -89,13 +107,14 @@ def serve_model(
     try:
         config.load()
     except OSError as error:
-        raise ModelError(f"{certificate}, {key}: no certificate and key ({error.strerror}); both must be PEM") from None
+        reason = error.strerror
+        raise ModelError(f"{certificate}, {key}: not a certificate and key ({reason}); both must be PEM") from None
     listener = listen(host, port)
     scheme, shown = "https" if certificate else "http", f"[{host}]" if ":" in host else host
     console.note(f"serving {predictor.model_id} on {scheme}://{shown}:{listener.getsockname()[1]}")
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _end(*_: Any) -> None:
-    """Uvicorn hands SIGTERM on to here once requests in flight are answered: the end was asked for, no failure."""
+def _exit(*_: Any) -> None:
+    """Uvicorn passes SIGTERM on to here after it answered the requests in flight: a normal end, not a failure."""
     raise SystemExit(0)

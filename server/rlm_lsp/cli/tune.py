@@ -1,77 +1,142 @@
-"""``rlm-lsp tune``: a team's rows in, a tuned model out, or a line that says why there is none."""
+"""``rlm-lsp tune``: a team's measurements -> a tuned model, or the reason why there is none; or a refitted student."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+from click.core import ParameterSource
 from rlm_core import DataError, models
 
 from rlm_lsp.rendering import console
 
-from .extras import training_extra
-from .launch import check_full, launched
+from .options import (
+    PATH,
+    DataCommand,
+    accelerate_option,
+    check_accelerate,
+    data_option,
+    optional_packages,
+    threads_option,
+    training_processes,
+)
 
 if TYPE_CHECKING:
     from rlm_core.training.tuning import Verdict
 
 
-def tune(
-    data: list[Path],
+@click.command(cls=DataCommand)
+@data_option
+@click.option("--model", metavar="NAME|DIR|builtin", default="builtin", help="The model to start from.")
+@click.option("--name", metavar="NAME", help="Name of the new model.", show_default="tuned, or refitted")
+@click.option(
+    "--out", metavar="DIR", type=PATH, help="Directory to write.", show_default="--name in the user's models folder"
+)
+@click.option("--refit", is_flag=True, help="Refit a student to all labels of a basis instead of tuning it.")
+@click.option(
+    "--keep", metavar="X.parquet", type=PATH, multiple=True, help="Original data, to prevent forgetting; repeatable."
+)
+@click.option(
+    "--fewest",
+    metavar="N",
+    type=click.IntRange(min=5),
+    default=200,
+    help="With fewer rows of a basis and language, fit only an offset and a slope.",
+)
+@threads_option
+@accelerate_option
+@click.pass_context
+def command(
+    context: click.Context,
+    data: tuple[Path, ...],
     model: str,
+    name: str | None,
     out: Path | None,
-    name: str,
-    keep: list[Path],
+    refit: bool,
+    keep: tuple[Path, ...],
     fewest: int,
     threads: int,
-    *,
-    accelerate: bool = False,
-) -> int:
-    """Tune ``model`` and print what held-out groups say; 1 when nothing was better and no model is written.
+    accelerate: bool,
+) -> None:
+    """Tune a model on your own measurements (needs the [train] extra).
 
-    ``accelerate``: in the processes that were launched.
+    Rows come from `rlm-lsp measure export --format parquet --source` or `rlm-lsp data build`. The result is checked on
+    held-out groups: what did not improve stays unchanged, and if nothing improved, no model is written (exit status 1).
 
-    Raises:
-        RlmError: bad input, or the ``[train]`` extra is missing.
+    With --refit, everything except the encoder of a student is fitted again, to thousands of labels of functions or
+    programs. This takes minutes, training takes hours. --data must hold all labels of a basis, the original ones too;
+    the other bases stay unchanged. There is no check.
     """
-    place = out if out is not None else models.place_of(name)
-    with training_extra(), launched(accelerate) as processes:
+    name = name or ("refitted" if refit else "tuned")
+    directory = out if out is not None else models.place_of(name)
+    if refit:
+        for option in ("keep", "fewest", "threads", "accelerate"):
+            if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"--{option} does not apply to --refit", context)
+        _refit(data, model, name, directory)
+    elif not _tune(data, model, name, directory, keep, fewest, threads, accelerate, shown=name if out is None else out):
+        raise click.exceptions.Exit(1)
+
+
+def _refit(data: Sequence[Path], model: str, name: str, directory: Path) -> None:
+    with optional_packages():
+        from rlm_core.training.tuning.refit import refit
+
+        model_id = refit(data, models.find(model), directory, name, console.note)
+    print(f"{directory}: model {model_id}")
+
+
+def _tune(
+    data: Sequence[Path],
+    model: str,
+    name: str,
+    directory: Path,
+    keep: tuple[Path, ...],
+    fewest: int,
+    threads: int,
+    accelerate: bool,
+    *,
+    shown: str | Path,
+) -> bool:
+    """Tune and print the results on held-out groups; False if nothing improved."""
+    with training_processes(accelerate) as processes:
         with processes.together():
-            directory = models.find(model)
-            full = models.summary(directory).kind == "full"
-            check_full(accelerate, full, model)
+            base = models.find(model)
+            full = models.summary(base).kind == "full"
+            check_accelerate(accelerate, full, model)
         from rlm_core.training.tuning import Options
 
-        options = Options(name, tuple(keep), fewest, threads)
+        options = Options(name, keep, fewest, threads)
         if full:
             from rlm_core.training.tuning.full import tune_full
 
-            found = tune_full(data, directory, place, options, console.note, processes=processes)
+            result = tune_full(data, base, directory, options, console.note, processes=processes)
         else:
-            from rlm_core.training.tuning import tune as tune_student
+            from rlm_core.training.tuning import tune
 
-            found = tune_student(data, directory, place, options, console.note)
+            result = tune(data, base, directory, options, console.note)
         with processes.together():
-            if not found.verdicts:
+            if not result.verdicts:
                 raise DataError(f"{', '.join(map(str, data))}: too few rows to tune on; see the lines above")
-        for verdict in found.verdicts:
-            print(_told(verdict))
-        if found.model is None:
-            console.report_error(f"refused: {found.refused}")
-            # The main process's status is that of the command.
-            return 1 if processes.main else 0
-        chosen = name if out is None else place
-        print(f"{place}: model {found.model}; use it in a workspace with: rlm-lsp model use {chosen}")
-    return 0
+        for verdict in result.verdicts:
+            print(_describe(verdict))
+        if result.model is None:
+            console.report_error(f"refused: {result.refused}")
+            # The status of the main process is that of the command.
+            return not processes.main
+        print(f"{directory}: model {result.model}; use it in a workspace with: rlm-lsp model use {shown}")
+    return True
 
 
-def _told(verdict: Verdict) -> str:
+def _describe(verdict: Verdict) -> str:
     before, after = verdict.before, verdict.after
     ranks = [f"{figures.spearman.value:.3f}" if figures.spearman else "none" for figures in (before, after)]
-    what = "" if verdict.kind == "tuned" else ", level and slope only"
-    kept = "" if verdict.refused is None else f"; left as it was: {verdict.refused}"
+    what = "" if verdict.kind == "tuned" else ", offset and slope only"
+    unchanged = "" if verdict.refused is None else f"; unchanged: {verdict.refused}"
     return (
         f"{verdict.key}: {verdict.rows:,} rows of {verdict.groups:,} groups{what}; on held-out groups Spearman"
         f" {ranks[0]} to {ranks[1]}, median error {before.error:.3f} to {after.error:.3f} (log10),"
-        f" inside the 80 % band {before.coverage:.0%} to {after.coverage:.0%}{kept}"
+        f" inside the 80 % band {before.coverage:.0%} to {after.coverage:.0%}{unchanged}"
     )

@@ -1,9 +1,9 @@
-"""Terminal output on stderr: one-line errors, one-line notes and a progress bar. Standard output is left to results."""
+"""Terminal output: one-line errors, one-line notes and a progress bar on stderr; aligned tables on stdout."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -60,3 +60,15 @@ def progress(title: str) -> Iterator[Progress]:
             bar.update(done - bar.n)
 
         yield show
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where needed: ``1 file``, ``1,024 files``."""
+    return f"{number:,} {noun}{'' if number == 1 or noun == 'information' else 's'}"
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows on stdout in aligned columns; all rows have the same number of cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

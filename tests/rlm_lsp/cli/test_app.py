@@ -12,8 +12,9 @@ import pytest
 import rlm_core
 from click.testing import CliRunner, Result
 from rlm_lsp import __version__
-from rlm_lsp.cli import develop
-from rlm_lsp.cli.app import app
+from rlm_lsp.cli import eval as evaluation
+from rlm_lsp.cli import options, train
+from rlm_lsp.cli.app import COMMANDS, RENAMED, app
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -72,13 +73,71 @@ def test_serve_refuses_a_bad_address(address: str) -> None:
     assert "is not HOST:PORT" in result.stderr
 
 
+HEAVY = ("torch", "pyarrow", "scipy", "tqdm", "numpy", "onnxruntime")
+IMPORTED = f"print([name for name in {HEAVY} if name in sys.modules])"
+
+
 def test_the_server_starts_without_heavy_imports() -> None:
+    code = f"import sys, rlm_lsp.cli.app, rlm_lsp.cli.serve; {IMPORTED}"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
     code = (
-        "import sys, rlm_lsp.cli.app, rlm_lsp.cli.serve;"
-        "print([name for name in ('torch', 'pyarrow', 'scipy', 'tqdm', 'numpy', 'onnxruntime') if name in sys.modules])"
+        "import sys; from rlm_lsp.cli.app import app; app(['--help'], standalone_mode=False);"
+        f"print(sorted(name for name in sys.modules if name.startswith('rlm_lsp.cli.'))); {IMPORTED}"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    *_, imported, heavy = shown.splitlines()
+    assert imported == "['rlm_lsp.cli.app', 'rlm_lsp.cli.options']"
+    assert heavy == "[]"
+
+
+def test_each_command_is_the_module_of_its_name_and_the_list_shows_it_in_one_line() -> None:
+    help_lines = {line.strip() for line in run("--help").stdout.splitlines()}
+    files = {path.stem for path in Path(options.__file__).parent.glob("*.py")}
+    for name, line in COMMANDS.items():
+        assert name.replace("-", "_") in files
+        assert f"{name:<11}  {line}" in help_lines
+        assert run(name, "--help").stdout.startswith(f"Usage: app {name} ")
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_old_spelling_names_the_new_one_in_one_line(name: str) -> None:
+    result = run(name, "--data", "x.parquet", "--out", "o")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"rlm-lsp: error: {name} was renamed; run: rlm-lsp {RENAMED[name]}\n"
+    assert f"\n  {name} " not in run("--help").stdout
+    command, *option = RENAMED[name].split()[:2]
+    assert option[0] in run(command, "--help").stdout
+
+
+@pytest.mark.parametrize("kind", ["nas", "counterfactual"])
+def test_data_sets_whose_generators_are_tools_name_the_tool(kind: str, tmp_path: Path) -> None:
+    result = run("data", "build", kind, "--out", tmp_path / "o.parquet")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"rlm-lsp: error: data build {kind} has moved; run in a checkout: python -m tools.{kind} --help\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["train", "--data", "x", "--out", "o"], "--config is missing; it is optional only with --teacher"),
+        (["train", "--data", "x", "--out", "o", "--teacher", "t", "--accelerate"], "--accelerate does not apply"),
+        (["tune", "--data", "x", "--refit", "--keep", "y"], "--keep does not apply to --refit"),
+        (["tune", "--data", "x", "--refit", "--accelerate"], "--accelerate does not apply to --refit"),
+        (["eval", "--data", "x", "--goals", "g.json"], "add --card FILE"),
+        (["eval", "--data", "x", "--card", "c.md", "--split", "val"], "--card evaluates the test split"),
+        (["model", "convert", "c.pt", "--out", "o", "--base", "3", "--numbers", "p10"], "--base does not apply to"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(arguments: list[str], reason: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert reason in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -105,7 +164,7 @@ def test_a_usage_error_is_one_line(arguments: list[str]) -> None:
     assert re.fullmatch(r"rlm-lsp: error: .+\n", result.stderr)
 
 
-@pytest.mark.parametrize("kind", ["functions", "leethub", "triton", "nas"])
+@pytest.mark.parametrize("kind", ["functions", "leethub", "triton", "code-regression"])
 def test_data_sets_from_labels_need_them(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     result = run("data", "build", kind, "--out", tmp_path / "o.parquet")
@@ -114,11 +173,11 @@ def test_data_sets_from_labels_need_them(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path / "o.parquet").exists()
 
 
-@pytest.mark.parametrize("kind", ["functions", "triton", "nas", "counterfactual", "texts"])
+@pytest.mark.parametrize("kind", ["functions", "triton", "code-regression", "texts"])
 def test_only_leethub_has_languages_to_choose(kind: str) -> None:
     result = run("data", "build", kind, "--out", "o.parquet", "--languages", "python")
     assert result.exit_code == 2
-    assert "--languages: only leethub has several" in result.stderr
+    assert "--languages: only leethub has several languages" in result.stderr
 
 
 def test_texts_without_a_wheel_are_one_line(tmp_path: Path) -> None:
@@ -128,12 +187,10 @@ def test_texts_without_a_wheel_are_one_line(tmp_path: Path) -> None:
     assert result.stderr.startswith("rlm-lsp: error: no wheel in the source cache")
 
 
-def test_train_takes_data_sets_and_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[list[Path]] = []
-    monkeypatch.setattr(develop, "train", lambda data, texts, *_, **__: given.extend([data, texts]))
-    result = run("train", "--data", "a", "b", "--texts", "t", "--texts", "u", "--config", "c", "--out", "o")
-    assert result.exit_code == 0
-    assert given == [[Path("a"), Path("b")], [Path("t"), Path("u")]]
+def test_train_takes_data_sets_and_texts() -> None:
+    arguments = ["--data", "a", "b", "--texts", "t", "--texts", "u", "--config", "c", "--out", "o"]
+    given = train.command.make_context("train", arguments).params
+    assert (given["data"], given["texts"]) == ((Path("a"), Path("b")), (Path("t"), Path("u")))
 
 
 @pytest.mark.parametrize("group", [[], ["data"]])
@@ -151,11 +208,10 @@ def test_a_group_without_a_command_shows_its_help(group: list[str]) -> None:
         ["--data=a", "b", "--split", "val", "--data", "c"],
     ],
 )
-def test_data_takes_several_files_and_may_be_repeated(data: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Path] = []
-    monkeypatch.setattr(develop, "evaluate", lambda model, data, *_, **__: given.extend(data))
-    assert run("eval", *data, "--baselines").exit_code == 0
-    assert given == [Path("a"), Path("b"), Path("c")]
+def test_data_takes_several_files_and_may_be_repeated(data: list[str]) -> None:
+    given = evaluation.command.make_context("eval", [*data, "--baselines"]).params
+    assert given["data"] == (Path("a"), Path("b"), Path("c"))
+    assert given["baselines"]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +225,7 @@ def test_data_takes_several_files_and_may_be_repeated(data: list[str], monkeypat
 )
 def test_a_missing_extra_is_one_line_with_the_way_out(command: list[str]) -> None:
     code = (
-        "import sys; from rlm_lsp.cli.extras import EXTRAS; sys.modules.update(dict.fromkeys(EXTRAS));"
+        "import sys; from rlm_lsp.cli.options import EXTRAS; sys.modules.update(dict.fromkeys(EXTRAS));"
         "from rlm_lsp.cli.app import main; main()"
     )
     found = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)

@@ -60,9 +60,9 @@ def test_without_findings_the_status_is_0_and_without_budgets_a_note_says_so(pro
     write(project, {"hot/a.py": "def f(): pass\n"})
     result = check()
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "no budget was found" not in result.stderr
+    assert "no budget found" not in result.stderr
     write(project, {"cold.py": FUNCTION})
-    assert "no budget was found; write `rlm: latency < 1 ms` above a function" in check("cold.py").stderr
+    assert "no budget found; write `rlm: latency < 1 ms` above a function" in check("cold.py").stderr
 
 
 def test_a_confidence_takes_the_place_of_the_setting(project: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_baseline_hides_what_it_knows(project: Path) -> None:
     write(project, {"hot/a.py": LONGER})
     updated = check("--baseline", "known.json", "--update-baseline")
     assert (updated.exit_code, updated.stdout) == (0, "")
-    assert "known.json: 1 finding kept as known" in updated.stderr
+    assert "known.json: 1 known finding written" in updated.stderr
     write(project, {"hot/a.py": "import os\n\n\n" + LONGER})
     known = check("--baseline", "known.json")
     assert (known.exit_code, known.stdout) == (0, "")
@@ -108,7 +108,7 @@ def test_a_baseline_hides_what_it_knows(project: Path) -> None:
     ("arguments", "what"),
     [
         (["--update-baseline"], "--update-baseline needs a file; add --baseline FILE"),
-        (["--update-baseline", "--baseline", "b.json", "--diff", "HEAD"], "would forget all other findings"),
+        (["--update-baseline", "--baseline", "b.json", "--diff", "HEAD"], "would drop all other findings"),
         (["--baseline", "b.json"], "b.json: no such baseline"),
         (["--diff", "v9"], "has no revision 'v9'"),
         (["--output", "no/such/folder"], "no/such/folder: cannot be written"),

@@ -1,9 +1,10 @@
-"""``rlm-lsp measure`` and ``pytest --rlm`` as a user has them, and what stays when they are stopped in the middle."""
+"""``rlm-lsp measure`` and ``pytest --rlm`` as a user runs them, and what is kept when they are interrupted."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -253,3 +254,86 @@ def test_pytest_measures_by_itself(tmp_path: Path, workers: int) -> None:
         assert (total.calls, total.tests) == (20, 4)
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     assert "measured" not in done.stdout
+
+
+@pytest.fixture
+def solutions(tmp_path: Path) -> Path:
+    """A folder with two programs and two inputs."""
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "solutions" / "first.py").write_text("import sys\nprint(sum(range(int(sys.stdin.readline()))))\n")
+    (tmp_path / "solutions" / "second.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / "inputs" / "large.txt").write_text("100000\n")
+    (tmp_path / "inputs" / "small.txt").write_text("10\n")
+    return tmp_path
+
+
+def program_arguments(solutions: Path, *more: str) -> list[str]:
+    inputs = [str(solutions / "inputs" / name) for name in ("large.txt", "small.txt")]
+    return [
+        *("measure", "programs", str(solutions / "solutions"), "--inputs", *inputs),
+        *("--python", sys.executable, "--store", str(solutions / "m.sqlite3"), *more),
+    ]
+
+
+def test_a_dry_run_says_what_would_run_and_runs_nothing(solutions: Path) -> None:
+    trace = solutions / "ran"
+    (solutions / "solutions" / "second.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    done = CliRunner().invoke(app, program_arguments(solutions, "--dry-run", "--sandbox", "limits"))
+    assert done.exit_code == 0
+    assert "programs: 2 python" in done.stdout
+    assert "4 pairs of program and input, each once to warm up and 5 times to measure" in done.stdout
+    assert "sandbox: limits alone" in done.stdout
+    assert "limits of a run: 10 s, 2,048 MiB of memory, 64 processes, 256 MiB a file" in done.stdout
+    assert f"{sys.executable} {solutions / 'solutions' / 'first.py'} < large.txt, small.txt" in done.stdout
+    assert not trace.exists()
+    assert not (solutions / "m.sqlite3").exists()
+
+
+def test_measurements_are_kept_and_a_failure_is_told(solutions: Path) -> None:
+    done = CliRunner().invoke(app, program_arguments(solutions, "--repeat", "2"))
+    assert done.exit_code == 0
+    assert "second.py < large.txt: exit status 3; it does not count" in done.stderr
+    form = re.compile(r"first.py < (\w+).txt: [\d.]+ m?s \(.*s\), [\d.]+ MiB")
+    lines = [form.fullmatch(line) for line in done.stdout.splitlines()]
+    assert [line and line[1] for line in lines] == ["large", "small"]
+    assert "measured 1 of 2 programs, 2 pairs of program and input; 2 failed" in done.stderr
+    listed = CliRunner().invoke(
+        app, ["measure", "list", "--functions", "--format", "json", "--store", str(solutions / "m.sqlite3")]
+    )
+    rows = json.loads(listed.stdout)
+    assert {(row["function"], row["input"]) for row in rows} == {
+        ("first.py:<file>", "large.txt"),
+        ("first.py:<file>", "small.txt"),
+    }
+
+
+def test_nothing_measured_is_status_1_and_bad_usage_2(solutions: Path) -> None:
+    (solutions / "solutions" / "first.py").unlink()
+    assert CliRunner().invoke(app, program_arguments(solutions, "--repeat", "1")).exit_code == 1
+    for more, told in (
+        (("--language", "cobol"), "programs can be measured in python, c,"),
+        (("--language", "go"), "no program in go"),
+    ):
+        done = CliRunner().invoke(app, program_arguments(solutions, *more))
+        assert done.exit_code == 2
+        assert told in done.stderr
+    assert CliRunner().invoke(app, ["measure", "programs", str(solutions)]).exit_code == 2
+
+
+def test_ctrl_c_keeps_what_was_measured(solutions: Path) -> None:
+    # The second program runs until it is stopped; with one run each, the first is kept by then.
+    (solutions / "solutions" / "second.py").write_text("import time\ntime.sleep(1000)\n")
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "rlm_lsp", *program_arguments(solutions, "--repeat", "1", "--timeout", "500")]
+    store = Store(solutions / "m.sqlite3")
+    process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(lambda: len(store.all()) == 4)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert f"stored in {store.path}" in told
+    assert {one.file for one in store.all()} == {"first.py"}

@@ -105,7 +105,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["--store", "{empty}"], "holds nothing to show; run rlm-lsp measure tests"),
-        (["--no-store"], "nothing is left to show; name --data"),
+        (["--no-store"], "there is nothing to show; name --data"),
         (["--store", "{store}", "--model", "nowhere"], "no such model"),
         (["--store", "{store}", "--out", "{folder}/none/r.html"], "cannot be written"),
     ],

@@ -54,8 +54,7 @@ def test_other_machines_may_ask_only_with_a_token(host: str) -> None:
     result = run("serve-model", "--host", host)
     assert result.exit_code == 2
     assert result.stderr == (
-        f"rlm-lsp: error: --host {host}: other machines may ask only with a token; give --token-file or set"
-        " RLM_LSP_TOKEN\n"
+        f"rlm-lsp: error: --host {host}: other machines need a token; give --token-file or set RLM_LSP_TOKEN\n"
     )
 
 
@@ -69,7 +68,7 @@ def test_a_bad_token_file_is_named(tmp_path: Path) -> None:
 def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
     result = run("serve-model", "--certificate", tmp_path / "cert.pem")
     assert result.exit_code == 2
-    assert result.stderr == "rlm-lsp: error: serve-model: give --certificate and --key, both or neither\n"
+    assert result.stderr == "rlm-lsp: error: serve-model: --certificate and --key go together; give both or neither\n"
 
 
 def test_a_certificate_that_is_none_and_a_port_that_is_taken_are_named(
@@ -79,7 +78,7 @@ def test_a_certificate_that_is_none_and_a_port_that_is_taken_are_named(
     monkeypatch.setattr("signal.signal", lambda *_: None)
     (tmp_path / "pem").write_text("none")
     result = run("serve-model", "--certificate", tmp_path / "pem", "--key", tmp_path / "pem")
-    assert "pem: no certificate and key (" in result.stderr
+    assert "pem: not a certificate and key (" in result.stderr
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         result = run("serve-model", "--port", str(port))

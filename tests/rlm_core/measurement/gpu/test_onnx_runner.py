@@ -36,7 +36,7 @@ def test_a_model_is_measured_once(tmp_path: Path) -> None:
     assert row["memory"] is None or 0 < row["memory"] < 2**32
     again = bench(*arguments)
     assert (again.exit_code, again.stdout) == (0, "")
-    assert "0 rows made, 1 known" in again.stderr
+    assert "0 new rows, 1 known" in again.stderr
 
 
 def test_a_broken_model_costs_only_its_row(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_modules_are_measured_in_each_dtype_and_a_bad_one_costs_its_own_rows(tmp
     assert "b_fails.py:7" in rows[2]["error"]
     again = bench(tmp_path, "--dtype", "fp32", "--dtype", "bf16")
     assert (again.exit_code, again.stdout) == (0, "")
-    assert "0 rows made, 4 known" in again.stderr
+    assert "0 new rows, 4 known" in again.stderr
 
 
 @pytest.mark.asyncio

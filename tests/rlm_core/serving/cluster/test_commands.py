@@ -90,7 +90,7 @@ def test_models_are_measured_once_each(address: str, tmp_path: Path) -> None:
     # What one run has measured, with a cluster or without, the next one knows.
     again = invoke(*bench(out, "0.01", *paths))
     assert (again.exit_code, again.stdout) == (0, "")
-    assert "0 rows made, 3 known" in again.stderr
+    assert "0 new rows, 3 known" in again.stderr
 
 
 def test_what_was_measured_before_an_interrupt_is_kept(address: str, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_was_measured_before_an_interrupt_is_kept(address: str, tmp_path: P
     assert 1 <= kept < 3
     done = invoke(*bench(out, "2", *paths))
     assert done.exit_code == 0, done.stderr
-    assert f"{3 - kept} rows made, {kept} known" in done.stderr
+    assert f"{3 - kept} new rows, {kept} known" in done.stderr
     names = Counter(Path(json.loads(line)["path"]).name for line in out.read_text().splitlines())
     assert names == Counter(path.name for path in paths)
 

@@ -17,7 +17,7 @@ from rlm_core.training.evaluation import run
 from rlm_core.training.evaluation.rows import select
 from rlm_core.training.evaluation.run import evaluate, examine
 from rlm_core.types import Abstention, AbstentionCode, CalibrationSource
-from rlm_lsp.cli.app import app
+from rlm_lsp.cli.eval import command
 
 DEVICES = ("nvidia-t4", "pixel-3")
 
@@ -147,9 +147,8 @@ def test_predictions_are_kept_with_those_of_the_baselines(
 
 
 def test_the_command_line_samples_as_the_library_does() -> None:
-    for command in ("eval", "card"):
-        [option] = [option for option in app.commands[command].params if option.name == "most"]
-        assert option.default == run.MOST_ROWS
+    [option] = [option for option in command.params if option.name == "most"]
+    assert option.default == run.MOST_ROWS
 
 
 def test_what_cannot_be_evaluated_is_one_clear_line(networks: Path, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_checkpoint_cannot_run_code(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["convert", *map(str, arguments)])
+    return CliRunner().invoke(app, ["model", "convert", *map(str, arguments)])
 
 
 @pytest.mark.parametrize(("name", "numbers"), [("ieee", "ieee"), ("p10", "p10")])
@@ -159,7 +159,7 @@ def test_the_command_writes_a_model_of_the_same_log_probabilities(name: str, num
 def test_the_command_refuses_what_does_not_fit_in_one_line(tmp_path: Path) -> None:
     path = checkpoint("ieee", tmp_path)
     for options, words in (
-        (["--numbers", "p10", "--base", 10], "does not go with --numbers p10"),
+        (["--numbers", "p10", "--base", 10], "does not apply to --numbers p10"),
         (["--mantissa-digits", 9, "--tokenizer", DATA / "tokenizer.model"], "number tokens"),
         ([], "does not hold its tokenizer"),
     ):

@@ -245,7 +245,7 @@ def test_the_command_trains_a_student_that_can_be_exported(full: Trained, tmp_pa
     pq.write_table(unlabelled, tmp_path / "texts.parquet")
     arguments = ["--teacher", full.directory, "--data", full.data, "--texts", tmp_path / "texts.parquet"]
     run = [*arguments, "--config", tmp_path / "c.toml", "--out", tmp_path / "run"]
-    printed = run_cli("distill", *run).stderr
+    printed = run_cli("train", *run).stderr
     assert "answers 170 of 170 questions" in printed
     assert (tmp_path / "run" / ANSWERS).exists()
     assert json.loads((tmp_path / "run" / "run.json").read_text())["teacher"].startswith("tiny-full-")

@@ -104,6 +104,6 @@ def test_a_place_that_is_taken_is_refused(trained: Trained, again: Path) -> None
 def test_the_command_writes_a_model_that_opens(trained: Trained, tmp_path: Path) -> None:
     rows = written(shifted(24), tmp_path)
     printed = run_cli(
-        "refit", "--data", rows, "--model", trained.exported, "--name", "mine", "--out", tmp_path / "mine"
+        "tune", "--refit", "--data", rows, "--model", trained.exported, "--name", "mine", "--out", tmp_path / "mine"
     )
     assert printed == f"{tmp_path / 'mine'}: model {rlm_core.load(tmp_path / 'mine').model_id}\n"

@@ -1,0 +1,207 @@
+"""``rlm-lsp model``: the installed models, the choice of one per workspace, cards, checksums, and conversion."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from rlm_core import DataError, ModelError, loading, models
+
+from rlm_lsp.rendering import console
+from rlm_lsp.settings import files
+from rlm_lsp.settings.store import SettingsStore
+
+from .options import PATH, Group, format_option, optional_packages
+
+if TYPE_CHECKING:
+    from rlm_core.models import Summary
+
+_SHOWN = 6
+_model_argument = click.argument("model", metavar="NAME|DIR|builtin", default="builtin")
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """List, choose, show, verify and convert models."""
+
+
+@command.command(name="list")
+@format_option("table", "json")
+def list_(form: Literal["table", "json"]) -> None:
+    """List the installed models; a star marks the one that is used in the working directory."""
+    used = SettingsStore(folders=[Path.cwd()]).session.model
+    rows: list[dict[str, Any]] = []
+    for directory in models.installed():
+        name = loading.BUILTIN if directory == loading.builtin() else directory.name
+        try:
+            summary = models.summary(directory)
+        except ModelError as error:
+            console.report_error(error)
+            continue
+        rows.append(
+            {
+                "used": used == name
+                or (name != loading.BUILTIN and Path(used).expanduser().absolute() == directory.absolute()),
+                "name": name,
+                "id": summary.model_id,
+                "kind": summary.kind,
+                "bytes": summary.size,
+                "tuned_from": summary.tuned_from,
+                "directory": str(directory),
+            }
+        )
+    if form == "json":
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    cells = [["", "name", "id", "kind", "MiB", "tuned from"]]
+    for row in rows:
+        mark, size = "*" if row["used"] else "", f"{row['bytes'] / 2**20:.1f}"
+        cells.append([mark, row["name"], row["id"], row["kind"], size, row["tuned_from"] or ""])
+    console.print_table(cells)
+    if not any(row["used"] for row in rows):
+        print(f"used here: {used}")
+
+
+@command.command()
+@click.argument("model", metavar="NAME|DIR|URL|builtin")
+@click.option(
+    "--workspace", metavar="DIR", type=PATH, help="Folder of the workspace.", show_default="the working directory"
+)
+@click.option("--everywhere", is_flag=True, help="Choose for all workspaces without a choice of their own instead.")
+def use(model: str, workspace: Path | None, everywhere: bool) -> None:
+    """Choose the model that editors use in a workspace.
+
+    The choice is stored in your own settings, never in the workspace. A running server applies it when its settings
+    change next, or when it restarts.
+    """
+    if everywhere and workspace is not None:
+        raise DataError("model use: give either --workspace or --everywhere")
+    value = model
+    if not model.lower().startswith(("http://", "https://")) and model != loading.BUILTIN:
+        directory = models.find(model)
+        models.summary(directory)  # refuses a directory that is not a model
+        value = str(directory)
+    if everywhere:
+        path = files.use_everywhere("model", value)
+        print(f"{path}: model = {value}")
+        return
+    folder = (workspace or Path.cwd()).resolve()
+    if not folder.is_dir():
+        raise DataError(f"{folder}: is not a folder; name the workspace with --workspace")
+    path = files.use_in_workspace(folder, "model", value)
+    print(f"{path}: model = {value} for {folder}")
+
+
+@command.command()
+@_model_argument
+@format_option("table", "json")
+def show(model: str, form: Literal["table", "json"]) -> None:
+    """Show the main facts of a model's card."""
+    summary = models.summary(models.find(model))
+    if form == "json":
+        facts = {name: getattr(summary, name) for name in summary.__slots__} | {"directory": str(summary.directory)}
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        return
+    print(f"model        {summary.model_id} ({summary.kind}, {summary.size / 2**20:.1f} MiB)")
+    print(f"directory    {summary.directory}")
+    for basis, names in _tasks_by_basis(summary).items():
+        devices = summary.devices.get(basis, ())
+        known = f"; devices {_first_of(devices)}" if devices else ""
+        print(f"{basis:<12} {_first_of(names)}{known}")
+    for name in ("rows", "texts", "parameters", "epochs", "validation_loss", "validation_spearman"):
+        value = summary.trained.get(name)
+        if isinstance(value, int | float):
+            print(f"{'trained':<12} {name.replace('_', ' ')} {value:,}")
+    for refit in summary.trained.get("refitted", ()):
+        print(
+            f"refitted     {refit['date']} from {refit['from']} on {refit['rows']:,} rows of"
+            f" {refit['families']:,} project groups ({_first_of(refit['slices'])})"
+        )
+    for tuning in summary.trained.get("tuned", ()):
+        _print_tuning(tuning)
+
+
+def _print_tuning(tuning: dict[str, Any]) -> None:
+    print(
+        f"tuned        {tuning['date']} from {tuning['from']} on {tuning['rows']:,} rows of {tuning['groups']:,} groups"
+        f" ({_first_of(tuning['families'])})"
+    )
+    for key, entry in tuning["slices"].items():
+        before, after = entry["before"], entry["after"]
+        ranks = [figures["spearman"]["value"] if figures["spearman"] else float("nan") for figures in (before, after)]
+        what = "offset and slope only; " if entry["kind"] == "level" else ""
+        print(
+            f"             {key}: {what}held-out Spearman {ranks[0]:.3f} to {ranks[1]:.3f}, error"
+            f" {before['error']:.3f} to {after['error']:.3f}, coverage {before['coverage']:.0%} to"
+            f" {after['coverage']:.0%}"
+        )
+
+
+def _tasks_by_basis(summary: Summary) -> dict[str, list[str]]:
+    tasks: dict[str, list[str]] = {}
+    for name in summary.slices:
+        basis, _, rest = name.partition("/")
+        tasks.setdefault(basis, []).append(rest)
+    return tasks
+
+
+def _first_of(names: tuple[str, ...] | list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+@command.command()
+@_model_argument
+def verify(model: str) -> None:
+    """Compare the files of a model with the checksums in its card; the exit status is 1 if one differs."""
+    summary = models.summary(models.find(model))
+    checked = models.verify(summary)
+    for file in checked:
+        print(f"{file.state:<8} {file.name}")
+    if not checked:
+        raise ModelError(f"{summary.directory}: its card lists no files; export the model again")
+    bad = sum(file.state != "ok" for file in checked)
+    if bad:
+        console.report_error(f"{summary.directory}: {bad} of {len(checked)} files differ from the card")
+        raise click.exceptions.Exit(1)
+    print(f"{summary.model_id}: all {len(checked)} files match the card")
+
+
+@command.command()
+@click.argument("checkpoint", metavar="CHECKPOINT.pt", type=PATH)
+@click.option("--out", metavar="DIR", type=PATH, required=True, help="Directory to write.")
+@click.option("--numbers", type=click.Choice(["ieee", "p10"]), default="ieee", help="Number tokenizer.")
+@click.option("--mantissa-digits", metavar="N", type=click.IntRange(min=1), help="Digits of a mantissa.")
+@click.option("--exponent-digits", metavar="N", type=click.IntRange(min=1), help="Digits of an exponent (ieee).")
+@click.option("--base", metavar="N", type=click.IntRange(min=2), help="Base of the digits (ieee).")
+@click.option("--exponent-range", metavar="N", type=click.IntRange(min=1), help="Exponents are within ±N (p10).")
+@click.option("--special", is_flag=True, help="The model has tokens for NaN, infinities and invalid values.")
+@click.option("--separator", is_flag=True, help="The model writes a separator after each number.")
+@click.option("--tokenizer", metavar="FILE", type=PATH, help="Text tokenizer of a from-scratch encoder.")
+@click.option("--t5gemma", metavar="NAME|DIR", help="Base of a T5Gemma encoder.")
+def convert(checkpoint: Path, out: Path, tokenizer: Path | None, t5gemma: str | None, **form: Any) -> None:
+    """Convert a checkpoint of regress-lm to a full model (needs the [train] extra).
+
+    The options describe the model in the checkpoint. No code in the file is run.
+    """
+    numbers = form.pop("numbers")
+    settings = {name: value for name, value in form.items() if value is not None}
+    foreign = {"ieee": {"exponent_range"}, "p10": {"base", "exponent_digits"}}[numbers]
+    if wrong := sorted(settings.keys() & foreign):
+        raise click.UsageError(f"--{wrong[0].replace('_', '-')} does not apply to --numbers {numbers}")
+    with optional_packages():
+        from rlm_core.training.full import regress_lm, store
+
+        settings["special"] = regress_lm.SPECIAL if form["special"] else ()
+        tokens = regress_lm.p10(**settings) if numbers == "p10" else regress_lm.ieee(**settings)
+        encoder = None
+        if t5gemma is not None:
+            from rlm_core.training.full.encoders.pretrained import T5GemmaSettings
+            from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
+
+            encoder = T5GemmaEncoder(T5GemmaSettings(t5gemma, mode="full"))
+        model = regress_lm.convert(checkpoint, tokens, tokenizer, encoder)
+        card = store.save(model, out, checkpoint.stem)
+    print(f"{out}: written, {sum(weight.numel() for weight in model.parameters()):,} parameters, model {card.model_id}")
