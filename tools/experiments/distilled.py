@@ -63,7 +63,7 @@ def _split(argument: str) -> tuple[str, str, str]:
 
 
 def _is_unseen(row: Row) -> bool:
-    return row.code.basis != "call" or row.family in TEST_PACKAGES
+    return row.code.basis != "call" or row.project_group in TEST_PACKAGES
 
 
 def quantiles_of(folder: Path, rows: list[Row]) -> Array:

@@ -23,8 +23,8 @@ from rlm_core import RlmError, models
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.functions import FunctionBuilder
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.evaluation.answers import ask
 from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.evaluation.prediction_table import predict_table
 from rlm_core.training.evaluation.rows import Row, select
 from rlm_core.training.tuning import Options, tune
 from rlm_core.types import Query
@@ -104,11 +104,8 @@ def _halves(labels: Path, cache: Path, work: Path, packages: list[str] | None, f
 
 def _figures(model: Path, rows: list[Row]) -> dict[str, Figures]:
     # Asked without a device: what the model answers for this machine.
-    asked = [
-        Row(row.id, row.code, Query(row.query.metric), row.value, row.group, row.family, row.held_out, row.split, "")
-        for row in rows
-    ]
-    answers = ask(OnnxPredictor(model), asked).answers
+    pairs = [(row.code, Query(row.query.metric)) for row in rows]
+    answers = predict_table(OnnxPredictor(model), pairs).table
     metrics = np.array([row.query.metric for row in rows])
     values = np.array([row.value for row in rows])
     found = {}

@@ -9,6 +9,7 @@ from typing import Literal
 
 import click
 from rlm_core import DataError
+from rlm_core.loading import load
 
 from .options import (
     PATH,
@@ -56,13 +57,13 @@ def command(
     if card is not None:
         require("train", "matplotlib")
         with optional_packages():
-            from rlm_core.training.evaluation.card_report import write_card
+            from rlm_core.training.evaluation.model_card import write_card
 
-            write_card(model, data, card, goals=goals, ablations=ablations, most=most)
+            write_card(load(model), data, card, goals=goals, ablations=ablations, most=most)
         print(card)
         return
     with optional_packages():
         from rlm_core.training.evaluation.run import evaluate
 
-        report = evaluate(model, data, split, baselines, predictions, most)
+        report = evaluate(load(model), data, split, baselines, predictions, most)
     print(json.dumps(asdict(report)) if form == "json" else report)

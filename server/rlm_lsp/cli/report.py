@@ -29,7 +29,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from rlm_core.training.report import Answered, Row, Rows
+    from rlm_core.training.evaluation.measured_report import Comparison, MeasuredRow, MeasuredRows
     from rlm_core.types import Abstention
 
 
@@ -99,13 +99,13 @@ def command(
 
 def _rows(
     packages: Sequence[str], data: Sequence[Path], split: str, most: int, store: Path | None, *, use_store: bool
-) -> Rows:
-    from rlm_core.training.report import Rows, from_data, from_store
+) -> MeasuredRows:
+    from rlm_core.training.evaluation.measured_report import MeasuredRows, rows_from_data, rows_from_store
 
-    rows = Rows()
+    rows = MeasuredRows()
     if use_store:
         kept = open_store(store)
-        rows = from_store(kept.all(packages), cpu_name())
+        rows = rows_from_store(kept.all(packages), cpu_name())
         if not rows.rows and not data:
             what = ", ".join(f"{count:,}: {cause}" for cause, count in rows.left_out.items())
             raise DataError(
@@ -116,17 +116,18 @@ def _rows(
         raise RlmError("--no-store: there is nothing to show; name --data")
     if data:
         with optional_packages():
-            rows.rows += from_data(data, split, most).rows
+            rows.rows += rows_from_data(data, split, most).rows
         if not rows.rows:
             raise DataError(f"{', '.join(map(str, data))}: no row of split {split!r}; choose another --split")
     return rows
 
 
-def _answers(model: str, rows: Sequence[Row], threads: int) -> tuple[list[Answered | None], Counter[Abstention]]:
+def _answers(
+    model: str, rows: Sequence[MeasuredRow], threads: int
+) -> tuple[list[Comparison | None], Counter[Abstention]]:
     """The predictions of a model for rows, as a hover shows them, and the reasons for missing ones."""
-    from rlm_core.training.report import answer
+    from rlm_core.training.evaluation.measured_report import compare
 
     is_remote = model.lower().startswith(("http://", "https://"))
     predictor = load_personal(model if is_remote else models.find(model), threads=threads)
-    with console.progress(f"predicting with {model}") as progress:
-        return answer(predictor, rows, progress)
+    return compare(predictor, rows, f"predicting with {model}")

@@ -13,7 +13,7 @@ from rlm_lsp.cli.app import app
 
 from tests.editors import get_editors
 from tests.editors.conftest import PICTURES, REPOSITORY
-from tests.rlm_core.training.report.report_rows import write_shop
+from tests.rlm_core.training.evaluation.report_rows import write_shop
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from rlm_lsp.cli.app import app
 
-from tests.rlm_core.training.report.report_rows import write_shop
+from tests.rlm_core.training.evaluation.report_rows import write_shop
 
 pytestmark = pytest.mark.timeout(120)
 

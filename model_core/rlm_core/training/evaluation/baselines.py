@@ -1,12 +1,16 @@
 """Plain baselines, fitted on the training rows of the same data, with split-conformal bands from its calibration rows.
 
 Functions and programs: TF-IDF and ridge. Kernels, modules and networks: boosting on device, numbers of the workload and
-the text's TF-IDF in a few dimensions. A model that does not beat them is not a model.
+the text's TF-IDF in a few dimensions. A model must beat them to be worth its size.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +21,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
 from rlm_core.inference.calibration import COVERAGES
+from rlm_core.types import Query
 
-from .answers import Answers
 from .metrics import Array, Names
+from .prediction_table import PredictionTable
 from .rows import Row
-from .workload_table import WorkloadTable
 
 MAIN: Mapping[str, str] = {
     "call": "tfidf",
@@ -40,18 +44,20 @@ DESCRIPTIONS: Mapping[str, str] = {
 _CHARACTERS = 4000
 _WORDS = r"\w+|[^\w\s]"
 _DIMENSIONS = 48
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?(?:x\d+)*\Z", re.IGNORECASE)
+_NAMES, _SIZES, _DEVICES = 40, 6, 250
 
 
 def fit_baselines(
     train: Sequence[Row], calibration: Sequence[Row], test: Sequence[Row], floor: float
-) -> dict[str, Answers]:
-    """Answers of every baseline to the test rows of one slice; the one of ``MAIN`` comes last.
+) -> dict[str, PredictionTable]:
+    """Predictions of every baseline for the test rows of one task; the one of ``MAIN`` comes last.
 
     Args:
         train: rows to fit on, at least one.
-        calibration: rows that set the width of bands; without any there are no bands.
-        test: rows to answer.
-        floor: the smallest value that the slice's measurement resolves, in SI units; 0 for none.
+        calibration: rows that set the width of bands; without them there are no bands.
+        test: rows to predict.
+        floor: the smallest value that the task's measurement resolves, in SI units; 0 for none.
     """
     target = _logs(train, floor)
     asked = [*calibration, *test]
@@ -82,7 +88,7 @@ def conformal_radius(residuals: Array, groups: Names, coverage: float) -> float:
     return float(residuals[order[min(index, len(order) - 1)]])
 
 
-def _answers(logs: Array, residuals: Array, groups: Names, floor: float) -> Answers:
+def _answers(logs: Array, residuals: Array, groups: Names, floor: float) -> PredictionTable:
     median = 10**logs
     ends = []
     for coverage in COVERAGES:
@@ -92,7 +98,7 @@ def _answers(logs: Array, residuals: Array, groups: Names, floor: float) -> Answ
         radius = conformal_radius(residuals, groups, coverage)
         low = 10 ** (logs - radius)
         ends += [np.where(low <= floor, 0.0, low), np.maximum(10 ** (logs + radius), floor)]
-    return Answers(median, *ends)
+    return PredictionTable(median, *ends)
 
 
 def _logs(rows: Sequence[Row], floor: float) -> Array:
@@ -178,3 +184,47 @@ def _one_hot(rows: Sequence[Row], quarters: dict[str, int]) -> sparse.csr_matrix
     known = [(place, quarters[row.quarter]) for place, row in enumerate(rows) if row.quarter in quarters]
     places, columns = zip(*known, strict=True) if known else ((), ())
     return sparse.csr_matrix((np.ones(len(known)), (places, columns)), shape=(len(rows), len(quarters)))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadTable:
+    """What the training queries hold: codes of devices, and of the words of each frequent name (empty: numbers)."""
+
+    devices: dict[str, int]
+    names: dict[str, dict[str, int]]
+
+    @classmethod
+    def fit(cls, queries: Sequence[Query]) -> WorkloadTable:
+        """Read the most frequent names, and the devices by number of rows."""
+        devices = Counter(query.device or "" for query in queries)
+        values: dict[str, Counter[str]] = defaultdict(Counter)
+        for query in queries:
+            for name, value in query.workload.items():
+                values[name][value] += 1
+        frequent = sorted(values, key=lambda name: (-values[name].total(), name))[:_NAMES]
+        names: dict[str, dict[str, int]] = {}
+        for name in frequent:
+            words = [word for word, _ in values[name].most_common() if not _NUMBER.match(word)]
+            numeric = sum(count for word, count in values[name].items() if _NUMBER.match(word))
+            names[name] = {} if 2 * numeric > values[name].total() else {word: i for i, word in enumerate(words)}
+        return cls({device: i for i, (device, _) in enumerate(devices.most_common(_DEVICES))}, names)
+
+    def columns(self, queries: Sequence[Query]) -> Array:
+        """Device, largest sizes, their number, then one column a name. NaN where unknown. ``(rows, columns)``."""
+        result = np.full((len(queries), 1 + _SIZES + 1 + len(self.names)), np.nan)
+        for row, query in zip(result, queries, strict=True):
+            row[0] = self.devices.get(query.device or "", np.nan)
+            sizes = sorted((_size(v) for v in query.workload.values() if _NUMBER.match(v)), reverse=True)[:_SIZES]
+            row[1 : 1 + len(sizes)] = sizes
+            row[1 + _SIZES] = len(sizes)
+            for place, (name, words) in enumerate(self.names.items(), 2 + _SIZES):
+                value = query.workload.get(name)
+                if value is not None:
+                    row[place] = words.get(value, np.nan) if words or not _NUMBER.match(value) else _size(value)
+        return result
+
+
+def _size(text: str) -> float:
+    """log2 of one more than the product of a shape, with the sign of a negative number."""
+    value = math.prod(float(part) for part in text.lower().split("x"))
+    return math.copysign(math.log2(1 + abs(value)), value) if math.isfinite(value) else math.nan

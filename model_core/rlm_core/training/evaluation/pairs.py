@@ -1,4 +1,4 @@
-"""Which of two is costlier: pairs of rows, how often predictions have the direction right, what ratio bands cover."""
+"""Which of two is more expensive: pairs of rows -> the share of right directions, and what ratio bands cover."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.inference.student import OnnxPredictor
+
 from .metrics import Array, Figure, share, with_interval
 from .rows import Row
 
 MIN_RATIO = 1.25
-MOST_A_GROUP = 50
-MIN_GROUPS = 10  # for a line of a language's own
+_BATCH = 256  # pairs
+MOST_PER_GROUP = 50
+MIN_GROUPS = 10  # for a separate line of a language
 SUITES = {
     "same problem": "two solutions of one problem in one language, judged in the same half year",
     "revisions": "two versions of one file of one repository",
@@ -27,7 +30,7 @@ SUITES = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Places of two rows of one slice, what intervals resample it with, and log10 of second value over first.
+    """Indices of two rows of one task, the group that intervals resample, and log10 of second value over first.
 
     ``changed`` pairs differ by ``MIN_RATIO`` and by more than the measurement's noise: their direction is known.
     """
@@ -67,6 +70,20 @@ class PairReport:
     width80: Figure | None = None
 
 
+def predict_ratios(predictor: OnnxPredictor, rows: Sequence[Row], pairs: Sequence[Pair]) -> Ratios:
+    """The ratios of pairs of rows as a predictor's model of changes predicts them."""
+    found = np.full((3, len(pairs)), np.nan)
+    for start in range(0, len(pairs), _BATCH):
+        batch = pairs[start : start + _BATCH]
+        texts = [(rows[pair.first].code, rows[pair.second].code) for pair in batch]
+        queries = [[rows[pair.second].query] for pair in batch]
+        for index, [change] in enumerate(predictor.changes(texts, queries), start):
+            if change.ratio is not None:
+                band = change.bands[0]
+                found[:, index] = np.log10([change.ratio, band.low, band.high])
+    return Ratios(*found)
+
+
 def report_pairs(
     rows: Sequence[Row],
     predicted: Mapping[str, Array],
@@ -77,7 +94,7 @@ def report_pairs(
     Args:
         rows: rows of any bases.
         predicted: by predictor, medians in SI units, ``(rows,)``; pairs with NaN are left out for all.
-        ratios: by predictor, what tells the ratios of pairs where it knows better than its medians.
+        ratios: by predictor, a function that predicts ratios of pairs better than its medians do.
     """
     suites = {"same problem": same_problem(rows), "revisions": revisions(rows), "edits": edited(rows)}
     known = np.all([np.isfinite(values) for values in predicted.values()], axis=0)
@@ -86,7 +103,7 @@ def report_pairs(
         cells: dict[tuple[str, str], list[Pair]] = defaultdict(list)
         for pair in found:
             if known[pair.first] and known[pair.second]:
-                _, language, metric = rows[pair.first].slice
+                _, language, metric = rows[pair.first].task
                 cells[metric, language].append(pair)
                 cells[metric, "all"].append(pair)
         for (metric, language), pairs in sorted(cells.items(), key=lambda item: (item[0][0], item[0][1] != "all")):
@@ -111,34 +128,34 @@ def _report(
         first, second = (values[[getattr(pair, place) for pair in pairs]] for place in ("first", "second"))
         said = second - first
         if name in ratios:
-            told = ratios[name](pairs)
-            said = told.median
-            bands = _bands(pairs, told, groups)
-        found = share(directions(pairs, said)[changed], groups[changed]) if changed.any() else None
-        if found is not None:
-            figures[name] = found
+            predicted_ratios = ratios[name](pairs)
+            said = predicted_ratios.median
+            bands = _bands(pairs, predicted_ratios, groups)
+        right = share(directions(pairs, said)[changed], groups[changed]) if changed.any() else None
+        if right is not None:
+            figures[name] = right
     count = int(changed.sum())
     return PairReport(suite, language, metric, count, len(np.unique(groups[changed])), figures, len(pairs), **bands)
 
 
-def _bands(pairs: Sequence[Pair], told: Ratios, groups: npt.NDArray[np.str_]) -> dict[str, Figure | None]:
+def _bands(pairs: Sequence[Pair], ratios: Ratios, groups: npt.NDArray[np.str_]) -> dict[str, Figure | None]:
     true = np.array([pair.ratio for pair in pairs])
-    known = np.isfinite(told.low)
-    inside = ((told.low <= true) & (true <= told.high)).astype(np.float64)[known]
-    width = (10 ** (told.high - told.low))[known]
+    known = np.isfinite(ratios.low)
+    inside = ((ratios.low <= true) & (true <= ratios.high)).astype(np.float64)[known]
+    width = (10 ** (ratios.high - ratios.low))[known]
     middle = with_interval(groups[known], lambda rows: float(np.median(width[rows]))) if known.any() else None
     return {"cover80": share(inside, groups[known]) if known.any() else None, "width80": middle}
 
 
 def directions(pairs: Sequence[Pair], said: Array) -> Array:
-    """1 where a predicted change has the direction right, 0 where wrong, a half where it sees no difference."""
+    """1 where the predicted direction is right, 0 where it is wrong, a half where no difference is predicted."""
     true = np.sign([pair.ratio for pair in pairs])
     return np.where(np.sign(said) == 0, 0.5, (np.sign(said) == true).astype(np.float64))
 
 
 def same_problem(rows: Sequence[Row]) -> list[Pair]:
-    """Solutions of one problem in one language of the same half year, at most ``MOST_A_GROUP`` pairs of them."""
-    return _pairs_of_programs(rows, lambda row: (row.group, row.slice, _half_year(row)))
+    """Solutions of one problem in one language and half year, at most ``MOST_PER_GROUP`` pairs of each."""
+    return _pairs_of_programs(rows, lambda row: (row.group, row.task, _half_year(row)))
 
 
 def revisions(rows: Sequence[Row]) -> list[Pair]:
@@ -147,8 +164,8 @@ def revisions(rows: Sequence[Row]) -> list[Pair]:
     def key(row: Row) -> tuple[object, ...]:
         repository, at, rest = row.source.partition("@")
         _, colon, path = rest.partition(":")
-        # A row without a file is like no other.
-        return (repository, path, row.group, row.slice) if at and colon else (row.id,)
+        # A row without a file pairs with no other.
+        return (repository, path, row.group, row.task) if at and colon else (row.id,)
 
     return _pairs_of_programs(rows, key)
 
@@ -162,7 +179,7 @@ def edited(rows: Sequence[Row]) -> list[Pair]:
         if first is not None:
             ratio = math.log10(row.value / rows[first].value)
             changed = abs(ratio) >= max(math.log10(MIN_RATIO), row.noise or 0.0)
-            pairs.append(Pair(first, second, row.family, ratio, changed))
+            pairs.append(Pair(first, second, row.project_group, ratio, changed))
     return pairs
 
 
@@ -179,8 +196,8 @@ def _pairs_of_programs(rows: Sequence[Row], key: Callable[[Row], tuple[object, .
             if rows[first].code.text != rows[second].code.text:
                 ratio = math.log10(rows[second].value / rows[first].value)
                 pairs.append(Pair(first, second, rows[first].group, ratio, abs(ratio) >= math.log10(MIN_RATIO)))
-        if len(pairs) > MOST_A_GROUP:
-            pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), MOST_A_GROUP, replace=False))]
+        if len(pairs) > MOST_PER_GROUP:
+            pairs = [pairs[i] for i in np.sort(rng.choice(len(pairs), MOST_PER_GROUP, replace=False))]
         found += pairs
     return found
 

@@ -1,7 +1,7 @@
-"""Reading rows to evaluate from data sets of any size: at most some thousand a cell, by a seeded sample.
+"""Data sets of any size -> the rows to evaluate: a seeded sample of at most some thousand rows per cell.
 
-A first pass reads the names alone and chooses; a second reads the chosen rows. Architectures are sampled, not rows of
-them, so that a network is encoded once for all its devices.
+The first pass reads only names and chooses; the second reads the chosen rows. Architectures are sampled rather than
+their rows, so that a network is encoded once for all its devices.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from rlm_core.training.datasets.schema import read_tables
 from rlm_core.types import Callee, CodeText, Query
 
-SLICE = ("basis", "language", "metric")
-CELL = (*SLICE, "held_out", "device")
+TASK = ("basis", "language", "metric")
+CELL = (*TASK, "held_out", "device")
 _BATCH = 4096
 
 
@@ -35,7 +35,7 @@ class Row:
     query: Query
     value: float
     group: str
-    family: str
+    project_group: str
     held_out: str
     split: str
     source: str
@@ -43,14 +43,14 @@ class Row:
     noise: float | None = None
 
     @property
-    def slice(self) -> tuple[str, str, str]:
+    def task(self) -> tuple[str, str, str]:
         """Basis, language and metric."""
         return self.code.basis, self.code.language, self.query.metric
 
     @property
     def whole(self) -> str:
-        """What intervals resample: the package or family where whole ones were held out, else the group."""
-        return self.family if self.held_out in ("package", "edit") else self.group
+        """What intervals resample: the project group where whole ones were held out, else the group."""
+        return self.project_group if self.held_out in ("package", "edit") else self.group
 
     @property
     def quarter(self) -> str:
@@ -64,22 +64,22 @@ class Row:
 
     @property
     def setting(self) -> str:
-        """What else the number depends on besides the unit: the device; for networks space and batch or training."""
+        """What the number depends on besides the unit: the device; for networks, space and batch or training."""
         device, workload = self.query.device, self.query.workload
         if self.code.basis != "network":
             return device or ""
         space = self.id.split("/")[1] if "/" in self.id else ""
         if self.query.metric == "accuracy":
-            told = [workload.get(name) for name in ("dataset", "subset")]
+            named = [workload.get(name) for name in ("dataset", "subset")]
             epochs = [f"{workload['epochs']} epochs"] if "epochs" in workload else []
-            return ", ".join(filter(None, (space, *told, *epochs)))
+            return ", ".join(filter(None, (space, *named, *epochs)))
         batch = f", batch {workload['batch']}" if "batch" in workload else ""
         return f"{space}, {device or 'any'}{batch}"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Chosen rows in the order of the files, and how many there were by cell (the columns that were chosen by)."""
+    """Chosen rows in the order of the files, and the number of rows in each cell before sampling."""
 
     rows: list[Row]
     available: Mapping[tuple[str, ...], int]
@@ -125,14 +125,14 @@ def select(
 
 
 def _rank(key: str, seed: int) -> int:
-    """A place in a random order that is the same on every machine."""
+    """A position in a random order that is the same on every machine."""
     return int.from_bytes(hashlib.blake2b(f"{seed}:{key}".encode(), digest_size=8).digest(), "big")
 
 
 def _names(paths: Sequence[Path], splits: Sequence[str] | None, columns: set[str]) -> Iterator[pa.Table]:
     """Some columns of all rows, a batch at a time."""
     for path in paths:
-        # Opening it as a data set first gives the error that tells what to do.
+        # Opening it as a data set first raises the error that says what to do.
         next(read_tables([path]), None)
         for batch in pq.ParquetFile(path).iter_batches(_BATCH, columns=sorted(columns | {"split"})):
             table = pa.Table.from_batches([batch])
@@ -154,5 +154,6 @@ def _row(row: dict[str, Any], seen: dict[str, str]) -> Row:
     callees = tuple(Callee(seen.setdefault(c["text"], c["text"]), c["level"]) for c in row["callees"])
     code = CodeText(seen.setdefault(row["text"], row["text"]), row["language"], row["basis"], callees)
     query = Query(row["metric"], row["device"], row["workload"])
-    names = {name: row[name] for name in ("group", "family", "held_out", "split", "source")}
-    return Row(row["id"], code, query, row["value"], **names, edit_of=row.get("edit_of"), noise=row.get("noise"))
+    names = [row[name] for name in ("group", "family", "held_out", "split", "source")]
+    edit: list[Any] = [row.get("edit_of"), row.get("noise")]
+    return Row(row["id"], code, query, row["value"], *names, *edit)

@@ -14,7 +14,7 @@ import torch
 from rlm_core.inference.features import answers_alone
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.corpus import load_corpus
-from rlm_core.training.evaluation.answers import ask
+from rlm_core.training.evaluation.prediction_table import predict_table
 from rlm_core.training.evaluation.rows import Row, select
 from rlm_core.types import Query
 
@@ -195,11 +195,12 @@ def _forgotten(before: Path, after: Path, keep: Sequence[Path], slices: set[str]
     rows: list[Row] = []
     for splits in (("val", "cal", "test"), ("train",)):
         if not rows:
-            rows = [row for row in select(keep, splits, _CHECKED_ROWS).rows if "/".join(row.slice) in slices]
+            rows = [row for row in select(keep, splits, _CHECKED_ROWS).rows if "/".join(row.task) in slices]
     rows = [row if row.code.basis != "call" else replace(row, query=Query(row.query.metric)) for row in rows]
-    medians = [ask(OnnxPredictor(directory), rows).answers.median for directory in (before, after)]
+    pairs = [(row.code, row.query) for row in rows]
+    medians = [predict_table(OnnxPredictor(directory), pairs).table.median for directory in (before, after)]
     actual = np.array([row.value for row in rows])
-    names = np.array(["/".join(row.slice) for row in rows])
+    names = np.array(["/".join(row.task) for row in rows])
     for name in sorted(slices):
         mine = (names == name) & np.isfinite(medians[0]) & np.isfinite(medians[1])
         if not mine.any():

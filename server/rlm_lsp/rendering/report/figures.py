@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
-from rlm_core.training.report import Answered, Coverage, SliceSummary
+from rlm_core.training.evaluation.measured_report import Comparison, Coverage, TaskSummary
 from rlm_core.types import SI_UNIT, Metric
 
 from rlm_lsp.rendering import values as render
@@ -39,7 +39,7 @@ class Chart:
 
 
 def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
-    """The share of measured values below each predicted quantile, a line a slice."""
+    """The share of measured values below each predicted quantile, one line per task."""
     figure = go.Figure(layout=_layout(height=420))
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": _GREY, "dash": "dot"}, name="as it should be")
     for (name, points), colour in zip(curves.items(), _cycle(len(curves)), strict=True):
@@ -82,7 +82,7 @@ def coverage(found: Sequence[Coverage]) -> Chart:
     return Chart("coverage", figure, "coverage of 80 % bands by group")
 
 
-def scatter(metric: Metric, rows: Sequence[Answered]) -> Chart:
+def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
     """Predicted against measured, both axes logarithmic but for accuracies; at most ``MOST_POINTS`` of the rows."""
     shown = sample(rows)
     figure = go.Figure(layout=_layout(height=520))
@@ -119,8 +119,8 @@ def scatter(metric: Metric, rows: Sequence[Answered]) -> Chart:
     return Chart(f"scatter-{metric}", figure, f"predicted against measured {render.METRIC_WORDS[metric]}")
 
 
-def tuning(before: Sequence[SliceSummary], after: Sequence[SliceSummary]) -> Chart:
-    """Median factor of error of two models, a line a slice that both answer."""
+def tuning(before: Sequence[TaskSummary], after: Sequence[TaskSummary]) -> Chart:
+    """Median factor of error of two models, one line per task that both predict."""
     known = {one.name: one for one in after}
     pairs = [(one, known[one.name]) for one in before if one.name in known]
     figure = go.Figure(layout=_layout(height=150 + 40 * len(pairs), margin=_MARGIN | {"l": 20}))
@@ -147,26 +147,26 @@ def tuning(before: Sequence[SliceSummary], after: Sequence[SliceSummary]) -> Cha
     return Chart("tuning", figure, "error before and after tuning")
 
 
-def sample(rows: Sequence[Answered]) -> list[Answered]:
+def sample(rows: Sequence[Comparison]) -> list[Comparison]:
     """At most ``MOST_POINTS`` rows, the same ones every time."""
     if len(rows) <= MOST_POINTS:
         return list(rows)
     return random.Random(0).sample(list(rows), MOST_POINTS)  # noqa: S311 (no secret)
 
 
-def predicted(one: Answered) -> str:
+def predicted(one: Comparison) -> str:
     """The predicted median and band of a row, for people."""
     words = render.band(one.row.metric, one.band, one.prediction.floor)
     return f"{render.median(one.prediction)} ({words})"
 
 
-def measured(one: Answered) -> str:
+def measured(one: Comparison) -> str:
     """The measured value of a row, for people."""
     return render.quantity(one.row.metric, one.row.value)
 
 
-def _named(one: Answered) -> str:
-    return f"{one.row.name}<br>{one.row.place}"
+def _named(one: Comparison) -> str:
+    return f"{one.row.name}<br>{one.row.location}"
 
 
 def _layout(*, height: int, margin: Mapping[str, int] = _MARGIN) -> go.Layout:

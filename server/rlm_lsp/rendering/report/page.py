@@ -12,7 +12,14 @@ from html import escape
 from importlib.resources import files
 
 from plotly.offline import get_plotlyjs
-from rlm_core.training.report import Answered, SliceSummary, calibration, coverage_by_group, slice_summaries, surprises
+from rlm_core.training.evaluation.measured_report import (
+    Comparison,
+    TaskSummary,
+    calibration,
+    coverage_by_group,
+    surprises,
+    task_summaries,
+)
 from rlm_core.types import METRICS_OF_BASIS, Metric
 
 from rlm_lsp.rendering import values as render
@@ -29,8 +36,8 @@ class Content:
     ``left_out`` counts measurements without a place in it, by reason. ``about`` are the lines below its title.
     """
 
-    answered: Sequence[Answered]
-    before: Sequence[Answered]
+    answered: Sequence[Comparison]
+    before: Sequence[Comparison]
     left_out: Mapping[str, int]
     about: Sequence[str]
 
@@ -95,11 +102,11 @@ def _numbers(content: Content) -> tuple[str, list[Chart]]:
         "In numbers",
         "Spearman is the rank correlation of predicted medians and measured values. The error is the median factor"
         " between them, up or down; 1× is exact.",
-        _summary_table(slice_summaries(content.answered)),
+        _summary_table(task_summaries(content.answered)),
     ), []
 
 
-def _summary_table(found: Sequence[SliceSummary]) -> str:
+def _summary_table(found: Sequence[TaskSummary]) -> str:
     rows = [
         [
             one.name,
@@ -166,7 +173,7 @@ def _surprises(content: Content) -> str:
         rows.append(
             [
                 (one.row.name, None),
-                (one.row.place, None),
+                (one.row.location, None),
                 (render.METRIC_WORDS[one.row.metric], None),
                 (render.band(one.row.metric, one.band, one.prediction.floor), one.median),
                 (figures.measured(one), one.measured),
@@ -203,7 +210,7 @@ def _modules(content: Content) -> tuple[str, list[Chart]]:
 def _tuning(content: Content) -> tuple[str, list[Chart]]:
     if not content.before:
         return "", []
-    before, after = slice_summaries(content.before), slice_summaries(content.answered)
+    before, after = task_summaries(content.before), task_summaries(content.answered)
     chart = figures.tuning(before, after)
     html = _section(
         "Before and after tuning",

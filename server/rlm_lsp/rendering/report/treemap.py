@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import plotly.graph_objects as go
-from rlm_core.training.report import Answered
+from rlm_core.training.evaluation.measured_report import Comparison
 from rlm_core.types import Basis, Metric
 
 from rlm_lsp.rendering import values as render
@@ -21,7 +21,7 @@ _METRICS: tuple[Metric, ...] = ("latency", "memory")
 _OTHER = "(smaller ones)"
 
 
-def treemaps(rows: Sequence[Answered]) -> Iterator[tuple[str, Chart]]:
+def treemaps(rows: Sequence[Comparison]) -> Iterator[tuple[str, Chart]]:
     """A treemap of measured and one of predicted cost for latency and memory, each with the title of its button.
 
     Functions and programs have their own: one run of a program costs more than all calls of a package.
@@ -35,7 +35,7 @@ def treemaps(rows: Sequence[Answered]) -> Iterator[tuple[str, Chart]]:
                     yield f"{kind}: {word} {render.METRIC_WORDS[metric]}", _treemap(name, mine, metric, which)
 
 
-def _treemap(name: str, rows: Sequence[Answered], metric: Metric, which: str) -> Chart:
+def _treemap(name: str, rows: Sequence[Comparison], metric: Metric, which: str) -> Chart:
     sums: dict[tuple[str, ...], list[float]] = {}
     ordered = sorted(rows, key=lambda one: -getattr(one, which))
     for number, one in enumerate(ordered):

@@ -16,7 +16,7 @@ from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.training.report import from_store
+from rlm_core.training.evaluation.measured_report import rows_from_store
 from rlm_core.types import Query
 from rlm_lsp.cli.app import app
 
@@ -148,7 +148,7 @@ def test_they_are_exported_with_their_text_and_taken_in_elsewhere(kernels: Path,
 def test_the_report_asks_about_the_device_and_sizes_that_were_measured(kernels: Path) -> None:
     large = kernel_row(kernels, key="1" * 20, case={"m": "8192", "n": "1024", "dtype": "fp16"})
     taken = measurements_of([kernel_row(kernels), large], {"softmax.py": kernels})
-    found = from_store(taken.measurements, cpu_name())
+    found = rows_from_store(taken.measurements, cpu_name())
     asked = {"n": "1024", "dtype": "fp16"}
     assert [row.query for row in found.rows] == [
         Query("latency", "nvidia-a100-sxm4-80gb", {"m": m, **asked}) for m in ("4096", "8192")

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from rlm_core import CodeText, Query
-from rlm_core.training.evaluation.baselines import conformal_radius, fit_baselines
+from rlm_core.training.evaluation.baselines import WorkloadTable, conformal_radius, fit_baselines
 from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.evaluation.rows import Row
-from rlm_core.training.evaluation.workload_table import WorkloadTable
 
 
 def row(number: int, text: str, value: float, basis: str, device: str | None, workload: Mapping[str, str]) -> Row:

@@ -7,9 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import CodeText, Query
-from rlm_core.training.evaluation.answers import Answers
-from rlm_core.training.evaluation.figures import Columns, band_figures, gain, point_figures
-from rlm_core.training.evaluation.metrics import between, bootstrap, floor_auc, kendall, mean_within, spearman, within
+from rlm_core.training.evaluation.metrics import (
+    Columns,
+    band_figures,
+    between,
+    bootstrap,
+    floor_auc,
+    gain,
+    kendall,
+    mean_within,
+    point_figures,
+    spearman,
+    within,
+)
+from rlm_core.training.evaluation.prediction_table import PredictionTable
 from rlm_core.training.evaluation.rows import Row, quarter_of
 from scipy.stats import spearmanr
 
@@ -82,7 +93,7 @@ def test_floor_auc_is_one_when_every_row_at_the_floor_is_predicted_lower() -> No
 def test_band_covers_the_floor_when_its_low_end_is_zero() -> None:
     low, high = np.array([0.0, 0.0, 10.0, 100.0]), np.array([64.0, 64.0, 90.0, 200.0])
     columns = Columns.of(rows([0.0, 65.0, 50.0, 300.0]), 64.0)
-    found = band_figures(Answers(high, low, high, low, high), columns)
+    found = band_figures(PredictionTable(high, low, high, low, high), columns)
     assert found["cover80"].value == 0.5
     assert found["cover80"].low is not None
     assert found["cover80"].low <= 0.5
@@ -92,7 +103,7 @@ def test_band_covers_the_floor_when_its_low_end_is_zero() -> None:
 
 def test_no_bands_no_band_figures() -> None:
     none = np.full(4, np.nan)
-    assert band_figures(Answers(np.ones(4), *[none] * 4), Columns.of(rows([1.0] * 4), 0.0)) == {}
+    assert band_figures(PredictionTable(np.ones(4), *[none] * 4), Columns.of(rows([1.0] * 4), 0.0)) == {}
 
 
 def test_bootstrap_resamples_whole_groups_and_needs_two() -> None:

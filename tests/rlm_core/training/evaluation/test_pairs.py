@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rlm_core import CodeText, Query
 from rlm_core.training.evaluation.pairs import (
-    MOST_A_GROUP,
+    MOST_PER_GROUP,
     Pair,
     Ratios,
     directions,
@@ -40,7 +40,7 @@ def test_equal_texts_and_other_problems_make_no_pair() -> None:
 
 
 def test_a_large_problem_gives_no_more_than_its_share() -> None:
-    assert len(same_problem([solution(n, 2.0**n) for n in range(30)])) == MOST_A_GROUP
+    assert len(same_problem([solution(n, 2.0**n) for n in range(30)])) == MOST_PER_GROUP
 
 
 def test_revisions_share_repository_and_path_but_not_the_blob() -> None:

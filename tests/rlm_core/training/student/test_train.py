@@ -16,7 +16,7 @@ from rlm_core.inference.card import read_card
 from rlm_core.training.corpus import Corpus
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.datasets.texts import SCHEMA
-from rlm_core.training.evaluation.card_model import heading
+from rlm_core.training.evaluation.model_card import heading
 from rlm_core.training.student.encoder_fit import Loop
 from rlm_core.training.student.encoder_weights import read_encoder
 from rlm_core.training.student.train import _unlabelled, train
@@ -220,7 +220,7 @@ def test_training_goes_on_with_the_encoder_and_tokenizer_of_an_exported_student(
     first = read_encoder(trained.exported).state_dict()["embed.weight"]
     learnt = torch.from_numpy(weights_of(tmp_path / "run")["encoder.embed.weight"])
     assert 0 < (learnt - first).abs().max() < 0.1 * first.abs().max()
-    assert f"Went on with the encoder of `{before.model_id}`." in heading(after)
+    assert f"Continued with the encoder of `{before.model_id}`." in heading(after)
 
 
 def test_a_run_that_goes_on_with_another_student_is_another_run(trained: Trained, data: Path, tmp_path: Path) -> None:

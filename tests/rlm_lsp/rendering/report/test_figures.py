@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlm_core.training.report import Coverage, SliceSummary
+from rlm_core.training.evaluation.measured_report import Coverage, TaskSummary
 from rlm_lsp.rendering.report import figures
 from rlm_lsp.rendering.report.treemap import MOST_UNITS, treemaps
 
-from tests.rlm_core.training.report.test_report import answered
+from tests.rlm_core.training.evaluation.test_measured_report import answered
 
 pytestmark = pytest.mark.timeout(60)
 
 
-def test_before_and_after_are_paired_by_slice() -> None:
-    first = SliceSummary("call latency", 100, 4, 0.7, 2.5, 0.75)
-    other = SliceSummary("call memory", 100, 4, 0.6, 3.0, 0.8)
+def test_before_and_after_are_paired_by_task() -> None:
+    first = TaskSummary("call latency", 100, 4, 0.7, 2.5, 0.75)
+    other = TaskSummary("call memory", 100, 4, 0.6, 3.0, 0.8)
     chart = figures.tuning([first, other], [replace(first, error=1.8)])
     before, after = (trace for trace in chart.figure.data if trace.mode == "markers")
     assert (before.name, list(before.x), list(before.y)) == ("before", [2.5], ["call latency"])

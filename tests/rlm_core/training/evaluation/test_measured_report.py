@@ -11,17 +11,18 @@ import rlm_core
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, CodeText, Prediction
-from rlm_core.training.report import (
-    Answered,
-    Row,
-    answer,
+from rlm_core.training.evaluation.measured_report import (
+    Comparison,
+    MeasuredRow,
     calibration,
+    compare,
+    coverage,
     coverage_by_group,
-    from_store,
-    slice_summaries,
+    rank_correlation,
+    rows_from_store,
     surprises,
+    task_summaries,
 )
-from rlm_core.training.report.summaries import coverage, rank_correlation
 from rlm_core.types import LEVELS, CalibrationSource
 
 from tests.fakes import quantiles
@@ -34,25 +35,25 @@ pytestmark = pytest.mark.timeout(60)
 CODE = CodeText("def f(): pass", "python", "call")
 
 
-def answered(value: float, median: float = 1e-3, group: str = "shop", floor: float = 5e-8) -> Answered:
+def answered(value: float, median: float = 1e-3, group: str = "shop", floor: float = 5e-8) -> Comparison:
     """A value beside a log-normal prediction whose 80 % band is a factor of 2 up and down."""
-    row = Row("f", "shop.py:1", group, (group, "f"), CODE, "latency", None, value, value, value)
+    row = MeasuredRow("f", "shop.py:1", group, (group, "f"), CODE, "latency", None, value, value, value)
     levels = quantiles(median)
     band = Band(median / 2, median * 2, 0.8, 40, 400, CalibrationSource("call"))
-    return Answered(row, Prediction("call", "latency", None, {}, "test", median, (band,), floor, False, None, levels))
+    return Comparison(row, Prediction("call", "latency", None, {}, "test", median, (band,), floor, False, None, levels))
 
 
 def test_the_store_gives_a_row_a_unit_and_metric_with_its_text(tmp_path: Path) -> None:
-    found = from_store(write_shop(tmp_path).all(), "a processor")
+    found = rows_from_store(write_shop(tmp_path).all(), "a processor")
     assert len(found.rows) == 12
     assert not found.left_out
     by_name = {(row.name, row.metric): row for row in found.rows}
     row = by_name["pairs", "latency"]
     assert row.path == ("shop", "deep", "find", "pairs")
-    assert row.place == "shop/deep/find.py:1"
+    assert row.location == "shop/deep/find.py:1"
     assert row.code.text.startswith("def pairs(items):")
     assert (row.low, row.value, row.high) == (1.5e-6, 3e-6, 6e-6)
-    # Of a program's inputs the dearest.
+    # Of a program's inputs, the most expensive.
     program = by_name["Solution", "latency"]
     assert (program.value, program.code.basis, program.path) == (0.08, "program", ("judge", "square", "Solution"))
 
@@ -67,13 +68,13 @@ def test_what_has_no_place_is_counted_by_reason(tmp_path: Path) -> None:
             measurement(qualname="x", path=""),
         ]
     )
-    found = from_store(store.all(), "a processor")
+    found = rows_from_store(store.all(), "a processor")
     assert len(found.rows) == 8
     assert found.left_out == {
-        "the file is gone or has changed since": 4,
-        "generators and coroutines are measured a resume at a time": 1,
+        "the file is missing or has changed": 4,
+        "generators and coroutines are measured per resume": 1,
         "the run's calibration was disturbed": 1,
-        "taken in from another machine: its text is not here": 1,
+        "imported from another machine, without its source text": 1,
     }
 
 
@@ -82,14 +83,14 @@ def test_this_device_counts_before_a_newer_measurement_on_another(tmp_path: Path
     [mine] = [one for one in store.all() if one.qualname == "total" and one.metric == "latency"]
     store.add([replace(mine, device="another", median=9.0, high=9.0, measured_at="2099-01-01T00:00:00+00:00", run="r")])
     for device, value in (("a processor", mine.median), ("another", 9.0)):
-        found = from_store(store.all(), device)
+        found = rows_from_store(store.all(), device)
         assert {row.value for row in found.rows if (row.name, row.metric) == ("total", "latency")} == {value}
 
 
 def test_the_shipped_model_answers_rows_of_the_store(tmp_path: Path) -> None:
-    rows = from_store(write_shop(tmp_path).all(), "a processor").rows
+    rows = rows_from_store(write_shop(tmp_path).all(), "a processor").rows
     predictor = rlm_core.load(threads=1)
-    found, reasons = answer(predictor, rows)
+    found, reasons = compare(predictor, rows)
     assert len(found) == len(rows)
     assert sum(one is None for one in found) == sum(reasons.values())
     told = [one for one in found if one is not None]
@@ -147,9 +148,9 @@ def test_surprises_are_outside_the_band_the_furthest_first() -> None:
     assert surprises(rows, 1) == found[:1]
 
 
-def test_a_slice_is_summed_up() -> None:
+def test_a_task_is_summed_up() -> None:
     rows = [answered(value, median) for value, median in ((1e-3, 1e-3), (4e-3, 2e-3), (9e-3, 3e-3), (1.6e-2, 4e-3))]
-    [one] = slice_summaries(rows)
+    [one] = task_summaries(rows)
     assert (one.name, one.rows, one.groups) == ("call latency", 4, 1)
     assert one.spearman == pytest.approx(1.0)
     assert one.error == pytest.approx(6**0.5)

@@ -1,0 +1,476 @@
+"""MODEL_CARD.md and its pages of tables, generated from a model, an evaluation and files of other measurements.
+
+In: a predictor, data sets, and where there are any ``goals.json`` (a list of {task, which, measured, interval,
+baseline, goal, met, note}) and ``ablations.json`` (a list of flat objects, one per row). Out: the card with summaries,
+and full tables and plots in ``docs/model-card`` next to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rlm_core.errors import DataError, ModelError
+from rlm_core.inference.adaptation import cpu_score
+from rlm_core.inference.calibration import COVERAGES, INTERVALS, MIN_GROUPS
+from rlm_core.inference.card import CARD, Card
+from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.student import OnnxPredictor
+from rlm_core.queries.devices import DEVICES
+from rlm_core.training.datasets.schema import read_tables
+
+from . import card_text as words
+from .baselines import DESCRIPTIONS, MAIN
+from .card_plots import Picture, draw_all
+from .pairs import MIN_RATIO, SUITES
+from .report import MODEL, Report, dropped, factor, figure, percent, plain, table
+from .run import MOST_ROWS, examine
+
+PAGES = Path("docs") / "model-card"
+_GOAL = ("task", "which", "measured", "interval", "baseline", "goal", "met", "note")
+_MEBI = 2**20
+_MOST_DEVICES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCount:
+    """The rows of one source of labels by split, and their distinct groups and texts."""
+
+    key: str
+    basis: str
+    rows: Mapping[str, int]
+    groups: int
+    texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardInput:
+    """Everything that a card is made of: the model, its report, counted rows, plots, and other measurements."""
+
+    card: Card
+    directory: Path
+    report: Report
+    counted: Sequence[SourceCount]
+    pictures: Sequence[Picture]
+    goals: Sequence[Mapping[str, Any]]
+    ablations: Sequence[Mapping[str, Any]]
+
+
+def write_card(
+    predictor: Predictor,
+    data: Sequence[Path],
+    out: Path,
+    *,
+    goals: Path | None = None,
+    ablations: Path | None = None,
+    most: int = MOST_ROWS,
+) -> None:
+    """Evaluate a model on the test split of data sets and write its card, and tables and plots next to it.
+
+    Raises:
+        DataError: unusable data sets, goals or ablations, or ``out`` cannot be written.
+        ModelError: the model has no card.
+    """
+    if not isinstance(predictor, OnnxPredictor):
+        raise ModelError(f"{predictor.model_id}: has no card.json to report; name an exported model")
+    tables = [read_entries(path) if path is not None else [] for path in (goals, ablations)]
+    for entry in tables[0]:
+        if missing := [key for key in ("task", "measured", "goal", "met") if key not in entry]:
+            raise DataError(f"{goals}: goal {entry.get('task', entry)!r} has no {', '.join(missing)}")
+    counted = count_sources(data)
+    evaluation = examine(predictor, data, most=most)
+    folder = out.parent / PAGES
+    try:
+        pictures = draw_all(evaluation, predictor, folder)
+        content = CardInput(predictor.card, predictor.directory, evaluation.report, counted, pictures, *tables)
+        pages = render_pages(content)
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        out.write_text(render_card(content, pages), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{out}: the card cannot be written ({error.strerror}); check the directory") from None
+
+
+def read_entries(path: Path) -> list[dict[str, Any]]:
+    """A JSON file that holds a list of objects.
+
+    Raises:
+        DataError: it cannot be read or holds something else.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name a JSON file") from None
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON ({error}); write a list of objects") from None
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise DataError(f"{path}: not a list of objects; write one object per row")
+    return found
+
+
+def render_card(content: CardInput, pages: Mapping[str, str]) -> str:
+    """The card: what the model predicts, how well, where it fails, data and licence, with links to its ``pages``."""
+    card, report = content.card, content.report
+    links = [f"- [{_title(text)}]({(PAGES / name).as_posix()})" for name, text in pages.items()]
+    return _joined(
+        f"# Model card: {card.name}",
+        words.INTRODUCTION,
+        heading(card),
+        "## What it predicts",
+        what_it_predicts(card),
+        words.ANSWERS,
+        "## How well it predicts",
+        f"Split `{report.split}`, model `{report.model}`; all groups are unseen. {words.SUMMARY}",
+        summary(report),
+        *(_picture(picture, f"{PAGES.as_posix()}/") for picture in content.pictures if not picture.basis),
+        *_titled("### Which of two is more expensive", pair_summary(report)),
+        "## Where it fails",
+        words.LIMITS,
+        "## Data",
+        _short_data(content.counted),
+        words.NOT_USED,
+        "## Licence",
+        words.LICENCE,
+        "## All tables",
+        "\n".join(links),
+    )
+
+
+def render_pages(content: CardInput) -> dict[str, str]:
+    """The pages of full tables by file name, those without content left out."""
+    card, report = content.card, content.report
+    pages: dict[str, list[str]] = {}
+    for basis in report.bases():
+        name = words.TITLES[basis].lower().replace(" ", "-") + ".md"
+        pages[name] = [
+            f"# {words.TITLES[basis]}",
+            f"Basis `{basis}`: {words.BASES[basis]}.",
+            report.ranks(basis),
+            *(_titled("## Means over languages", report.mean_table()) if basis == "program" else []),
+            *_titled("## Bands", report.bands(basis)),
+            *_titled("## By device or setting", report.settings(basis)),
+            *(_picture(picture) for picture in content.pictures if picture.basis == basis),
+        ]
+    pages["bands.md"] = [
+        "# Bands and abstentions",
+        *_titled("## Coverage", report.coverage_table()),
+        *(_picture(picture) for picture in content.pictures if not picture.basis),
+        *_titled("## Abstentions", _abstained(report)),
+        "## Calibration groups",
+        calibrated(card),
+    ]
+    if report.pairs:
+        pages["changes.md"] = ["# Which of two is more expensive", _suites(), report.pair_table()]
+    pages["protocol.md"] = [
+        "# Data and protocol",
+        _data(content.counted),
+        words.NOT_USED,
+        "## Splits",
+        words.PROTOCOL,
+        "## How to read the tables",
+        words.READING,
+        _baselines(report),
+        *report.sampled(),
+    ]
+    pages["model.md"] = [
+        "# The model",
+        words.PARTS,
+        sizes(card),
+        files(card, content.directory),
+        *_titled("## What each part contributes", _free_table(content.ablations)),
+        *_titled("## Weights of the deep part", deep_weights(card)),
+        *_titled("## Training time", training_time(card)),
+        "## CPU score",
+        words.CPU,
+        _cpu(),
+    ]
+    if content.goals:
+        pages["goals.md"] = ["# Goals", _goals(content.goals)]
+    return {name: _joined(*sections) for name, sections in pages.items()}
+
+
+def summary(report: Report) -> str:
+    """One line per task, with the means over languages for programs."""
+    lines = [["basis", "metric", "unseen", "rows", "Spearman", "baseline", "median factor", "in 80 % band"]]
+    for basis in report.bases():
+        if basis == "program" and report.means:
+            lines += _program_lines(report)
+            continue
+        for entry in report.whole(basis):
+            model, other = entry.figures[MODEL], entry.figures.get(MAIN[basis], {})
+            error, covers = model.get("error"), model.get("cover80")
+            lines.append(
+                [
+                    basis,
+                    entry.metric,
+                    entry.held_out,
+                    f"{entry.n:,}",
+                    figure(model.get("spearman")),
+                    plain(other["spearman"].value) if "spearman" in other else "",
+                    factor(10**error.value) if error is not None else "",
+                    figure(covers, percent),
+                ]
+            )
+    return table(dropped(lines))
+
+
+def _program_lines(report: Report) -> list[list[str]]:
+    lines = []
+    for mean in report.means:
+        entries = [entry for entry in report.whole("program") if entry.metric == mean.metric]
+        kind = "within quarter" if mean.figure == "in_quarter" else "across quarters"
+        kind = f"{mean.metric}, {kind}, mean of {len(mean.languages)} languages"
+        rows = sum(entry.n for entry in entries if entry.language in mean.languages)
+        other = mean.figures.get(MAIN["program"])
+        ranks = [figure(mean.figures.get(MODEL)), plain(other.value) if other is not None else ""]
+        lines.append(["program", kind, "problem", f"{rows:,}", *ranks, "", ""])
+    return lines
+
+
+def pair_summary(report: Report) -> str:
+    """Right directions of the model and its baseline over all languages; empty without pairs."""
+    lines = [["pairs", "metric", "count", "right, %", "baseline, %"]]
+    for entry in report.pairs:
+        if entry.language == "all":
+            model, other = entry.figures.get(MODEL), entry.figures.get(MAIN["call"])
+            cells = [entry.suite, entry.metric, f"{entry.n:,}", figure(model, percent)]
+            lines.append([*cells, percent(other.value) if other is not None else ""])
+    return table(dropped(lines)) if len(lines) > 1 else ""
+
+
+def _short_data(counted: Sequence[SourceCount]) -> str:
+    lines = [["labels", "basis", "rows", "licence"]]
+    for entry in counted:
+        source = words.SOURCES.get(entry.key)
+        title, licence = (source.title, source.licence) if source is not None else (entry.key, "not stated")
+        lines.append([title, entry.basis, f"{sum(entry.rows.values()):,}", licence])
+    return table(lines)
+
+
+def _joined(*sections: str) -> str:
+    return "\n\n".join(section.strip("\n") for section in sections if section) + "\n"
+
+
+def _title(page: str) -> str:
+    return page.partition("\n")[0].removeprefix("# ")
+
+
+def _titled(title: str, body: str, note: str = "") -> list[str]:
+    """A section with its title; nothing when its body is empty."""
+    return [part for part in (title, note, body) if part] if body else []
+
+
+def _picture(picture: Picture, folder: str = "") -> str:
+    return f"![{picture.caption}]({folder}{picture.path.name})\n\n{picture.caption}"
+
+
+def _data(counted: Sequence[SourceCount]) -> str:
+    splits = ("train", "val", "cal", "test")
+    lines = [["labels", "basis", *splits, "groups", "texts", "licence", "what was measured", "left out"]]
+    for entry in counted:
+        source = words.SOURCES.get(entry.key)
+        facts = [source.licence, source.measured, source.left_out] if source is not None else ["not stated", "", ""]
+        counts = [f"{entry.rows.get(split, 0):,}" for split in splits]
+        title = source.title if source is not None else entry.key
+        lines.append([title, entry.basis, *counts, f"{entry.groups:,}", f"{entry.texts:,}", *facts])
+    return table(lines)
+
+
+def _baselines(report: Report) -> str:
+    names = dict.fromkeys(name for entry in report.slices for name in entry.figures)
+    known = [f"`{name}` is {DESCRIPTIONS[name]}" for name in names if name in DESCRIPTIONS]
+    return f"Baselines, fitted on the same training rows: {'; '.join(known)}." if known else ""
+
+
+def _suites() -> str:
+    suites = "; ".join(f"*{name}*: {meaning}" for name, meaning in SUITES.items())
+    return (
+        f"Right directions in per cent, over pairs whose measured values differ by a factor of {MIN_RATIO:g} or more."
+        f" Coverage of the 80 % band of the ratio counts all pairs. Suites: {suites}."
+    )
+
+
+def _abstained(report: Report) -> str:
+    scored = {basis: sum(entry.n for entry in report.whole(basis)) for basis in report.bases()}
+    lines = [["basis", "reason", "rows", "rows answered"]]
+    for basis, reasons in report.abstained.items():
+        lines += [[basis, why, f"{count:,}", f"{scored.get(basis, 0):,}"] for why, count in reasons.items()]
+    return table(lines) if len(lines) > 1 else ""
+
+
+def _goals(goals: Sequence[Mapping[str, Any]]) -> str:
+    if not goals:
+        return ""
+    lines = [list(_GOAL)] + [[_cell(entry.get(key)) for key in _GOAL] for entry in goals]
+    return table(dropped(lines))
+
+
+def _free_table(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Objects as a table; columns are their keys in order of first appearance."""
+    names = list(dict.fromkeys(name for entry in entries for name in entry))
+    if not names:
+        return ""
+    return table([names, *([_cell(entry.get(name)) for name in names] for entry in entries)])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return "–".join(_cell(part) for part in value)
+    return str(value)
+
+
+def _cpu() -> str:
+    lines = [["CPython", "interpreter loop", "allocation", "numpy", "spread, log10"]]
+    for version, rates in cpu_score.REFERENCE.items():
+        parts = [f"{value:,.0f}" for value in (rates.interpreter, rates.allocation, rates.numpy)]
+        lines.append([version, *parts, f"{rates.spread:.4f}"])
+    return f"{table(lines)}\n\nMeasured on: {cpu_score.REFERENCE_HOW}."
+
+
+def what_it_predicts(card: Card) -> str:
+    """A table of bases: metrics, languages, devices and the default query."""
+    metrics: dict[str, dict[str, None]] = defaultdict(dict)
+    languages: dict[str, dict[str, None]] = defaultdict(dict)
+    for entry in card.slices:
+        basis, language, metric = entry.name.split("/")
+        metrics[basis][metric] = languages[basis][language] = None
+    lines = [["basis", "metrics", "languages", "devices", "default query"]]
+    for basis in (basis for basis in words.BASES if basis in metrics):
+        names = [", ".join(metrics[basis]), ", ".join(languages[basis])]
+        lines.append(
+            [f"`{basis}`: {words.BASES[basis]}", *names, _devices(card, basis), "; ".join(_defaults(card, basis))]
+        )
+    return table(lines)
+
+
+def _devices(card: Card, basis: str) -> str:
+    known = card.devices.get(basis, ())
+    names = [DEVICES[device].name if device in DEVICES else device for device in known[:_MOST_DEVICES]]
+    more = f" and {len(known) - len(names)} more" if len(known) > len(names) else ""
+    return f"{len(known)}: {', '.join(names)}{more}" if len(known) > 1 else ", ".join(names)
+
+
+def _defaults(card: Card, basis: str) -> list[str]:
+    found = []
+    for key, query in card.defaults.items():
+        if key.split("/")[0] != basis:
+            continue
+        parts = [query["device"]] if query.get("device") else []
+        parts += [f"{name}={value}" for name, value in query.get("workload", {}).items()]
+        prefix = f"{key.split('/')[1]}: " if "/" in key else ""
+        found.append(f"{prefix}{', '.join(f'`{part}`' for part in parts)}")
+    return found
+
+
+def heading(card: Card) -> str:
+    """The model's id and what it was trained on."""
+    trained = card.trained
+    parts = [f"Model id: `{card.model_id}`."]
+    if "rows" in trained:
+        parts.append(f"Trained on {trained['rows']:,} rows ({trained.get('texts', 0):,} texts).")
+    if trained.get("pretraining_tokens"):
+        parts.append(f"Pretrained without labels on {trained['pretraining_tokens'] / 1e6:,.1f} million tokens.")
+    if "start" in trained:
+        parts.append(f"Continued with the encoder of `{trained['start']}`.")
+    if trained.get("tokens"):
+        epochs = f" in {trained['epochs']} epochs" if "epochs" in trained else ""
+        parts.append(f"Trained with labels on {trained['tokens'] / 1e6:,.1f} million tokens{epochs}.")
+    if "validation_loss" in trained:
+        parts.append(f"Validation loss {trained['validation_loss']} nats.")
+    for refit in trained.get("refitted", ()):
+        bases = ", ".join(f"`{name}`" for name in dict.fromkeys(name.split("/")[0] for name in refit["slices"]))
+        parts.append(
+            f"Then {bases} was refitted on the encoder of `{refit['from']}` to {refit['rows']:,} rows"
+            f" ({refit['texts']:,} texts) of {refit['families']:,} project groups; all else is unchanged."
+        )
+    return " ".join(parts)
+
+
+def sizes(card: Card) -> str:
+    """The sizes of the student, one per line."""
+    return table([["size", "value"], *([f"`{name}`", f"{value:,}"] for name, value in card.sizes.items())])
+
+
+def files(card: Card, directory: Path) -> str:
+    """The files of the model with their bytes."""
+    bytes_of = {name: (directory / name).stat().st_size for name in (*card.files, CARD)}
+    lines = [["file", "bytes", "MiB"]]
+    lines += [[f"`{name}`", f"{size:,}", f"{size / _MEBI:.2f}"] for name, size in bytes_of.items()]
+    total = sum(bytes_of.values())
+    return table([*lines, ["all", f"{total:,}", f"{total / _MEBI:.2f}"]])
+
+
+def deep_weights(card: Card) -> str:
+    """The weight of the deep part's evidence by task; empty when the card does not have it."""
+    found = card.trained.get("deep_weights") or {}
+    return table([["task", "weight"], *([name, f"{value:.2f}"] for name, value in found.items())]) if found else ""
+
+
+def training_time(card: Card) -> str:
+    """Time by stage of the run that made the weights; empty when the card does not have it."""
+    seconds: Mapping[str, float] = card.trained.get("seconds") or {}
+    # A resumed run skips the stages that an earlier run finished.
+    found = {stage: value for stage, value in seconds.items() if value >= 1}
+    lines = [["stage", "minutes"], *([stage, f"{value / 60:.1f}"] for stage, value in found.items())]
+    lines.append(["all", f"{sum(found.values()) / 60:.1f}"])
+    skipped = ", ".join(stage for stage in seconds if stage not in found)
+    note = f"\n\nFrom an earlier run, whose time is not known: {skipped}." if skipped else ""
+    return table(lines) + note if found else ""
+
+
+def calibrated(card: Card) -> str:
+    """The calibrated levels that predictions use."""
+    head = ["task", "groups", "rows", *(f"level of {100 * coverage:.0f} %" for coverage in COVERAGES)]
+    lines = [head]
+    for name, level in card.calibration.to_json().items():
+        if level["groups"] >= MIN_GROUPS and name.count("/") < 3:
+            values = [f"{level['levels'][INTERVALS.index(coverage)]:.3f}" for coverage in COVERAGES]
+            lines.append([name, f"{level['groups']:,}", f"{level['rows']:,}", *values])
+    return f"Levels with at least {MIN_GROUPS} groups, without those of single devices.\n\n{table(lines)}"
+
+
+def source_of(row_id: str, basis: str) -> str:
+    """The key of a row's label source: the first part of its id; for kernels, modules and networks the first two."""
+    parts = row_id.split("/")
+    if parts[0] in ("triton", "nas") and len(parts) > 1:
+        return "/".join(parts[:2])
+    return parts[0] if len(parts) > 1 else basis
+
+
+def count_sources(paths: Sequence[Path]) -> list[SourceCount]:
+    """Count the rows of data sets by label source and basis, a batch at a time.
+
+    Raises:
+        DataError: a file is missing or is not one of our data sets.
+    """
+    rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    texts: dict[tuple[str, str], set[bytes]] = defaultdict(set)
+    for path in paths:
+        next(read_tables([path]), None)
+        for batch in pq.ParquetFile(path).iter_batches(4096, columns=["id", "basis", "split", "group", "text"]):
+            table = pa.Table.from_batches([batch])
+            names = (table[name].to_pylist() for name in ("id", "basis", "split", "group"))
+            coded = pc.dictionary_encode(table["text"]).combine_chunks()
+            digests = [hashlib.blake2b(t.encode(), digest_size=8).digest() for t in coded.dictionary.to_pylist()]
+            for name, basis, split, group, text in zip(*names, coded.indices.to_pylist(), strict=True):
+                key = source_of(name, basis), basis
+                rows[key][split] += 1
+                groups[key].add(group)
+                texts[key].add(digests[text])
+    return [SourceCount(*key, dict(rows[key]), len(groups[key]), len(texts[key])) for key in rows]
