@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError
-from rlm_core.source.onnx_graph import from_model, render
+from rlm_core.source.onnx_graph.reader import from_model
+from rlm_core.source.onnx_graph.render import render
 from rlm_core.training.datasets.builder import BuildReport, Progress, RowBuilder
 
 from .labels import FILES, Entry, Measurement, read_entries

@@ -16,7 +16,7 @@ import sentencepiece
 
 from rlm_core.errors import ModelError
 from rlm_core.source import languages
-from rlm_core.source.onnx_graph.operators import SYMBOLS
+from rlm_core.source.onnx_graph.graph import SYMBOLS
 
 PAD = 0
 _LINE_END, _TAB = "\u21b5", "\u21e5"

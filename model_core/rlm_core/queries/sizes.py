@@ -211,7 +211,7 @@ def products(sizes: Sizes) -> dict[str, float]:
     elif named["vocabulary"] and width:
         result["matmul"] = rows * width * named["vocabulary"]
     elif named["inner"] and width:
-        # A gated layer of a transformer: two products before the activation, one behind it.
+        # A gated layer of a transformer: two products before the activation, one after it.
         result["matmul"] = result["implied"] = 3 * rows * width * named["inner"] * max(named["depth"], 1.0)
     if keys and (named["heads"] or named["keys"]):
         result["attention"] = max(named["batch"], 1.0) * max(named["sequence"], 1.0) * keys * heads * head_width

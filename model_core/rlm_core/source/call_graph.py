@@ -1,9 +1,9 @@
 """Which functions a Python function calls, in the same file or package.
 
-``index_module`` reads one file; ``CallGraph`` resolves calls by name over the modules that a loader gives it, two
-levels deep at most. Names are resolved as Python would (module globals, imports, ``self`` and base classes); a method
-called on an unknown object counts only when its name is defined once in the file. A model reads the callees next to
-the caller, since what a function costs includes what it calls.
+``index_module`` indexes one file; ``CallGraph`` resolves calls by name over the modules that a loader gives it, at most
+two levels deep. Names are resolved as in Python (module globals, imports, ``self`` and base classes); a method called
+on an unknown object counts only if its name is defined once in the file. A model reads the callees next to the caller,
+since the cost of a function includes what it calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .parsed import ParsedSource, name_text
 from .units import find_functions
 
 MAX_LEVEL = 2
-MAX_CALLEES = 12  # a level; the first in the order of the calls
+MAX_CALLEES = 12  # per level; the first in the order of the calls
 
 _QUERY = """
 (call function: (identifier) @name) @call
@@ -46,8 +46,8 @@ class ModuleIndex:
     """The functions, classes, imports and calls of one Python file.
 
     ``units`` are the file's functions by qualified name (the last definition of a name wins), ``bases`` the base-class
-    names of each top-level class, ``imports`` maps a local name to ``(module, name or None)``, ``calls`` are those in a
-    unit, by its text.
+    names of each top-level class, ``imports`` maps a local name to ``(module, name or None)``, ``calls`` has the calls
+    in a unit, by its text.
     """
 
     dotted: str
@@ -99,8 +99,8 @@ def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
         result.bases.update(part.bases)
         result.imports.update(part.imports)
         result.calls.update(part.calls)
-        for name, found in part.by_name.items():
-            result.by_name.setdefault(name, []).extend(found)
+        for name, qualnames in part.by_name.items():
+            result.by_name.setdefault(name, []).extend(qualnames)
     return result
 
 
@@ -169,7 +169,7 @@ class CallGraph:
         """The functions of the same file or package that ``unit`` calls, nearest first, each once."""
         seen = {(module.dotted, unit.qualname)}
         frontier = [(module, unit)]
-        found: list[Callee] = []
+        callees: list[Callee] = []
         for level in range(1, MAX_LEVEL + 1):
             reached: list[tuple[ModuleIndex, Unit]] = []
             for owner, caller in frontier:
@@ -178,18 +178,20 @@ class CallGraph:
                     if key not in seen and len(reached) < MAX_CALLEES:
                         seen.add(key)
                         reached.append((home, callee))
-            found += [Callee(callee.text, level) for _, callee in reached]
+            callees += [Callee(callee.text, level) for _, callee in reached]
             frontier = reached
-        return tuple(found)
+        return tuple(callees)
 
     def _direct(self, module: ModuleIndex, unit: Unit) -> list[tuple[ModuleIndex, Unit]]:
-        found = []
+        resolved = []
         for call in module.calls.get(unit.text, ()):
-            hit = self._resolve(module, unit, call)
+            callee = self._resolve(module, unit, call)
+            if callee is None:
+                continue
             # What is defined inside the unit is part of its text already.
-            if hit is not None and not (hit[0] is module and hit[1].qualname.startswith(unit.qualname + ".<locals>.")):
-                found.append(hit)
-        return found
+            if callee[0] is not module or not callee[1].qualname.startswith(unit.qualname + ".<locals>."):
+                resolved.append(callee)
+        return resolved
 
     def _resolve(self, module: ModuleIndex, unit: Unit, call: Call) -> tuple[ModuleIndex, Unit] | None:
         if call.target is None:
@@ -227,9 +229,9 @@ class CallGraph:
         return None
 
     def _method(self, module: ModuleIndex, owner: str, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
-        own = f"{owner}.{name}"
-        if own in module.units:
-            return module, module.units[own]
+        qualname = f"{owner}.{name}"
+        if qualname in module.units:
+            return module, module.units[qualname]
         return self._inherited(module, owner, name, depth)
 
     def _inherited(self, module: ModuleIndex, owner: str, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:

@@ -1,9 +1,8 @@
 """Source text -> the canonical text that the model reads.
 
 Comments, docstrings, blank lines and alignment carry no cost: they are removed, so editing them changes no prediction
-and no token is spent on them. What comes out: one line a statement line, indentation as tabs (one a level) in
-languages where it has a meaning and none elsewhere, single spaces inside a line. ``canonical(canonical(text)) ==
-canonical(text)``.
+and takes no tokens. The result has one line per line of code, indentation as tabs (one per level) in languages where it
+has a meaning and none elsewhere, and single spaces inside a line. ``canonical(canonical(text)) == canonical(text)``.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ import textwrap
 from . import languages
 from .parsed import ParsedSource
 
-# In Python a semicolon at an end of a line says nothing: it is left where a docstring stood before it.
+# In Python a semicolon at the end of a line is what remains after a docstring.
 _ENDS = {"tree_sitter_python:language": " ;"}
-_LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)| loc\(\"[^\n]*\)$", re.MULTILINE)  # where MLIR came from
+_LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)| loc\(\"[^\n]*\)$", re.MULTILINE)  # source locations in MLIR
 _OPENING_TAG = re.compile(r"\A\s*<\?php\b")
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
 
@@ -37,13 +36,13 @@ def canonical(text: str, language: str) -> str:
 
 
 def _untagged(text: str, language: str) -> str:
-    """The text without its opening tag: a file of PHP alone says the same with and without it."""
+    """The text without its opening tag: a file of PHP alone means the same with and without it."""
     rest = _OPENING_TAG.sub("", text) if language == "php" else text
     return text if "<?" in rest or "?>" in rest else rest
 
 
 def dedent(text: str) -> str:
-    """The text with the indentation of its first line taken from every line that has it."""
+    """The text without the indentation of its first line, on every line that has it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
     first = text[: len(text) - len(text.lstrip(" \t"))]
     if not first:
@@ -71,7 +70,7 @@ def _without_comments(parsed: ParsedSource) -> bytes:
 
 def _lines(text: str, indented: bool, ends: str) -> list[str]:
     lines: list[str] = []
-    levels: list[int] = [0]
+    widths: list[int] = [0]
     for raw in re.split(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", text):
         line = _SPACES.sub(" ", raw).strip(ends)
         if not line:
@@ -79,10 +78,10 @@ def _lines(text: str, indented: bool, ends: str) -> list[str]:
         if indented:
             expanded = raw.expandtabs(8)
             width = len(expanded) - len(expanded.lstrip())
-            while levels and width < levels[-1]:
-                levels.pop()
-            if not levels or width > levels[-1]:
-                levels.append(width)
-            line = "\t" * (len(levels) - 1) + line
+            while widths and width < widths[-1]:
+                widths.pop()
+            if not widths or width > widths[-1]:
+                widths.append(width)
+            line = "\t" * (len(widths) - 1) + line
         lines.append(line)
     return lines

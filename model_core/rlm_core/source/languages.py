@@ -41,7 +41,7 @@ _PYTHON = Language(
     "Python",
     (".py", ".pyw"),
     "tree_sitter_python:language",
-    # A string that stands alone as a statement is a docstring or a comment in disguise.
+    # A string as a statement is a docstring or used as a comment.
     "[(comment) (expression_statement . [(string) (concatenated_string)] .)] @skip",
     "class_definition",
     indented=True,

@@ -1,8 +1,8 @@
-"""Structure of a canonical text: counts from its syntax tree (loops, nesting, calls ...), the same for every language.
+"""The structure of a canonical text: counts from its syntax tree (loops, nesting, calls ...), alike for all languages.
 
-The counts need no label, so they serve twice: the encoder learns to tell them before it sees a measurement, and the
-query head reads them beside the wide part's number. Node types are told apart by their names, which tree-sitter
-grammars share in most parts; a text without a grammar has only its words and numbers.
+The counts need no label and have two uses: the encoder is pretrained to predict them, and the query head reads them as
+features. Node types are classified by their names, which tree-sitter grammars mostly share; a text without a grammar
+has only its words and numbers.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ _MAX_NODES = 20_000
 
 def _types(stems: str, endings: str = "", more: str = "") -> re.Pattern[str]:
     """Node types made of a stem and an ending, with any words between them; and ``more`` whole names."""
-    found = [rf"(?:{stems.replace(' ', '|')})(?:_\w+)??_?(?:{endings.replace(' ', '|')})"] if stems else []
-    return re.compile("|".join([*found, *more.split()]))
+    patterns = [rf"(?:{stems.replace(' ', '|')})(?:_\w+)??_?(?:{endings.replace(' ', '|')})"] if stems else []
+    return re.compile("|".join([*patterns, *more.split()]))
 
 
-# The first family whose pattern a node type matches is the node's.
-_FAMILIES = (
+# A node has the first category whose pattern its type matches.
+_CATEGORIES = (
     (
         "loops",
         _types(
@@ -148,49 +148,49 @@ def structure(text: str, language: str) -> Array:
     counts["names"] = len(set(_WORD.findall(text)))
     counts["lines"] = text.count("\n") + 1
     numbers = [int(number.replace("_", "") or 0) for number in _NUMBER.findall(text) if len(number) < 19]
-    # Its logarithm is taken twice in effect: sizes matter by their order of magnitude.
+    # In effect the logarithm is taken twice: sizes matter by their order of magnitude.
     counts["largest_number"] = np.log1p(max(numbers, default=0))
     return np.log1p(np.array([counts[name] for name in NAMES], dtype=np.float64)).astype(np.float32)
 
 
-def facts(counts: Array, own: int, level1: Sequence[int], level2: Sequence[int]) -> Array:
-    """What the query head is told about a unit besides its encoding. Shape ``(FACTS,)``.
+def facts(counts: Array, tokens: int, level1: Sequence[int], level2: Sequence[int]) -> Array:
+    """The features of a unit for the query head, next to its encoding. Shape ``(FACTS,)``.
 
     Args:
         counts: the unit's :func:`structure`.
-        own: the unit's number of tokens.
+        tokens: the unit's number of tokens.
         level1: the numbers of tokens of the callees at level 1.
-        level2: those of the callees at level 2.
+        level2: the numbers of tokens of the callees at level 2.
     """
-    amounts = np.log1p([own, len(level1), sum(level1), len(level2), sum(level2)])
+    amounts = np.log1p([tokens, len(level1), sum(level1), len(level2), sum(level2)])
     return np.concatenate([amounts, counts]).astype(np.float32)
 
 
 @cache
-def _family(node_type: str) -> str | None:
-    return next((family for family, pattern in _FAMILIES if pattern.fullmatch(node_type)), None)
+def _node_category(node_type: str) -> str | None:
+    return next((category for category, pattern in _CATEGORIES if pattern.fullmatch(node_type)), None)
 
 
 def _count(root: Node, counts: dict[str, float]) -> None:
-    """One walk over the named nodes; ``loops`` is how many loops a node lies in, ``names`` the functions around it."""
+    """Walk over the named nodes once; ``loops`` is the number of loops around a node, ``names`` its functions."""
     cursor = root.walk()
     depth = nodes = 0
-    around: list[str | None] = []  # the family of each open node
+    around: list[str | None] = []  # the category of each open node
     loops = 0
     names: list[bytes] = []
     while True:
         node = cursor.node
         assert node is not None
-        family = _family(node.type) if node.is_named else None
+        category = _node_category(node.type) if node.is_named else None
         nodes += 1
-        if family is not None:
-            _tell(node, family, loops, names, counts)
+        if category is not None:
+            _count_node(node, category, loops, names, counts)
         counts["depth"] = max(counts["depth"], depth)
         if nodes < _MAX_NODES and cursor.goto_first_child():
             depth += 1
-            around.append(family)
-            loops += family == "loops"
-            if family == "functions":
+            around.append(category)
+            loops += category == "loops"
+            if category == "functions":
                 names.append(_name(node))
             continue
         while not cursor.goto_next_sibling():
@@ -204,24 +204,24 @@ def _count(root: Node, counts: dict[str, float]) -> None:
                 names.pop()
 
 
-def _tell(node: Node, family: str, loops: int, names: list[bytes], counts: dict[str, float]) -> None:
-    counts[family] += 1
-    if family == "loops":
+def _count_node(node: Node, category: str, loops: int, names: list[bytes], counts: dict[str, float]) -> None:
+    counts[category] += 1
+    if category == "loops":
         counts["loop_nesting"] = max(counts["loop_nesting"], loops + 1)
         counts["nested_loops"] += loops > 0
-    elif loops and family in _IN_LOOPS:
-        counts[_IN_LOOPS[family]] += 1
-        if family == "calls" and loops > 1:
+    elif loops and category in _IN_LOOPS:
+        counts[_IN_LOOPS[category]] += 1
+        if category == "calls" and loops > 1:
             counts["calls_in_nested_loops"] += 1
-    if family == "calls" and names:
+    if category == "calls" and names:
         called = _name(node).rpartition(b".")[2]
         counts["recursive_calls"] += bool(called) and called in names
 
 
 def _name(node: Node) -> bytes:
     """The identifier that a definition binds or a call names, empty when there is none."""
-    found = node.child_by_field_name("name") or node.child_by_field_name("function")
-    if found is None and node.named_child_count:
-        found = node.named_child(0)
-    text = found.text if found is not None else None
+    identifier = node.child_by_field_name("name") or node.child_by_field_name("function")
+    if identifier is None and node.named_child_count:
+        identifier = node.named_child(0)
+    text = identifier.text if identifier is not None else None
     return text if text is not None and len(text) < 80 else b""

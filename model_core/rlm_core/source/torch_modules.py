@@ -1,7 +1,7 @@
 """PyTorch modules: a Python file -> its ``nn.Module`` classes, each with the text that decides what a forward costs.
 
 That text holds the class, the other Module classes and functions of the file that it names, the module-level
-constants, and ``get_inputs`` and ``get_init_inputs`` where a file has them (they say the sizes).
+constants, and ``get_inputs`` and ``get_init_inputs`` where a file has them (they give the sizes).
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _constants(parsed: ParsedSource) -> Iterator[_Definition]:
 
 
 def _jit_names(root: Node) -> frozenset[str]:
-    """The dotted names that stand for ``triton.jit`` after the imports of a file."""
+    """The dotted names of ``triton.jit`` after the imports of a file."""
     names: set[str] = set()
     for package, name, alias in imported_names(root):
         if name == "triton" or (not package and name.startswith("triton.")):

@@ -19,14 +19,15 @@ from rlm_core.errors import SourceError
 from rlm_core.types import Span, Unit
 
 from . import languages
-from .onnx_graph import read_onnx, render
+from .onnx_graph.reader import read_onnx
+from .onnx_graph.render import render
 from .parsed import ParsedSource, decorated, header_of, name_text, span_of, unit_text
 from .programs import find_programs
 from .torch_modules import find_modules
 from .triton_kernels import find_kernels, find_ttir
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
-# `%timeit f()`, `!ls`, `?f` in a notebook; a line that continues with the operator `%` has a blank behind it.
+# `%timeit f()`, `!ls`, `?f` in a notebook; a line that continues with the operator `%` has a blank after it.
 _ESCAPE = re.compile(rb"^([ \t]*)(?:%(?=%?[A-Za-z])|!|\?)", re.MULTILINE)
 _CELL_MAGIC = re.compile(rb"\s*%%([A-Za-z]\w*)")
 _PYTHON_MAGICS = (b"capture", b"prun", b"time", b"timeit")

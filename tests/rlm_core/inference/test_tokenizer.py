@@ -13,7 +13,7 @@ from rlm_core.inference import tokenizer
 from rlm_core.inference.tokenizer import PAD, Tokenizer, crop
 from rlm_core.source.canonical import canonical
 from rlm_core.source.languages import LANGUAGES
-from rlm_core.source.onnx_graph.operators import SYMBOLS
+from rlm_core.source.onnx_graph.graph import SYMBOLS
 
 UNKNOWN = 1
 

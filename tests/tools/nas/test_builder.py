@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.source.onnx_graph import parse, render
+from rlm_core.source.onnx_graph.parse import parse
+from rlm_core.source.onnx_graph.render import render
 from rlm_core.training.datasets.schema import read_rows, split_of, write_rows
 
 from tools.nas.__main__ import main

@@ -48,7 +48,8 @@ def text_columns(code: CodeText, names: Sequence[str]) -> Array:
 @lru_cache(1024)
 def _counts(text: str) -> Counter[str] | None:
     """Operators by kind; None when the text is no graph."""
-    from rlm_core.source.onnx_graph import Constant, Node, parse
+    from rlm_core.source.onnx_graph.graph import Constant, Node
+    from rlm_core.source.onnx_graph.parse import parse
 
     def kind(node: Node) -> str:
         if node.operator not in ("Conv", "ConvTranspose"):

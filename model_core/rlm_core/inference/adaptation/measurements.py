@@ -149,7 +149,8 @@ class _Reader:
 
 def _graph(path: Path) -> CodeText:
     # Only graphs need this, and reading them needs the [onnx] extra.
-    from rlm_core.source.onnx_graph import read_onnx, render
+    from rlm_core.source.onnx_graph.reader import read_onnx
+    from rlm_core.source.onnx_graph.render import render
 
     return CodeText(render(read_onnx(path)), "onnx", "network")
 

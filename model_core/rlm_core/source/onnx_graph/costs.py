@@ -1,4 +1,4 @@
-"""What a graph costs on paper: parameters, multiply-accumulates, activations and memory traffic, by node and in total.
+"""The theoretical costs of a graph: parameters, multiply-accumulates, activations, memory traffic; per node and total.
 
 Unknown sizes (a batch, mostly) count as one. A weight that two nodes share counts at both.
 """
@@ -25,11 +25,11 @@ _WIDTHS |= dict.fromkeys(("int8", "uint8", "bool", "float8e4m3fn", "float8e5m2")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``parameters``: trainable numbers; ``statistics``: running means and variances of batch normalization.
+    """The cost of a node or graph.
 
-    ``macs``: multiply-accumulates of products and convolutions, their bias not counted; ``operations``: elements that
-    any other operator computes; ``activations``: elements written; ``traffic``: bytes read and written if nothing stays
-    in a cache.
+    ``parameters``: trainable numbers; ``statistics``: running means and variances of batch normalization; ``macs``:
+    multiply-accumulates of products and convolutions, without their bias; ``operations``: elements that any other
+    operator computes; ``activations``: elements written; ``traffic``: bytes read and written without a cache.
     """
 
     parameters: int
@@ -92,7 +92,7 @@ def node_cost(node: Node, shapes: Sequence[Shape], width: float = 4.0) -> Cost:
 
 
 def multiply_accumulates(node: Node, shapes: Sequence[Shape]) -> int:
-    """Of a convolution, matrix product, recurrent layer or attention; 0 of any other operator."""
+    """The multiply-accumulates of a convolution, product, recurrent layer or attention; 0 for any other operator."""
     kind = node.operator.removeprefix("QLinear").removesuffix("Integer").removeprefix("Fused")
     out = elements(node.shapes[0])
     weight = shapes[1] if len(shapes) > 1 else None
@@ -119,7 +119,7 @@ def multiply_accumulates(node: Node, shapes: Sequence[Shape]) -> int:
 
 
 def _work(node: Node, shapes: Sequence[Shape], written: int) -> int:
-    """Elements computed: of a window or a reduction those read, else those written."""
+    """Elements computed: those read by a window or reduction, else those written."""
     if node.operator in ("MaxPool", "AveragePool", "LpPool"):
         kernel = node.attribute("kernel_shape")
         return written * (math.prod(int(size) for size in kernel) if isinstance(kernel, tuple) else 1)
@@ -129,7 +129,7 @@ def _work(node: Node, shapes: Sequence[Shape], written: int) -> int:
 
 
 def depth(graph: Graph) -> int:
-    """Nodes on the longest path."""
+    """The number of nodes on the longest path."""
     longest: list[int] = []
     for node in graph.nodes:
         longest.append(1 + max((longest[ref.node] for ref in node.refs if ref.node >= 0), default=0))
@@ -161,7 +161,7 @@ def _normalizes_batches(node: Node) -> bool:
 
 
 def _is_weight(constant: Constant) -> bool:
-    """Shapes, axes and single numbers are no parameters; quantised weights are."""
+    """Shapes, axes and single numbers are not parameters; quantised weights are."""
     if constant.dtype in ("int64", "bool", "string") or not constant.shape:
         return False
     return constant.values is None or "float" in constant.dtype

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from .node_codec import Slot
+from .node_codec import NodeSlot
 
 _LONGEST, _EFFORT = 96, 400_000  # items in a block; steps of one search
 _MOST_INPUTS, _MOST_OUTPUTS, _MOST_CROSSING = 6, 2, 2
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\d|[^\W\d]+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class BlockOperand:
     """One operand of an item: a value, or the slot that holds a constant; neither: left out."""
 
     value: int | None = None
@@ -37,8 +37,8 @@ class Item:
     """An operator or the call of a block. ``chain``: for a repeated call, the operand that each round hands on."""
 
     head: str
-    slots: tuple[Slot, ...]
-    operands: tuple[Operand, ...]
+    slots: tuple[NodeSlot, ...]
+    operands: tuple[BlockOperand, ...]
     results: tuple[int, ...]
     chain: int | None = None
 
@@ -49,7 +49,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RepeatedBlock:
     """A named sequence of items; ``inputs`` and ``outputs`` are values."""
 
     name: str
@@ -65,7 +65,7 @@ class _Candidate:
     gain: float = 0.0
 
 
-def fold(items: Sequence[Item], outputs: Sequence[int], names: Iterator[str]) -> tuple[list[Item], list[Block]]:
+def fold(items: Sequence[Item], outputs: Sequence[int], names: Iterator[str]) -> tuple[list[Item], list[RepeatedBlock]]:
     """Items with repeats replaced by calls, and the blocks in the order in which they use each other.
 
     ``outputs``: values that are read after the last item. ``names``: for the blocks.
@@ -231,7 +231,7 @@ def _arguments(
     return holes, [[column[copy] for column in columns] for copy in range(len(places))]
 
 
-def _extract(items: Sequence[Item], chosen: _Candidate, name: str) -> tuple[list[Item], Block]:
+def _extract(items: Sequence[Item], chosen: _Candidate, name: str) -> tuple[list[Item], RepeatedBlock]:
     holes, arguments = _arguments(items, chosen.places)
     start, end = chosen.places[0]
     body = []
@@ -242,15 +242,17 @@ def _extract(items: Sequence[Item], chosen: _Candidate, name: str) -> tuple[list
                 text = f"${holes[at, number] + 1}"
                 slots[number] = replace(slot, short=text, full=text)
         body.append(replace(item, slots=tuple(slots)))
-    block = Block(name, _inputs(body), tuple(body), tuple(body[at].results[number] for at, number in chosen.outputs))
+    block = RepeatedBlock(
+        name, _inputs(body), tuple(body), tuple(body[at].results[number] for at, number in chosen.outputs)
+    )
     kept: list[Item] = []
     done = 0
     for (begin, stop), words in zip(chosen.places, arguments, strict=True):
         kept += items[done:begin]
-        slots_of_call = tuple(Slot(f"argument{at}", word, word, "") for at, word in enumerate(words))
-        operands = tuple(Operand(value) for value in _inputs(items[begin:stop]))
+        slots_of_call = tuple(NodeSlot(f"argument{at}", word, word, "") for at, word in enumerate(words))
+        operands = tuple(BlockOperand(value) for value in _inputs(items[begin:stop]))
         results = tuple(items[begin + at].results[number] for at, number in chosen.outputs)
-        kept.append(Item(name, (*slots_of_call, Slot("rounds", "", "x1")), operands, results))
+        kept.append(Item(name, (*slots_of_call, NodeSlot("rounds", "", "x1")), operands, results))
         done = stop
     return [*kept, *items[done:]], block
 
@@ -266,7 +268,7 @@ def _rounds(items: Sequence[Item], outputs: Sequence[int]) -> list[Item]:
             kept.append(item)
             continue
         count = int(before.slots[-1].full[1:]) + 1
-        slots = (*before.slots[:-1], Slot("rounds", f"x{count}", f"x{count}"))
+        slots = (*before.slots[:-1], NodeSlot("rounds", f"x{count}", f"x{count}"))
         kept[-1] = replace(before, slots=slots, results=item.results, chain=chain)
     return kept
 

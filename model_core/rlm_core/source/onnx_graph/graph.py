@@ -1,6 +1,7 @@
-"""What a network is to us: operators, their attributes, edges and shapes, without the values of its weights.
+"""A network as a graph: operators, their attributes, edges and shapes, without the values of its weights.
 
-``ordered`` brings a graph into the one order that the text uses, so that two exports of a network give one text.
+``ordered`` brings a graph into the canonical order of the text, so that two exports of a network give the same text.
+The operators of ONNX and the symbols of the text are listed here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,75 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .operators import COMMUTATIVE, NORMALIZATION, POOLS, PRODUCTS
+ARROW = "\u00b7"
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+ELEMENTWISE = _words(
+    """
+    Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Dropout Elu Erf Exp Floor
+    Gelu HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Log LogSoftmax Mish Neg Not PRelu Reciprocal
+    Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu
+    CumSum FastGelu QuickGelu BiasGelu QuantizeLinear DequantizeLinear
+    """
+)
+BROADCAST = _words(
+    """
+    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min
+    Mod Mul Or Pow Sub Sum Where Xor
+    """
+)
+NORMALIZATION = _words(
+    """
+    BatchNormalization GroupNormalization InstanceNormalization LRN LayerNormalization LpNormalization
+    MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization SkipLayerNormalization
+    SkipSimplifiedLayerNormalization
+    """
+)
+POOLS = _words("AveragePool LpPool MaxPool")
+GLOBAL_POOLS = _words("GlobalAveragePool GlobalLpPool GlobalMaxPool")
+REDUCTIONS = _words(
+    """
+    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+    ReduceSumSquare
+    """
+)
+PRODUCTS = _words(
+    """
+    Attention Conv ConvInteger ConvTranspose DeformConv Einsum FusedConv FusedMatMul GRU Gemm GroupQueryAttention
+    LSTM MatMul MatMulInteger MatMulNBits MultiHeadAttention QAttention QLinearConv QLinearMatMul RNN
+    """
+)
+MOVES = _words(
+    """
+    ArgMax ArgMin CenterCropPad Col2Im Compress Concat ConstantOfShape DepthToSpace Expand EyeLike Flatten Gather
+    GatherElements GatherND GridSample AffineGrid MaxRoiPool MaxUnpool Multinomial NonMaxSuppression NonZero OneHot
+    Pad RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range Reshape Resize ReverseSequence RoiAlign
+    RotaryEmbedding Scatter ScatterElements ScatterND Shape Size Slice SpaceToDepth Split Squeeze STFT DFT Tile TopK
+    Transpose Unique Unsqueeze Upsample DynamicQuantizeLinear If Loop Scan QLinearAdd QLinearMul
+    QLinearGlobalAveragePool
+    """
+)
+
+#: Operators whose order of operands does not matter: the text sorts them.
+COMMUTATIVE = frozenset(_words("Add And BitwiseAnd BitwiseOr BitwiseXor Equal Max Mean Min Mul Or Sum Xor"))
+
+#: Operators with a symbol; any other name is still written and read.
+OPERATORS: tuple[str, ...] = tuple(
+    sorted({*ELEMENTWISE, *BROADCAST, *NORMALIZATION, *POOLS, *GLOBAL_POOLS, *REDUCTIONS, *PRODUCTS, *MOVES})
+)
+
+#: What the tokenizer should hold as single tokens.
+SYMBOLS: tuple[str, ...] = (
+    ARROW,
+    *(ARROW + name for name in OPERATORS),
+    *(f"{ARROW}Conv{size}x{size}" for size in (1, 3, 5, 7)),
+    *(f"{ARROW}{kind}{size}x{size}" for kind in ("AveragePool", "MaxPool") for size in (2, 3)),
+    *(ARROW + letter for letter in "ABCDEFGH"),
+)
 
 Shape = tuple["int | str", ...] | None
 """Sizes; a string where a size is unknown (``?``) or symbolic (``N``); None where not even the rank is known."""
@@ -22,8 +91,8 @@ _SYMBOLS = "NMKPQRSTUVWYZABCDEFGHIJL"
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
-    """An edge from output number ``output`` of node number ``node``; node -1 stands for the inputs of the graph."""
+class Edge:
+    """An edge from output number ``output`` of node number ``node``; node -1 is the inputs of the graph."""
 
     node: int
     output: int = 0
@@ -43,7 +112,7 @@ class Constant:
         return math.prod(self.shape)
 
 
-Operand = Ref | Constant | None
+Operand = Edge | Constant | None
 """None: an optional input that is left out."""
 
 
@@ -70,9 +139,9 @@ class Node:
         return next((value for key, value in self.attributes if key == name), None)
 
     @property
-    def refs(self) -> tuple[Ref, ...]:
+    def refs(self) -> tuple[Edge, ...]:
         """The operands that are computed, not constant."""
-        return tuple(operand for operand in self.operands if isinstance(operand, Ref))
+        return tuple(operand for operand in self.operands if isinstance(operand, Edge))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +220,9 @@ def _depth_first(graph: Graph) -> list[int]:
     sinks = [number for number in range(len(graph.nodes)) if kept[number] and number not in read]
     done: set[int] = set()
     order = [number for sink in sinks if fed[sink] for number in _below(graph, sink, fed, done)]
-    # What no input feeds and nothing reads stands behind the last thing that it reads.
+    # A node that no input feeds and nothing reads comes after the last node that it reads.
     place = {number: position for position, number in enumerate(order)}
-    behind: dict[int, list[int]] = {}
+    after: dict[int, list[int]] = {}
     anchors: dict[int, int] = {number: number for number in order}
     for sink in sinks:
         if fed[sink]:
@@ -161,16 +230,16 @@ def _depth_first(graph: Graph) -> list[int]:
         chain = list(_below(graph, sink, fed, done))
         known = {anchors[ref.node] for number in chain for ref in graph.nodes[number].refs if ref.node in anchors}
         anchor = max(known - {-1}, key=lambda number: place[number], default=-1)
-        behind.setdefault(anchor, []).extend(chain)
+        after.setdefault(anchor, []).extend(chain)
         anchors.update(dict.fromkeys(chain, anchor))
-    return [late for number in [*order, -1] for late in ([number] if number >= 0 else []) + behind.get(number, [])]
+    return [late for number in [*order, -1] for late in ([number] if number >= 0 else []) + after.get(number, [])]
 
 
 def _kept(graph: Graph, fed: Sequence[bool]) -> list[bool]:
     """All nodes but constants that neither a fed node nor an output needs and that need nothing of what those need."""
     needed = list(fed)
     for operand in graph.outputs:
-        if isinstance(operand, Ref) and operand.node >= 0:
+        if isinstance(operand, Edge) and operand.node >= 0:
             needed[operand.node] = True
     _need_below(graph, needed)
     for number, node in enumerate(graph.nodes):
@@ -187,7 +256,7 @@ def _need_below(graph: Graph, needed: list[bool]) -> None:
 
 
 def _below(graph: Graph, sink: int, fed: Sequence[bool], done: set[int]) -> Iterator[int]:
-    """A node behind all that it reads, but for what is done."""
+    """A node and everything that it reads, in order of execution, without ``done``."""
     stack = [sink]
     while stack:
         number = stack[-1]
@@ -205,14 +274,14 @@ def _below(graph: Graph, sink: int, fed: Sequence[bool], done: set[int]) -> Iter
 def _used_outputs(graph: Graph) -> list[int]:
     used = [0] * len(graph.nodes)
     for operand in (*graph.outputs, *(ref for node in graph.nodes for ref in node.refs)):
-        if isinstance(operand, Ref) and operand.node >= 0:
+        if isinstance(operand, Edge) and operand.node >= 0:
             used[operand.node] = max(used[operand.node], operand.output + 1)
     return used
 
 
 def _moved(operand: Operand, place: dict[int, int]) -> Operand:
-    if isinstance(operand, Ref):
-        return Ref(place[operand.node], operand.output) if operand.node >= 0 else operand
+    if isinstance(operand, Edge):
+        return Edge(place[operand.node], operand.output) if operand.node >= 0 else operand
     if isinstance(operand, Constant) and operand.values is not None:
         if operand.elements > MAX_VALUES or any(math.isnan(value) for value in operand.values):
             return replace(operand, values=None)
@@ -221,12 +290,12 @@ def _moved(operand: Operand, place: dict[int, int]) -> Operand:
 
 
 def _without_values(operand: Operand) -> Operand:
-    """Values of a weight say nothing about cost, however few they are."""
+    """The values of a weight do not matter for cost, however few they are."""
     return replace(operand, values=None) if isinstance(operand, Constant) and operand.dtype != "int64" else operand
 
 
 def _plain_attributes(node: Node) -> tuple[tuple[str, Attribute], ...]:
-    """By name, without lists that say what holds anyway (stride 1, no padding)."""
+    """By name, without lists of defaults (stride 1, no padding)."""
     kept = {key: _rounded(value) for key, value in node.attributes}
     if node.operator in ("Conv", "ConvTranspose", *POOLS):
         for name, usual in (("strides", 1), ("dilations", 1), ("pads", 0)):
@@ -239,7 +308,7 @@ def _plain_attributes(node: Node) -> tuple[tuple[str, Attribute], ...]:
 
 
 def _position(operand: Operand) -> tuple[int, int, int]:
-    if isinstance(operand, Ref):
+    if isinstance(operand, Edge):
         return (0, operand.node, operand.output)
     return (1, 0, 0) if operand is not None else (2, 0, 0)
 

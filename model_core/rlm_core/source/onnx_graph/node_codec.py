@@ -1,8 +1,7 @@
-"""One node in words: what the text writes for kernel, width, stride, attributes and constants, and back.
+"""One node in words: the text for kernel, width, stride, attributes and constants, and back.
 
-A slot is one of these words with its long form; a word that is empty in short form says that the usual holds (the
-width of the input, stride 1, padding that keeps the size). Blocks that differ in some slots are written once with
-holes in their place.
+A slot is one of these words with its long form; an empty short form means the default (the width of the input, stride
+1, padding that keeps the size). Blocks that differ in some slots are written once with holes in their place.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from .graph import Attribute, Constant, Operand, Shape
-from .operators import POOLS
+from .graph import POOLS, Attribute, Constant, Operand, Shape
 from .shapes import integers, same_padding
 
 RESERVED = frozenset({"dw", "bias", "in"})
@@ -24,8 +22,8 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """``short``: as written on its own, maybe empty; ``full``: as an argument of a block; ``glue``: what precedes."""
+class NodeSlot:
+    """``short``: the word outside a block, maybe empty; ``full``: as a block argument; ``glue``: what precedes."""
 
     key: str
     short: str
@@ -34,11 +32,11 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class NodeWords:
     """An operator, its slots, and the operands that no slot implies: an edge, a slot (``int``) or None if left out."""
 
     operator: str
-    slots: tuple[Slot, ...]
+    slots: tuple[NodeSlot, ...]
     operands: tuple[Operand | int, ...]
 
 
@@ -131,10 +129,10 @@ def describe(
     attributes: Sequence[tuple[str, Attribute]],
     shapes: Sequence[Shape],
     dtype: str,
-) -> Words:
+) -> NodeWords:
     """A node in words. ``shapes``: of the operands; ``dtype``: that of most weights."""
     rest = dict(attributes)
-    slots: list[Slot] = []
+    slots: list[NodeSlot] = []
     kept: list[Operand] = list(operands)
     first = shapes[0] if shapes else None
     if operator in ("Conv", "ConvTranspose") and _implied_convolution(operator, operands, first, rest, dtype):
@@ -142,7 +140,7 @@ def describe(
         group, channels = int(rest.pop("group", 1)), int(first[1])  # type: ignore[arg-type, index]
         width = weight[0] if operator == "Conv" else weight[1] * group
         slots += _window(weight[2:], rest)
-        slots.append(Slot("width", "" if width == channels else str(width), str(width)))
+        slots.append(NodeSlot("width", "" if width == channels else str(width), str(width)))
         slots.append(_group(group, channels))
         slots.append(_bias(len(operands) > 2))
         kept = list(operands[:1])
@@ -153,23 +151,23 @@ def describe(
     elif operator in ("Gemm", "MatMul") and _implied_product(operator, operands, first, rest, dtype):
         straight = operator == "MatMul" or not rest.pop("transB", 0)
         weight = operands[1].shape  # type: ignore[union-attr]
-        slots.append(Slot("width", str(weight[1 if straight else 0]), str(weight[1 if straight else 0])))
+        slots.append(NodeSlot("width", str(weight[1 if straight else 0]), str(weight[1 if straight else 0])))
         if operator == "Gemm":
-            slots.append(Slot("order", "transB=0" if straight else "", "transB=0" if straight else "transB=1"))
+            slots.append(NodeSlot("order", "transB=0" if straight else "", "transB=0" if straight else "transB=1"))
             slots.append(_bias(len(operands) > 2))
         kept = list(operands[:1])
     for name in sorted(rest):
         text = f"{name}={attribute_text(rest[name])}"
-        slots.append(Slot(f"@{name}", text, text))
+        slots.append(NodeSlot(f"@{name}", text, text))
     places: list[Operand | int] = []
     for number, operand in enumerate(kept):
         if isinstance(operand, Constant):
             places.append(len(slots))
             text = constant_text(operand, dtype)
-            slots.append(Slot(f"#{number}", text, text, ""))
+            slots.append(NodeSlot(f"#{number}", text, text, ""))
         else:
             places.append(operand)
-    return Words(operator, tuple(slots), tuple(places))
+    return NodeWords(operator, tuple(slots), tuple(places))
 
 
 def _implied_convolution(
@@ -213,7 +211,7 @@ def _weight(operand: Operand, dtype: str) -> bool:
     return isinstance(operand, Constant) and operand.dtype == dtype and operand.values is None
 
 
-def _window(kernel: Sequence[int], rest: dict[str, Attribute]) -> list[Slot]:
+def _window(kernel: Sequence[int], rest: dict[str, Attribute]) -> list[NodeSlot]:
     """Takes what it writes out of ``rest``."""
     rank = len(kernel)
     rest.pop("kernel_shape", None)
@@ -224,10 +222,10 @@ def _window(kernel: Sequence[int], rest: dict[str, Attribute]) -> list[Slot]:
     padding = "p" + (str(pads[0]) if len(set(pads)) == 1 else "x".join(map(str, pads)))
     stride, dilation = (_even(values) for values in (strides, dilations))
     return [
-        Slot("kernel", "x".join(map(str, kernel)), "x".join(map(str, kernel)), ""),
-        Slot("stride", "" if stride == "1" else stride, stride, "/"),
-        Slot("pads", "" if pads == usual else padding, padding),
-        Slot("dilation", "" if dilation == "1" else f"d{dilation}", f"d{dilation}"),
+        NodeSlot("kernel", "x".join(map(str, kernel)), "x".join(map(str, kernel)), ""),
+        NodeSlot("stride", "" if stride == "1" else stride, stride, "/"),
+        NodeSlot("pads", "" if pads == usual else padding, padding),
+        NodeSlot("dilation", "" if dilation == "1" else f"d{dilation}", f"d{dilation}"),
     ]
 
 
@@ -235,14 +233,14 @@ def _even(values: Sequence[int]) -> str:
     return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
 
 
-def _group(group: int, channels: int) -> Slot:
+def _group(group: int, channels: int) -> NodeSlot:
     if group == 1:
-        return Slot("group", "", "g1")
-    return Slot("group", "dw", "dw") if group == channels else Slot("group", f"g{group}", f"g{group}")
+        return NodeSlot("group", "", "g1")
+    return NodeSlot("group", "dw", "dw") if group == channels else NodeSlot("group", f"g{group}", f"g{group}")
 
 
-def _bias(present: bool) -> Slot:
-    return Slot("bias", "bias" if present else "", "bias" if present else "")
+def _bias(present: bool) -> NodeSlot:
+    return NodeSlot("bias", "bias" if present else "", "bias" if present else "")
 
 
 def split_operator(text: str) -> tuple[str, str, str]:
@@ -254,7 +252,7 @@ def split_operator(text: str) -> tuple[str, str, str]:
 def unpack(
     operator: str, kernel_text: str, stride_text: str, words: Sequence[str], first: Shape, dtype: str, *, alone: bool
 ) -> tuple[tuple[Constant, ...], dict[str, Attribute]]:
-    """The implied constants and the attributes that the words of a node stand for.
+    """The implied constants and the attributes that the words of a node mean.
 
     ``first``: the shape of its input; ``alone``: that input is its only operand in the text.
 
@@ -262,13 +260,13 @@ def unpack(
         ValueError: a word has no meaning here.
     """
     attributes: dict[str, Attribute] = {}
-    said: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if equals:
             attributes[name] = attribute_of(value)
         else:
-            said[_kind(word)] = word
+            meanings[_kind(word)] = word
     if (
         operator == "BatchNormalization"
         and alone
@@ -278,16 +276,16 @@ def unpack(
     ):
         return (Constant((first[1],), dtype),) * 4, attributes
     if kernel_text:
-        return _unpack_window(operator, kernel_text, stride_text, said, attributes, first, dtype)
-    if operator in ("Gemm", "MatMul") and "width" in said and first and isinstance(first[-1], int):
-        width = int(said["width"])
+        return _unpack_window(operator, kernel_text, stride_text, meanings, attributes, first, dtype)
+    if operator in ("Gemm", "MatMul") and "width" in meanings and first and isinstance(first[-1], int):
+        width = int(meanings["width"])
         turned = operator == "Gemm" and attributes.pop("transB", 1) == 1
         if turned:
             attributes["transB"] = 1
         weight = Constant((width, first[-1]) if turned else (first[-1], width), dtype)
-        return ((weight, Constant((width,), dtype)) if "bias" in said else (weight,)), attributes
-    if said:
-        raise ValueError(f"{operator} cannot be followed by {' '.join(said.values())!r}")
+        return ((weight, Constant((width,), dtype)) if "bias" in meanings else (weight,)), attributes
+    if meanings:
+        raise ValueError(f"{operator} cannot be followed by {' '.join(meanings.values())!r}")
     return (), attributes
 
 
@@ -295,7 +293,7 @@ def _unpack_window(
     operator: str,
     kernel_text: str,
     stride_text: str,
-    said: dict[str, str],
+    meanings: dict[str, str],
     attributes: dict[str, Attribute],
     first: Shape,
     dtype: str,
@@ -303,10 +301,10 @@ def _unpack_window(
     kernel = tuple(map(int, kernel_text.split("x")))
     rank = len(kernel)
     strides = _spread(stride_text or "1", rank)
-    dilations = _spread(said.get("dilation", "d1")[1:], rank)
+    dilations = _spread(meanings.get("dilation", "d1")[1:], rank)
     pads = (0,) * (2 * rank) if "auto_pad" in attributes else same_padding(kernel, dilations)
-    if "pads" in said:
-        pads = _spread(said["pads"][1:], 2 * rank)
+    if "pads" in meanings:
+        pads = _spread(meanings["pads"][1:], 2 * rank)
     attributes |= {name: value for name, value in (("strides", strides), ("dilations", dilations)) if set(value) != {1}}
     if any(pads):
         attributes["pads"] = pads
@@ -316,13 +314,13 @@ def _unpack_window(
     if first is None or len(first) != rank + 2 or not isinstance(first[1], int):
         raise ValueError(f"{operator} needs an input of {rank + 2} axes with a known number of channels")
     channels = first[1]
-    width = int(said.get("width", channels))
-    group = channels if "dw" in said.values() else int(said.get("group", "g1")[1:])
+    width = int(meanings.get("width", channels))
+    group = channels if "dw" in meanings.values() else int(meanings.get("group", "g1")[1:])
     if group != 1:
         attributes["group"] = group
     shape = (width, channels // group) if operator == "Conv" else (channels, width // group)
     weight = Constant((*shape, *kernel), dtype)
-    return ((weight, Constant((width,), dtype)) if "bias" in said else (weight,)), attributes
+    return ((weight, Constant((width,), dtype)) if "bias" in meanings else (weight,)), attributes
 
 
 def _spread(text: str, count: int) -> tuple[int, ...]:
@@ -338,4 +336,4 @@ def _kind(word: str) -> str:
     kinds = {"p": "pads", "d": "dilation", "g": "group"}
     if re.fullmatch(r"[pdg]\d+(x\d+)*", word):
         return kinds[word[0]]
-    raise ValueError(f"{word!r} means nothing here")
+    raise ValueError(f"{word!r} is not valid here")

@@ -1,4 +1,4 @@
-"""Compact text -> the graph that it was rendered from (see :mod:`.render` for the form of the text)."""
+"""Compact text -> the graph that it was rendered from (see :mod:`.render` for the format)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 from rlm_core.errors import DataError
 
-from .graph import Graph, Node, Operand, Ref, Shape, Value
+from .graph import ARROW, Edge, Graph, Node, Operand, Shape, Value
 from .node_codec import RESERVED, constant_of, shape_of, split_operator, unpack
-from .operators import ARROW
 from .shapes import infer
 
 _MAX_STEPS, _MAX_DEPTH = 50_000, 60  # nodes and calls of blocks
@@ -28,7 +27,7 @@ _NAME = re.compile(r"[a-z]+$")
 
 
 @dataclass(slots=True)
-class _Definition:
+class _BlockDefinition:
     name: str
     inputs: list[str]
     values: list[Value] | None  # of the body of If, Loop or Scan
@@ -36,7 +35,7 @@ class _Definition:
 
 
 @dataclass(slots=True)
-class _Scope:
+class _BlockScope:
     """Names, the value that a chain goes on from, and the shapes of the graph so far."""
 
     names: dict[str, Operand]
@@ -54,9 +53,9 @@ def parse(text: str) -> Graph:
     if not lines[0].startswith("in"):
         raise DataError("line 1: the text of a graph starts with `in` and its inputs; render the graph again")
     head, _, dtype = lines[0].partition(" | ")
-    definitions: dict[str, _Definition] = {}
+    definitions: dict[str, _BlockDefinition] = {}
     main: list[str] = []
-    current: _Definition | None = None
+    current: _BlockDefinition | None = None
     for number, line in enumerate(lines[1:], 2):
         try:
             if line.startswith("\t") and current is not None:
@@ -85,19 +84,19 @@ def _inputs(text: str) -> tuple[list[str], list[Value]]:
     return names, values
 
 
-def _definition(line: str) -> _Definition:
+def _definition(line: str) -> _BlockDefinition:
     name, _, rest = line.partition(" ")
     words = rest.split(" ") if rest else []
     if all(_NAME.match(word) for word in words):
-        return _Definition(name, words, None)
+        return _BlockDefinition(name, words, None)
     names, values = _inputs(rest)
-    return _Definition(name, names, values)
+    return _BlockDefinition(name, names, values)
 
 
 class _Parser:
-    """Builds one graph; bodies of If, Loop and Scan get parsers of their own."""
+    """Builds one graph; bodies of If, Loop and Scan get separate parsers."""
 
-    def __init__(self, definitions: dict[str, _Definition], dtype: str) -> None:
+    def __init__(self, definitions: dict[str, _BlockDefinition], dtype: str) -> None:
         self._definitions = definitions
         self._dtype = dtype
         self._nodes: list[Node] = []
@@ -106,15 +105,15 @@ class _Parser:
 
     def graph(self, lines: Sequence[str], names: Sequence[str], values: Sequence[Value]) -> Graph:
         self._nodes, self._values = [], list(values)
-        inputs: list[Operand] = [Ref(-1, number) for number in range(len(values))]
+        inputs: list[Operand] = [Edge(-1, number) for number in range(len(values))]
         outputs = self._run(lines, names, inputs, 0)
         return Graph(tuple(values), tuple(self._nodes), tuple(outputs))
 
     def _run(self, lines: Sequence[str], names: Sequence[str], inputs: Sequence[Operand], depth: int) -> list[Operand]:
-        """Reads the lines of a block or of the graph; its outputs."""
+        """Parse the lines of a block or of the graph; its outputs."""
         if depth > _MAX_DEPTH:
-            raise ValueError("blocks call each other without end")
-        scope = _Scope(dict(zip(names, inputs, strict=True)), inputs[0] if inputs else None)
+            raise ValueError("blocks call each other endlessly")
+        scope = _BlockScope(dict(zip(names, inputs, strict=True)), inputs[0] if inputs else None)
         for line in lines:
             if line.startswith(">"):
                 words = line[1:].split(" ") if len(line) > 1 else []
@@ -129,12 +128,12 @@ class _Parser:
                     scope.names[name] = results[place]
         return [scope.before] if scope.outputs is None else scope.outputs
 
-    def _fixed(self, word: str, scope: _Scope) -> Operand:
+    def _fixed(self, word: str, scope: _BlockScope) -> Operand:
         if word == "-":
             return None
         return constant_of(word, self._dtype) if word[:1] in "{[" else scope.names[word]
 
-    def _chain(self, line: re.Match[str], scope: _Scope, depth: int) -> list[Operand]:
+    def _chain(self, line: re.Match[str], scope: _BlockScope, depth: int) -> list[Operand]:
         start, results = line["start"], [scope.before]
         chained = start != "0"
         if start not in ("", "0"):
@@ -142,43 +141,43 @@ class _Parser:
         steps = list(_steps(line["chain"]))
         named = len(line["names"].split(",")) if line["names"] else 1
         for number, step in enumerate(steps):
-            rest = _Rest(step["rest"], scope, self._dtype)
+            tail = _Tail(step["rest"], scope, self._dtype)
             if step["head"] in self._definitions:
-                results = self._call(step, rest, chained, scope, depth)
+                results = self._call(step, tail, chained, scope, depth)
             else:
                 count = named if number == len(steps) - 1 else 1
-                results = self._node(step, rest, chained, scope, count)
+                results = self._node(step, tail, chained, scope, count)
             scope.before, chained = results[0], True
         return results
 
-    def _call(self, step: re.Match[str], rest: _Rest, chained: bool, scope: _Scope, depth: int) -> list[Operand]:
+    def _call(self, step: re.Match[str], tail: _Tail, chained: bool, scope: _BlockScope, depth: int) -> list[Operand]:
         called = self._definitions[step["head"]]
         arguments = _arguments(step["arguments"])
         lines = [_HOLE.sub(lambda hole: arguments[int(hole[1]) - 1], line) for line in called.lines]
-        rounds = next((int(word[1:]) for word in rest.words if re.fullmatch(r"x\d+", word)), 1)
+        rounds = next((int(word[1:]) for word in tail.words if re.fullmatch(r"x\d+", word)), 1)
         results: list[Operand] = [scope.before]
         for _ in range(rounds):
             self._count()
-            operands = rest.operands_with(results[0]) if chained else rest.operands_with(None, insert=False)
+            operands = tail.operands_with(results[0]) if chained else tail.operands_with(None, insert=False)
             results = self._run(lines, called.inputs, operands, depth + 1)
         return results
 
-    def _node(self, step: re.Match[str], rest: _Rest, chained: bool, scope: _Scope, count: int) -> list[Operand]:
+    def _node(self, step: re.Match[str], tail: _Tail, chained: bool, scope: _BlockScope, count: int) -> list[Operand]:
         self._count()
         operator, kernel, stride = split_operator(step["head"])
-        operands = rest.operands_with(scope.before, insert=chained)
+        operands = tail.operands_with(scope.before, insert=chained)
         first = self._shape(operands[0]) if operands else None
-        implied, attributes = unpack(operator, kernel, stride, rest.words, first, self._dtype, alone=len(operands) == 1)
+        implied, attributes = unpack(operator, kernel, stride, tail.words, first, self._dtype, alone=len(operands) == 1)
         operands += implied
         shapes = [self._shape(operand) for operand in operands]
-        if rest.shapes is None:
+        if tail.shapes is None:
             found = infer(operator, operands, shapes, attributes, count)
         else:
-            found = tuple(shape_of(text) for text in rest.shapes.split(";"))
+            found = tuple(shape_of(text) for text in tail.shapes.split(";"))
         bodies = tuple(self._body(name) for name in step["bodies"].split(",")) if step["bodies"] else ()
         number = len(self._nodes)
         self._nodes.append(Node(operator, tuple(operands), tuple(sorted(attributes.items())), found, bodies))
-        return [Ref(number, output) for output in range(len(found))]
+        return [Edge(number, output) for output in range(len(found))]
 
     def _count(self) -> None:
         self._steps += 1
@@ -190,17 +189,17 @@ class _Parser:
         return _Parser(self._definitions, self._dtype).graph(called.lines, called.inputs, called.values or [])
 
     def _shape(self, operand: Operand) -> Shape:
-        if isinstance(operand, Ref):
+        if isinstance(operand, Edge):
             if operand.node < 0:
                 return self._values[operand.output].shape
             return self._nodes[operand.node].shapes[operand.output]
         return None if operand is None else operand.shape
 
 
-class _Rest:
+class _Tail:
     """What follows an operator: words, operands in order, a shape."""
 
-    def __init__(self, text: str, scope: _Scope, dtype: str) -> None:
+    def __init__(self, text: str, scope: _BlockScope, dtype: str) -> None:
         self.words: list[str] = []
         self.shapes: str | None = None
         self._operands: list[Operand] = []
@@ -219,7 +218,7 @@ class _Rest:
             else:
                 self._word(found["word"], scope)
 
-    def _word(self, word: str, scope: _Scope) -> None:
+    def _word(self, word: str, scope: _BlockScope) -> None:
         if word == "_":
             self._place = len(self._operands)
         elif word == "-":

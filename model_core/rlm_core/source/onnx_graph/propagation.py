@@ -1,4 +1,4 @@
-"""How a signal would pass through a network with random weights of infinite width: closed forms, nothing is run.
+"""How a signal passes through a network with random weights of infinite width: closed forms, nothing is run.
 
 A value is a sum of independent sources (the output of each layer with weights is one), so a sum of a value and a
 function of it is right about what they share. For each source we follow the variance and, for two pairs of inputs
@@ -13,8 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .graph import Constant, Graph, Node, Ref
-from .operators import GLOBAL_POOLS, POOLS, PRODUCTS
+from .graph import GLOBAL_POOLS, POOLS, PRODUCTS, Constant, Edge, Graph, Node
 
 _ALIKE, _UNLIKE = 0.9, 0.0  # correlation of the two pairs of inputs
 _SMOOTH = 0.5  # share of an input's variance that pooling keeps
@@ -26,7 +25,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SignalSource:
     """Of variance 1: correlations of both pairs, share that is smooth in space."""
 
     alike: float
@@ -62,12 +61,12 @@ class _Forward:
     """Coefficients of sources by value."""
 
     def __init__(self, graph: Graph) -> None:
-        self.sources: list[Source] = []
-        self.values: dict[Ref, _Value] = {}
+        self.sources: list[SignalSource] = []
+        self.values: dict[Edge, _Value] = {}
         for number in range(len(graph.inputs)):
-            self.values[Ref(-1, number)] = self.fresh(1.0, Source(_ALIKE, _UNLIKE, _SMOOTH))
+            self.values[Edge(-1, number)] = self.fresh(1.0, SignalSource(_ALIKE, _UNLIKE, _SMOOTH))
 
-    def fresh(self, variance: float, source: Source) -> _Value:
+    def fresh(self, variance: float, source: SignalSource) -> _Value:
         self.sources.append(source)
         return {len(self.sources) - 1: math.sqrt(max(0.0, variance))}
 
@@ -103,7 +102,7 @@ class _Forward:
     def _mixed(self, moments: _Moments, variance: float) -> _Value:
         """A layer with weights mixes all sources into one."""
         whole = moments.variance or 1.0
-        source = Source(moments.alike / whole, moments.unlike / whole, moments.smooth / whole)
+        source = SignalSource(moments.alike / whole, moments.unlike / whole, moments.smooth / whole)
         return self.fresh(variance, source)
 
     def _normalized(self, value: _Value, moments: _Moments) -> _Value:
@@ -113,7 +112,7 @@ class _Forward:
             whole = moments.variance or 1.0
             share = min(1 - 1e-9, moments.unlike / whole)
             alike = (moments.alike / whole - share) / (1 - share)
-            return self.fresh(1.0, Source(alike, 0.0, moments.smooth / whole))
+            return self.fresh(1.0, SignalSource(alike, 0.0, moments.smooth / whole))
         return {number: weight / math.sqrt(left) for number, weight in value.items()}
 
     def _pooled(self, value: _Value, rough: float) -> _Value:
@@ -121,8 +120,8 @@ class _Forward:
         for number, weight in value.items():
             source = self.sources[number]
             kept = source.smooth + (1 - source.smooth) * rough
-            # What is left of a source is smoother than the source: a source of its own that shares its kernel.
-            self.sources.append(Source(source.alike, source.unlike, source.smooth / kept if kept else 1.0))
+            # What is left of a source is smoother than the source: a separate source with the same kernel.
+            self.sources.append(SignalSource(source.alike, source.unlike, source.smooth / kept if kept else 1.0))
             found[len(self.sources) - 1] = weight * math.sqrt(kept)
         return found
 
@@ -135,7 +134,7 @@ class _Forward:
         whole = moments.variance
         alike = (arc_cosine(moments.alike / whole) - moments.alike / whole / 4) * 4
         unlike = (arc_cosine(moments.unlike / whole) - moments.unlike / whole / 4) * 4
-        return found | self.fresh(variance, Source(alike, unlike, _ROUGHENED * moments.smooth / whole))
+        return found | self.fresh(variance, SignalSource(alike, unlike, _ROUGHENED * moments.smooth / whole))
 
     def _sum(self, inputs: Sequence[_Value], scale: float) -> _Value:
         found: _Value = {}
@@ -162,17 +161,17 @@ def arc_cosine_slope(correlation: float) -> float:
 def propagate(graph: Graph, alive: Sequence[bool]) -> Signal:
     """Forward through the live nodes for variances, backward for gradients."""
     forward = _Forward(graph)
-    before: dict[int, list[Ref]] = {}
-    moments: dict[Ref, _Moments] = {ref: forward.moments(value) for ref, value in forward.values.items()}
+    before: dict[int, list[Edge]] = {}
+    moments: dict[Edge, _Moments] = {ref: forward.moments(value) for ref, value in forward.values.items()}
     for number, node in enumerate(graph.nodes):
         if not alive[number]:
             continue
         before[number] = [ref for ref in node.refs if ref in forward.values]
         value = forward.node(node, [forward.values[ref] for ref in before[number]])
         for output in range(len(node.shapes)):
-            ref = Ref(number, output)
+            ref = Edge(number, output)
             forward.values[ref], moments[ref] = value, forward.moments(value)
-    ends = [operand for operand in graph.outputs if isinstance(operand, Ref) and operand in moments]
+    ends = [operand for operand in graph.outputs if isinstance(operand, Edge) and operand in moments]
     if not before or not ends:
         return Signal({}, (0.0,) * 6)
     last = moments[ends[0]]
@@ -190,15 +189,15 @@ def propagate(graph: Graph, alive: Sequence[bool]) -> Signal:
 
 
 def _backward(
-    graph: Graph, before: Mapping[int, Sequence[Ref]], moments: Mapping[Ref, _Moments], ends: Sequence[Ref]
+    graph: Graph, before: Mapping[int, Sequence[Edge]], moments: Mapping[Edge, _Moments], ends: Sequence[Edge]
 ) -> tuple[float, float, float]:
     """Decay of the gradient from last to first layer with weights; kernel of equal inputs, share of unlike ones."""
-    slopes: dict[Ref, tuple[float, float]] = dict.fromkeys(ends, (1.0, 1.0))
+    slopes: dict[Edge, tuple[float, float]] = dict.fromkeys(ends, (1.0, 1.0))
     kernel = unlike = 0.0
     layers: list[float] = []
     for number in reversed(list(before)):
         node = graph.nodes[number]
-        same, cross = slopes.get(Ref(number), (0.0, 0.0))
+        same, cross = slopes.get(Edge(number), (0.0, 0.0))
         if not before[number] or not same:
             continue
         entering = moments[before[number][0]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlm_core.errors import ModelError
 
-from .graph import MAX_VALUES, Attribute, Constant, Graph, Node, Operand, Ref, Shape, Value, ordered
+from .graph import MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
 from .shapes import infer
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def from_model(model: onnx.ModelProto) -> Graph:
         raise ModelError("the ONNX model has no nodes; export the network to ONNX again")
     shell = _with_shapes(_shell(model))
     versions = {entry.domain: entry.version for entry in shell.opset_import}
-    return ordered(_Scope(onnx, versions).graph(shell.graph, {}))
+    return ordered(_GraphReader(onnx, versions).graph(shell.graph, {}))
 
 
 def _onnx() -> Any:
@@ -103,7 +103,7 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     import onnx.shape_inference
 
     if model.functions:
-        with contextlib.suppress(Exception):  # the calls then stay as operators of their own
+        with contextlib.suppress(Exception):  # the calls then remain operators
             model = onnx.inliner.inline_local_functions(model)
     try:
         return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
@@ -111,8 +111,8 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
         return model
 
 
-class _Scope:
-    """Reads one graph after the other with the operator versions of their model."""
+class _GraphReader:
+    """Reads the graphs of a model, whose operator versions it knows."""
 
     def __init__(self, onnx: Any, versions: Mapping[str, int]) -> None:
         self._onnx = onnx
@@ -136,11 +136,11 @@ class _Scope:
         for entry in proto.input:
             if entry.name not in stored:
                 value = self._value(entry)
-                names[entry.name], values[entry.name] = Ref(-1, len(inputs)), value
+                names[entry.name], values[entry.name] = Edge(-1, len(inputs)), value
                 inputs.append(value)
         captured = [name for name in _captured(proto) if name in outer and name not in names]
         for name in captured:
-            names[name], values[name] = Ref(-1, len(inputs)), outer[name][1]
+            names[name], values[name] = Edge(-1, len(inputs)), outer[name][1]
             inputs.append(outer[name][1])
         known = {entry.name: self._value(entry) for entry in (*proto.value_info, *proto.output)}
         nodes: list[Node] = []
@@ -174,7 +174,7 @@ class _Scope:
                     continue
                 outer = {name: (operand, values.get(name, Value(None))) for name, operand in names.items()}
                 read = self.graph(body, outer)
-                operands += [names[name] for name in _captured(body) if isinstance(names.get(name), Ref)]
+                operands += [names[name] for name in _captured(body) if isinstance(names.get(name), Edge)]
                 bodies.append(read)
         attributes = self._attributes(node)
         shapes_in = [values[name].shape if name else None for name in node.input]
@@ -183,12 +183,12 @@ class _Scope:
         found = infer(kind, operands, shapes_in, dict(attributes), max(1, len(node.output)))
         shapes: list[Shape] = []
         for place, name in enumerate(node.output or [""]):
-            told = known.get(name)
-            shape = found[place] if told is None or told.shape is None else _surer(told.shape, found[place])
+            value = known.get(name)
+            shape = found[place] if value is None or value.shape is None else _merged(value.shape, found[place])
             shapes.append(shape)
             if name:
-                names[name] = Ref(len(nodes), place)
-                values[name] = Value(shape, told.dtype if told is not None else "float32")
+                names[name] = Edge(len(nodes), place)
+                values[name] = Value(shape, value.dtype if value is not None else "float32")
         nodes.append(Node(kind, tuple(operands), attributes, tuple(shapes), tuple(bodies)))
 
     def _folded(self, node: onnx.NodeProto) -> Constant | None:
@@ -285,11 +285,11 @@ def _size(dim: Any) -> int | str:
     return name if name and not name.startswith("unk__") else "?"
 
 
-def _surer(told: Shape, found: Shape) -> Shape:
-    """Sizes that only one of two shapes knows."""
-    if told is None or found is None or len(told) != len(found):
-        return told
-    return tuple(b if a == "?" else a for a, b in zip(told, found, strict=True))
+def _merged(stored: Shape, inferred: Shape) -> Shape:
+    """The stored shape with unknown sizes taken from the inferred one."""
+    if stored is None or inferred is None or len(stored) != len(inferred):
+        return stored
+    return tuple(b if a == "?" else a for a, b in zip(stored, inferred, strict=True))
 
 
 def _name(node: onnx.NodeProto) -> str:

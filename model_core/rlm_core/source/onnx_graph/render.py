@@ -8,9 +8,9 @@ The text, line by line::
     <tab>a·AveragePool3x3·Add b         a chain that starts from a; further operands by name
     ·Conv3x3 16·A(16) x5·Gemm 10 bias   goes on from the result above; calls A five times with 16 in the hole
 
-What follows from the rules of :mod:`.shapes` and :mod:`.words` is left out. The result of the last operator is the
+What follows from the rules of :mod:`.shapes` and :mod:`.node_codec` is left out. The result of the last operator is the
 result of a block and of the graph unless a last line ``>b c`` names others. ``0·Range`` starts from nothing, ``_`` is
-the place of the chained value where it is not the usual one, ``-`` an operand that is left out.
+the position of the chained value where it is not the default, ``-`` an operand that is left out.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .fold import Block, Item, fold
-from .fold import Operand as Place
-from .graph import Constant, Graph, Node, Ref, Shape, constants, ordered
-from .node_codec import RESERVED, Slot, constant_text, describe, shape_text
-from .operators import ARROW, OPERATORS
+from .fold import BlockOperand, Item, RepeatedBlock, fold
+from .graph import ARROW, OPERATORS, Constant, Edge, Graph, Node, Shape, constants, ordered
+from .node_codec import RESERVED, NodeSlot, constant_text, describe, shape_text
 from .shapes import infer
 
 _FLOATS = ("float32", "float16", "bfloat16", "float64")
@@ -97,33 +95,35 @@ class _Body:
 
 def _items(graph: Graph, dtype: str, names: Iterator[str], lines: list[str]) -> _Body:
     """``lines`` receives the definitions of bodies of If, Loop and Scan."""
-    values: dict[Ref, int] = {}
+    values: dict[Edge, int] = {}
     shapes: dict[int, Shape] = {}
 
-    def value(ref: Ref) -> int:
+    def value(ref: Edge) -> int:
         if ref not in values:
             values[ref] = len(values)
             shapes[values[ref]] = graph.shape(ref)
         return values[ref]
 
-    inputs = [value(Ref(-1, number)) for number in range(len(graph.inputs))]
+    inputs = [value(Edge(-1, number)) for number in range(len(graph.inputs))]
     items: list[Item] = []
     for number, node in enumerate(graph.nodes):
         operand_shapes = [graph.shape(operand) for operand in node.operands]
         words = describe(node.operator, node.operands, node.attributes, operand_shapes, dtype)
         found = infer(node.operator, node.operands, operand_shapes, dict(node.attributes), len(node.shapes))
         full = ":" + ";".join(shape_text(shape) for shape in node.shapes)
-        slots = (*words.slots, Slot("shapes", "" if found == node.shapes else full, full, ""))
+        slots = (*words.slots, NodeSlot("shapes", "" if found == node.shapes else full, full, ""))
         operands = tuple(
-            Place(slot=operand) if isinstance(operand, int) else Place(value(operand) if operand else None)  # type: ignore[arg-type]
+            BlockOperand(slot=operand)
+            if isinstance(operand, int)
+            else BlockOperand(value(operand) if operand else None)  # type: ignore[arg-type]
             for operand in words.operands
         )
-        results = tuple(value(Ref(number, place)) for place in range(len(node.shapes)))
+        results = tuple(value(Edge(number, place)) for place in range(len(node.shapes)))
         items.append(Item(node.operator + _bodies(node.bodies, dtype, names, lines), slots, operands, results))
     fixed: dict[int, str] = {}
     outputs = []
     for place, operand in enumerate(graph.outputs):
-        if isinstance(operand, Ref):
+        if isinstance(operand, Edge):
             outputs.append(value(operand))
         else:
             outputs.append(-1 - place)
@@ -148,7 +148,7 @@ def _bodies(bodies: Sequence[Graph], dtype: str, names: Iterator[str], lines: li
     return f"<{','.join(called)}>"
 
 
-def _block(block: Block, known: frozenset[str]) -> list[str]:
+def _block(block: RepeatedBlock, known: frozenset[str]) -> list[str]:
     writer = _Writer(block.items, block.inputs, block.outputs, known, {}, {})
     body = writer.lines()
     inputs = " ".join(writer.names[value] for value in block.inputs)
@@ -271,6 +271,6 @@ class _Writer:
 
 
 def _usual(item: Item, place: int) -> bool:
-    """Whether a chained operand stands where it is taken to stand: after the last named one, else first."""
+    """Whether a chained operand has its default position: after the last named one, else first."""
     others = [number for number, operand in enumerate(item.operands) if operand.value is not None and number != place]
     return place == (others[-1] + 1 if others else 0)

@@ -1,7 +1,7 @@
 """Output shapes that follow from an operator, its attributes and the shapes of its operands.
 
-The text leaves out what these rules give, so reader and parser must use the same ones; a shape that differs is written
-out. An operator without a rule is taken to keep the shape of its first operand.
+The text leaves out what these rules give, so reader and parser must use the same rules; a shape that differs is written
+out. An operator without a rule keeps the shape of its first operand.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from .graph import Attribute, Constant, Operand, Shape
-from .operators import BROADCAST, GLOBAL_POOLS, POOLS, REDUCTIONS
+from .graph import BROADCAST, GLOBAL_POOLS, POOLS, REDUCTIONS, Attribute, Constant, Operand, Shape
 
 Attributes = Mapping[str, Attribute]
 Size = int | str
@@ -53,7 +52,7 @@ def integer(value: object, default: int) -> int:
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    """NumPy's broadcasting; a size that cannot be told is ``?``."""
+    """NumPy's broadcasting; an unknown size is ``?``."""
     if not shapes or any(shape is None for shape in shapes):
         return None
     known = [shape for shape in shapes if shape is not None]

@@ -1,6 +1,6 @@
-"""A graph without what only accompanies: live operators with weights, pools and joins.
+"""The skeleton of a graph: live operators with weights, pools and joins.
 
-The paths between them and labels of their neighbourhoods. Activations and normalizations vanish into edges.
+Also the paths between them and labels of their neighbourhoods. Activations and normalizations become edges.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .costs import live
-from .graph import Constant, Graph, Node, Ref, Shape
-from .operators import GLOBAL_POOLS, POOLS, PRODUCTS
+from .graph import GLOBAL_POOLS, POOLS, PRODUCTS, Constant, Edge, Graph, Node, Shape
 
 JOINS = frozenset({"Add", "Sum", "Mul", "Concat", "Mean", "Max", "Min", "Sub", "Div", "Where"})
-_MOST_PATHS = 1e12  # a number beyond which no network of weights has more to tell
+_MOST_PATHS = 1e12  # a larger number carries no more information
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator that counts. ``sources``: steps that it reads, -1 for an input of the graph."""
+    """One operator of the skeleton. ``sources``: steps that it reads, -1 for an input of the graph."""
 
     node: int
     label: str
@@ -29,7 +28,7 @@ class Step:
 
 
 def kind(node: Node, shape: Shape) -> str:
-    """conv, depthwise, product, pool, global, join, other; nothing for what vanishes. ``shape``: its input's."""
+    """conv, depthwise, product, pool, global, join or other; empty for nodes left out. ``shape``: of the input."""
     if node.operator in ("Conv", "ConvTranspose", "QLinearConv", "FusedConv", "ConvInteger"):
         group = node.attribute("group")
         channels = shape[1] if shape and len(shape) > 1 else None
@@ -64,7 +63,7 @@ def skeleton(graph: Graph) -> tuple[Step, ...]:
     """The live steps in order."""
     alive = live(graph)
     steps: list[Step] = []
-    place: dict[Ref, int] = {Ref(-1, number): -1 for number in range(len(graph.inputs))}
+    place: dict[Edge, int] = {Edge(-1, number): -1 for number in range(len(graph.inputs))}
     for number, node in enumerate(graph.nodes):
         if not alive[number]:
             continue
@@ -77,7 +76,7 @@ def skeleton(graph: Graph) -> tuple[Step, ...]:
             steps.append(Step(number, _label(node, name), name, sources))
             at = len(steps) - 1
         for output in range(len(node.shapes)):
-            place[Ref(number, output)] = at
+            place[Edge(number, output)] = at
     return tuple(steps)
 
 

@@ -235,8 +235,8 @@ def _network(text: str, language: str) -> list[float]:
     if language != "onnx":
         return [np.nan, np.nan]
     from rlm_core.errors import RlmError
-    from rlm_core.source.onnx_graph import parse
     from rlm_core.source.onnx_graph.costs import costs, total
+    from rlm_core.source.onnx_graph.parse import parse
 
     try:
         found = total(costs(parse(text)))

@@ -22,7 +22,8 @@ from rlm_core.inference.adaptation import (
 from rlm_core.inference.adaptation.build import RefusedRow
 from rlm_core.inference.adaptation.columns import column_names, text_columns
 from rlm_core.inference.adaptation.fit import DeviceFit
-from rlm_core.source.onnx_graph import Constant, Graph, Node, Ref, Value, ordered, render
+from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, Node, Value, ordered
+from rlm_core.source.onnx_graph.render import render
 from rlm_core.types import AbstentionCode, Basis, CalibrationSource
 
 from tests.fakes import NO_NUMBER
@@ -199,11 +200,11 @@ def test_adapters_in_the_folder_are_used_and_a_stale_one_is_explained(
 def test_a_networks_operators_are_counted_by_kind() -> None:
     weight = Constant((4, 3, 3, 3))
     nodes = (
-        Node("Conv", (Ref(-1), weight), (("kernel_shape", (3, 3)),), ((1, 4, 8, 8),)),
-        Node("Relu", (Ref(0),), (), ((1, 4, 8, 8),)),
-        Node("Add", (Ref(0), Ref(1)), (), ((1, 4, 8, 8),)),
+        Node("Conv", (Edge(-1), weight), (("kernel_shape", (3, 3)),), ((1, 4, 8, 8),)),
+        Node("Relu", (Edge(0),), (), ((1, 4, 8, 8),)),
+        Node("Add", (Edge(0), Edge(1)), (), ((1, 4, 8, 8),)),
     )
-    text = render(ordered(Graph((Value((1, 3, 10, 10)),), nodes, (Ref(2),))))
+    text = render(ordered(Graph((Value((1, 3, 10, 10)),), nodes, (Edge(2),))))
     names = column_names("network")
     found = dict(zip(names, text_columns(CodeText(text, "onnx", "network"), names), strict=True))
     assert {name for name, value in found.items() if value > 0} == {"spatial", "other", "merge"}

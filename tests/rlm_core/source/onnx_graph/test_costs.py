@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.source.onnx_graph import Graph, parse
 from rlm_core.source.onnx_graph.costs import Cost, costs, depth, live, total
+from rlm_core.source.onnx_graph.graph import Graph
+from rlm_core.source.onnx_graph.parse import parse
 from rlm_core.source.onnx_graph.propagation import arc_cosine, arc_cosine_slope, propagate
 from rlm_core.source.onnx_graph.skeleton import neighbourhoods, path_counts, path_logs, skeleton
 

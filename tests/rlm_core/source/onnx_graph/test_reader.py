@@ -12,7 +12,10 @@ import pytest
 import rlm_core
 from onnx import TensorProto, helper, numpy_helper
 from rlm_core.errors import ModelError
-from rlm_core.source.onnx_graph import Constant, Graph, Ref, from_model, ordered, parse, read_onnx, render
+from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, ordered
+from rlm_core.source.onnx_graph.parse import parse
+from rlm_core.source.onnx_graph.reader import from_model, read_onnx
+from rlm_core.source.onnx_graph.render import render
 
 FLOAT = TensorProto.FLOAT
 
@@ -51,7 +54,7 @@ def test_a_convolution_keeps_its_weights_as_shapes_and_its_attributes() -> None:
         )
     )
     (node,) = graph.nodes
-    assert node.operands == (Ref(-1), Constant((8, 3, 3, 3)), Constant((8,)))
+    assert node.operands == (Edge(-1), Constant((8, 3, 3, 3)), Constant((8,)))
     assert node.shapes == ((1, 8, 16, 16),)
     assert render(graph) == "in a 1x3x32x32\n·Conv3x3/2 8 bias"
 
@@ -96,7 +99,7 @@ def test_branches_take_what_they_capture_as_inputs() -> None:
     )
     branch = next(node for node in graph.nodes if node.operator == "If")
     assert len(branch.bodies) == 2
-    assert set(branch.refs) == {Ref(-1, 0), Ref(-1, 1), Ref(0)}
+    assert set(branch.refs) == {Edge(-1, 0), Edge(-1, 1), Edge(0)}
     assert reads_back(graph)
 
 

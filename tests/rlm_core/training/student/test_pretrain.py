@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from rlm_core.errors import DataError
-from rlm_core.source.onnx_graph import from_model, render
+from rlm_core.source.onnx_graph.reader import from_model
+from rlm_core.source.onnx_graph.render import render
 from rlm_core.source.syntax_counts import NAMES, structure
 from rlm_core.training.student import pretrain as module
 from rlm_core.training.student.config import PretrainConfig

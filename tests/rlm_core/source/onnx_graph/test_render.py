@@ -10,8 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
-from rlm_core.source.onnx_graph import SYMBOLS, Constant, Graph, Node, Ref, Value, ordered, parse, render
-from rlm_core.source.onnx_graph.graph import Attribute, Operand, Shape
+from rlm_core.source.onnx_graph.graph import (
+    SYMBOLS,
+    Attribute,
+    Constant,
+    Edge,
+    Graph,
+    Node,
+    Operand,
+    Shape,
+    Value,
+    ordered,
+)
+from rlm_core.source.onnx_graph.parse import parse
+from rlm_core.source.onnx_graph.render import render
 from rlm_core.source.onnx_graph.shapes import infer
 
 _DIMENSIONS = st.one_of(st.integers(0, 130), st.sampled_from(["?", "N", "M"]))
@@ -38,7 +50,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     """Odd graphs: any operands, attributes, outputs and shapes, with runs that repeat."""
     inputs = draw(st.lists(st.builds(Value, _SHAPES, st.sampled_from(["float32", "int64"])), min_size=1, max_size=3))
     nodes: list[Node] = []
-    refs = [Ref(-1, number) for number in range(len(inputs))]
+    refs = [Edge(-1, number) for number in range(len(inputs))]
 
     def shape(operand: Operand) -> Shape:
         return Graph(tuple(inputs), tuple(nodes), ()).shape(operand)
@@ -55,8 +67,8 @@ def graphs(draw: st.DrawFn) -> Graph:
         shapes = found if draw(st.booleans()) else tuple(draw(_SHAPES) for _ in range(count))
         for _ in range(draw(st.sampled_from([1, 1, 1, 4]))):
             nodes.append(Node(name, operands, attributes, shapes))
-            refs += [Ref(len(nodes) - 1, output) for output in range(count)]
-            operands = tuple(refs[-count] if isinstance(operand, Ref) else operand for operand in operands)
+            refs += [Edge(len(nodes) - 1, output) for output in range(count)]
+            operands = tuple(refs[-count] if isinstance(operand, Edge) else operand for operand in operands)
     outputs = draw(st.lists(st.one_of(st.sampled_from(refs), _CONSTANTS), min_size=1, max_size=3))
     return Graph(tuple(inputs), tuple(nodes), tuple(outputs))
 
@@ -77,17 +89,17 @@ def residual(width: int, kernels: Sequence[int]) -> Graph:
     """Behind a stem, a residual block of two convolutions for each kernel size of the first of them."""
     nodes: list[Node] = []
 
-    def add(operator: str, *operands: Operand, **attributes: Attribute) -> Ref:
+    def add(operator: str, *operands: Operand, **attributes: Attribute) -> Edge:
         shapes = [Graph((Value((1, 3, 32, 32)),), tuple(nodes), ()).shape(operand) for operand in operands]
         found = infer(operator, operands, shapes, attributes, 1)
         nodes.append(Node(operator, operands, tuple(sorted(attributes.items())), found))
-        return Ref(len(nodes) - 1)
+        return Edge(len(nodes) - 1)
 
-    def convolve(x: Ref, channels: int, size: int) -> Ref:
+    def convolve(x: Edge, channels: int, size: int) -> Edge:
         y = add("Conv", x, Constant((width, channels, size, size)), pads=(size // 2,) * 4)
         return add("BatchNormalization", y, *[Constant((width,))] * 4)
 
-    x = convolve(Ref(-1), 3, 3)
+    x = convolve(Edge(-1), 3, 3)
     for kernel in kernels:
         y = convolve(add("Relu", convolve(x, width, kernel)), width, 3)
         x = add("Add", x, y)
@@ -114,33 +126,35 @@ def test_the_order_in_which_nodes_are_listed_does_not_change_the_text() -> None:
     graph = Graph(
         (Value((1, 8)),),
         (
-            Node("Relu", (Ref(-1),), (), ((1, 8),)),
-            Node("Tanh", (Ref(-1),), (), ((1, 8),)),
-            Node("Add", (Ref(0), Ref(1)), (), ((1, 8),)),
+            Node("Relu", (Edge(-1),), (), ((1, 8),)),
+            Node("Tanh", (Edge(-1),), (), ((1, 8),)),
+            Node("Add", (Edge(0), Edge(1)), (), ((1, 8),)),
         ),
-        (Ref(2),),
+        (Edge(2),),
     )
     swapped = Graph(
         graph.inputs,
-        (graph.nodes[1], graph.nodes[0], Node("Add", (Ref(1), Ref(0)), (), ((1, 8),))),
-        (Ref(2),),
+        (graph.nodes[1], graph.nodes[0], Node("Add", (Edge(1), Edge(0)), (), ((1, 8),))),
+        (Edge(2),),
     )
     assert render(graph) == render(swapped)
 
 
 def test_dead_nodes_stay_in_the_text() -> None:
     graph = Graph(
-        (Value((1, 8)),), (Node("Exp", (Ref(-1),), (), ((1, 8),)), Node("Relu", (Ref(-1),), (), ((1, 8),))), (Ref(1),)
+        (Value((1, 8)),),
+        (Node("Exp", (Edge(-1),), (), ((1, 8),)), Node("Relu", (Edge(-1),), (), ((1, 8),))),
+        (Edge(1),),
     )
     assert "·Exp" in render(graph)
     assert parse(render(graph)) == ordered(graph)
 
 
 def test_the_body_of_a_branch_is_written_and_read_back() -> None:
-    body = Graph((Value((1, 8)),), (Node("Relu", (Ref(-1),), (), ((1, 8),)),), (Ref(0),))
-    other = Graph((Value((1, 8)),), (), (Ref(-1),))
-    node = Node("If", (Ref(-1), Ref(-1, 1)), (), ((1, 8),), (body, other))
-    graph = Graph((Value((), "bool"), Value((1, 8))), (node,), (Ref(0),))
+    body = Graph((Value((1, 8)),), (Node("Relu", (Edge(-1),), (), ((1, 8),)),), (Edge(0),))
+    other = Graph((Value((1, 8)),), (), (Edge(-1),))
+    node = Node("If", (Edge(-1), Edge(-1, 1)), (), ((1, 8),), (body, other))
+    graph = Graph((Value((), "bool"), Value((1, 8))), (node,), (Edge(0),))
     assert parse(render(graph)) == ordered(graph)
 
 
