@@ -37,10 +37,12 @@ test: lint
 	@echo "==> all checks passed"
 
 lint: .venv/installed
-	@echo "==> formatting, lint, types"
+	@echo "==> formatting, lint, types, layers"
+	@mkdir -p build
 	@.venv/bin/ruff format --check --quiet .
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/mypy --no-error-summary
+	@.venv/bin/lint-imports --no-cache >build/imports.txt 2>&1 || { cat build/imports.txt; exit 1; }
 
 # The tests build it too, and check its links and commands: pytest tests/docs
 docs: .venv/installed

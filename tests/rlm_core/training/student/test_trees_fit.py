@@ -147,6 +147,8 @@ def test_devices_left_out_in_turn_tell_how_far_off_a_new_one_may_be() -> None:
     device = np.array([f"gpu-{number}" for number in rng.integers(0, 20, 2000)])
     offset = dict(zip(np.unique(device).tolist(), rng.normal(0, 0.5, 20), strict=True))
     job = replace(job, device=device, target=job.told[:, 1] + [offset[name] for name in device])
+    # A forest per device and fold, twice: small ones learn the one feature that matters.
+    job = replace(job, config=replace(job.config, trees=25, seeds=1))
     told = without_devices(job)
     [(name, residuals)] = told.items()
     assert name == "kernel/triton/latency#sheet"
