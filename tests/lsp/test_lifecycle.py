@@ -70,7 +70,7 @@ async def test_unknown_settings_are_logged_once_by_name(start: Start, examples: 
     session = await start(refresh=False, options={"colour": "red", "threads": 1})
     await session.hints(session.open(examples / "solution.go", language="go"))
     assert [message.message for message in session.client.log_messages if "colour" in message.message] == [
-        "initializationOptions: unknown setting `colour`; docs/settings.md lists all"
+        "initializationOptions: unknown setting `colour`; see docs/settings.md for all settings"
     ]
     assert session.client.messages == []
 

@@ -106,7 +106,7 @@ async def test_a_bad_key_of_the_clients_configuration_is_told_once_by_name_and_p
 ) -> None:
     session = await begin(tmp_path, configuration={"colour": 1, "trace": {"server": "off"}})
     assert await logged(session, "colour") == [
-        "workspace/configuration: unknown setting `colour`; docs/settings.md lists all"
+        "workspace/configuration: unknown setting `colour`; see docs/settings.md for all settings"
     ]
     configure(session, {"colour": 1, "threads": -1})
     await logged(session, "`threads` must be an integer from 0 to 256")
@@ -141,8 +141,8 @@ async def test_files_are_read_again_when_they_change(begin: Begin, tmp_path: Pat
 async def test_a_workspace_chooses_no_model(begin: Begin, tmp_path: Path) -> None:
     (tmp_path / "rlm-lsp.toml").write_text(f'model = "{tmp_path / "evil"}"\n')
     session = await begin(tmp_path, configuration={"tokenFile": "secret"})
-    await logged(session, "setting `model` is not taken from a workspace")
-    await logged(session, "workspace/configuration: setting `tokenFile` is not taken from a workspace")
+    await logged(session, "setting `model` cannot be set by a workspace")
+    await logged(session, "workspace/configuration: setting `tokenFile` cannot be set by a workspace")
     await session.hints(session.open(tmp_path / "a.py", FUNCTION))
     assert not any("evil" in message.message for message in session.client.messages)
 

@@ -1,7 +1,7 @@
-"""What the value of a setting may be: how it is read from JSON or TOML, from a variable's text, and its JSON schema.
+"""The kinds of value that a setting may have: how each is read from JSON, TOML or a variable, and its JSON schema.
 
-A reader tells each problem, as the end of a sentence about the setting, to ``tell`` and gives what is usable, None when
-nothing is.
+A reader passes each problem, as the end of a sentence about the setting, to ``report`` and returns the usable part of
+the value, None when there is none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Kind:
 
     words: str
     schema: Mapping[str, Any]
-    read: Callable[[Any, Tell], Any]
+    read: Callable[[Any, Report], Any]
     parse: Callable[[str], Any]
     table: bool = False
 
@@ -86,16 +86,16 @@ def checked_texts(what: str, check: Callable[[str], Any]) -> Kind:
     """A list of texts that ``check`` accepts; it raises ValueError with the end of a sentence for others."""
     words, schema = f"a list of {what}", {"type": "array", "items": {"type": "string", "minLength": 1}}
 
-    def read(value: Any, tell: Tell) -> Any:
+    def read(value: Any, report: Report) -> Any:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
-            tell(f"must be {words}")
+            report(f"must be {words}")
             return None
         kept = []
         for item in dict.fromkeys(value):
             try:
                 check(item)
             except ValueError as error:
-                tell(f"holds `{item}`, which {error}")
+                report(f"holds `{item}`, which {error}")
             else:
                 kept.append(item)
         return tuple(kept) if kept or not value else None
@@ -104,7 +104,7 @@ def checked_texts(what: str, check: Callable[[str], Any]) -> Kind:
 
 
 def table(what: str, known: Sequence[str], values: Mapping[str, Any], read_entry: Callable[[str, Any], Any]) -> Kind:
-    """A table with one entry a name (``known``: only these names); ``values`` is the schema of an entry.
+    """A table with one entry per name (``known``: only these names); ``values`` is the schema of an entry.
 
     ``read_entry`` takes name and value and raises ValueError with the end of a sentence about the entry.
     """
@@ -114,21 +114,21 @@ def table(what: str, known: Sequence[str], values: Mapping[str, Any], read_entry
     else:
         schema |= {"additionalProperties": dict(values)}
 
-    def read(value: Any, tell: Tell) -> Any:
+    def read(value: Any, report: Report) -> Any:
         if not isinstance(value, Mapping):
-            tell(f"must be {what}")
+            report(f"must be {what}")
             return None
         kept = {}
         for name, entry in value.items():
             if entry is None:
                 continue
             if known and name not in known:
-                tell(f"has no entry `{name}`; its entries are {', '.join(known)}")
+                report(f"has no entry `{name}`; its entries are {', '.join(known)}")
                 continue
             try:
                 kept[str(name)] = read_entry(str(name), entry)
             except ValueError as error:
-                tell(f"entry `{name}` {error}")
+                report(f"entry `{name}` {error}")
         return kept
 
     def parse(text: str) -> Any:
@@ -141,19 +141,19 @@ def table(what: str, known: Sequence[str], values: Mapping[str, Any], read_entry
 
 
 def _simple(words: str, schema: Mapping[str, Any], admits: Callable[[Any], bool], parse: Callable[[str], Any]) -> Kind:
-    def read(value: Any, tell: Tell) -> Any:
+    def read(value: Any, report: Report) -> Any:
         if admits(value):
             return value
-        tell(f"must be {words}")
+        report(f"must be {words}")
         return None
 
     return Kind(words, schema, read, parse)
 
 
 def _listed(words: str, items: Mapping[str, Any], admits: Callable[[Any], bool]) -> Kind:
-    def read(value: Any, tell: Tell) -> Any:
+    def read(value: Any, report: Report) -> Any:
         if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and admits(item) for item in value):
-            tell(f"must be {words}")
+            report(f"must be {words}")
             return None
         return tuple(dict.fromkeys(value))
 

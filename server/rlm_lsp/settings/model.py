@@ -1,8 +1,8 @@
-"""The one typed model of settings: names, kinds, defaults and documentation of each.
+"""The one typed model of the settings: names, kinds of value, defaults and documentation.
 
-A field's ``help`` is its documentation and ``scope`` tells which sources may set it: ``folder`` settings may differ
-from one workspace folder to the next; ``session`` settings hold for the whole server; ``machine`` settings decide what
-runs or where source text goes, so that nothing that comes with a workspace may set them.
+A field's ``help`` is its documentation, and ``scope`` decides which sources may set it: ``folder`` settings may differ
+between workspace folders; ``session`` settings apply to the whole server; ``machine`` settings decide what runs or
+where source text goes, so nothing that comes with a workspace may set them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_TEXT, _MAX_COST = 500, 40
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One setting: ``key`` is its name in JSON and TOML, ``name`` that of the field."""
+    """One setting: ``key`` is its name in JSON and TOML, ``name`` the name of the field."""
 
     key: str
     name: str
@@ -59,12 +59,12 @@ def _setting(default: Any, kind: Kind, text: str, scope: Scope = "folder") -> An
 
 
 def _cost(metric: str, value: Any) -> float:
-    """A cost with its unit as a budget has it, in SI units."""
+    """The SI value of a cost that is written as in a budget."""
     if not isinstance(value, str) or len(value) > _MAX_COST:
         raise ValueError("must be text with a unit, like `1 ms`, `1 MiB` or `50 %`")
     written, mistakes = parse(f"{metric} {'>' if metric == 'accuracy' else '<'} {value}")
     if mistakes or len(written) != 1 or written[0].budget.device or written[0].budget.workload:
-        raise ValueError(f"`{value}` is no cost; write one like `1 ms`, `1 MiB` or `50 %`")
+        raise ValueError(f"`{value}` is not a cost; write one like `1 ms`, `1 MiB` or `50 %`")
     return written[0].budget.value
 
 
@@ -103,74 +103,79 @@ def _size(name: str, value: Any) -> str:
 class Settings:
     """All settings of one workspace folder; see each field's ``help``. Costs are in SI units."""
 
-    metrics: tuple[Metric, ...] = _setting(_METRICS, kinds.names(_METRICS), "The metrics that are predicted and shown.")
-    languages: tuple[str, ...] = _setting(_LANGUAGES, kinds.names(_LANGUAGES), "The languages that get predictions.")
+    metrics: tuple[Metric, ...] = _setting(_METRICS, kinds.names(_METRICS), "Metrics to predict and show.")
+    languages: tuple[str, ...] = _setting(_LANGUAGES, kinds.names(_LANGUAGES), "Languages that get predictions.")
     devices: tuple[str, ...] = _setting(
         (),
         kinds.texts(),
-        "The devices that kernels, modules and networks are asked for, like `A100` or `pixel-3`; empty for the model's"
-        " own.",
+        "Devices to predict kernels, modules and networks for, such as `A100` or `pixel-3` (empty: the model's default"
+        " device).",
     )
     model: str = _setting(
         "builtin",
         kinds.text(),
-        "Directory of an exported model, address of a model server like `https://gpu-box:8765`, or `builtin`.",
+        "Model to use: the directory of an exported model, the address of a model server such as `https://gpu-box:8765`,"
+        " or `builtin`.",
         "machine",
     )
-    threads: int = _setting(
-        0, kinds.integer(0, 256), "Threads of the model; 0 leaves the choice to onnxruntime.", "session"
-    )
+    threads: int = _setting(0, kinds.integer(0, 256), "Number of threads for the model (0: automatic).", "session")
     debounce_ms: int = _setting(
-        150, kinds.integer(0, 10_000), "Pause after the last edit before the model runs, in milliseconds.", "session"
+        150,
+        kinds.integer(0, 10_000),
+        "Time to wait after the last edit before the model runs, in milliseconds.",
+        "session",
     )
     exclude: tuple[str, ...] = _setting(
         (),
         kinds.checked_texts("globs", _glob),
-        "Files that get no predictions, as globs below the workspace folder, like `tests/**`.",
+        "Files that get no predictions, as globs relative to the workspace folder, such as `tests/**`.",
     )
     hints: bool = _setting(True, kinds.switch(), "Show inlay hints after signatures.")
     label: LabelForm = _setting(  # noqa: RUF009
         "band",
         kinds.choice(*get_args(LabelForm)),
-        "What a hint shows: the 80 % `band`, the `median`, or the median and the distance to the ends (`median±`).",
+        "What a hint shows: the 80 % `band`, the `median`, or the median and its distance to the ends of the band"
+        " (`median±`).",
     )
-    max_label: int = _setting(MAX_LABEL, kinds.integer(5, MAX_LABEL), "The longest label of a hint, in characters.")
+    max_label: int = _setting(MAX_LABEL, kinds.integer(5, MAX_LABEL), "Maximum length of a hint, in characters.")
     hide_below: Mapping[Metric, float] = _setting(
         {},
         kinds.table(
-            "a table of metric and cost, like latency = `1 ms`",
+            "a table of metric and cost, such as latency = `1 ms`",
             _METRICS,
             {"type": "string", "examples": ["1 ms", "1 MiB"]},
             _cost,
         ),
-        "Hide a hint's metric where its median is below this cost, like `1 ms` for latency and `1 MiB` for memory.",
+        "Hide a metric from hints when its median is below this cost, such as `1 ms` for latency, `1 MiB` for memory.",
     )
     code_lens: bool = _setting(True, kinds.switch(), "Show a code lens above programs, modules and networks.")
     notice: bool = _setting(
         True,
         kinds.switch(),
-        "Say once, with a user's first hint, what a prediction stands for; never where `CI` is set.",
+        "Explain once, with the first hint that a user sees, what a prediction means. Never shown when `CI` is set.",
         "session",
     )
-    changes: bool = _setting(True, kinds.switch(), "Show how costs changed against git's `HEAD`, like `▲ 2.1×`.")
+    changes: bool = _setting(True, kinds.switch(), "Show predicted changes in cost since git `HEAD`, such as `▲ 2.1×`.")
     change_confidence: float = _setting(
-        0.8, kinds.number(0.5, 0.99), "Show a change when it passes `changeRatio` with at least this probability."
+        0.8,
+        kinds.number(0.5, 0.99),
+        "Show a change when its probability of exceeding `changeRatio` is at least this high.",
     )
-    change_ratio: float = _setting(1.25, kinds.number(1, 1000), "The least ratio of costs that counts as a change.")
-    diagnostics: bool = _setting(True, kinds.switch(), "Report budgets that are passed and regressions against `HEAD`.")
+    change_ratio: float = _setting(1.25, kinds.number(1, 1000), "Smallest ratio of costs that counts as a change.")
+    diagnostics: bool = _setting(True, kinds.switch(), "Report exceeded budgets, and regressions since `HEAD`.")
     budgets: tuple[GlobBudgets, ...] = _setting(
         (),
         kinds.table(
-            "a table of glob and budget, like `src/**/*.py` = `latency < 1 ms`",
+            "a table of glob and budget, such as `src/**/*.py` = `latency < 1 ms`",
             (),
             {"type": "string", "examples": ["latency < 1 ms, memory < 10 MiB"]},
             _budgets,
         ),
-        "Budgets of the files that globs below the workspace folder mean, like `latency < 1 ms, memory < 10 MiB`; a"
-        " `# rlm:` comment above a function goes before.",
+        "Budgets by file glob, relative to the workspace folder, such as `latency < 1 ms, memory < 10 MiB`. A `# rlm:`"
+        " comment above a function takes precedence.",
     )
     budget_confidence: float = _setting(
-        0.8, kinds.number(0.5, 0.99), "Report a budget when it is passed with at least this probability."
+        0.8, kinds.number(0.5, 0.99), "Lowest probability of exceeding a budget at which it is reported."
     )
     severity: Mapping[Severity, float] = _setting(
         {"information": 0.5, "warning": 0.9, "error": 0.975},
@@ -180,7 +185,7 @@ class Settings:
             {"type": "number", "minimum": 0.5, "maximum": 1},
             _probability,
         ),
-        "The probability from which a finding has a severity; 1 for never.",
+        "Lowest probability of a finding with each severity; 1 disables the severity.",
     )
     default_sizes: Mapping[str, str] = _setting(
         {},
@@ -190,23 +195,27 @@ class Settings:
             {"type": ["string", "integer"], "examples": [4096, "64x128", "fp16"]},
             _size,
         ),
-        "Sizes of Triton kernels whose file names none, by the name of the kernel's argument, like M = 8192 or"
+        "Sizes for Triton kernels whose file names none, by name of the kernel's argument, such as M = 8192 or"
         " dtype = `bf16`.",
     )
     token_file: str | None = _setting(
         None,
         kinds.text(),
-        "File that holds the token of the model server; `RLM_LSP_TOKEN` goes before. The token itself is no setting.",
+        "File that contains the token for the model server. `RLM_LSP_TOKEN` takes precedence. The token itself is not a"
+        " setting.",
         "machine",
     )
     measure: bool = _setting(
         True,
         kinds.switch(),
-        "Offer to measure a function. Measuring runs your code, and only after you asked for it.",
+        "Offer to measure functions. A measurement runs your code, and only when you ask for it.",
         "machine",
     )
     log_level: LogLevel = _setting(  # noqa: RUF009
-        "info", kinds.choice(*get_args(LogLevel)), "The least important messages that the client's log gets.", "session"
+        "info",
+        kinds.choice(*get_args(LogLevel)),
+        "Lowest level of messages in the client's log.",
+        "session",
     )
 
     def excludes(self, path: PurePath) -> bool:

@@ -1,6 +1,6 @@
-"""Sources of settings, the most important first -> the settings, and a line for each thing that was not understood.
+"""Sources of settings, in order of precedence -> the settings, and one problem per value that is not valid.
 
-Nothing is read from disk here: files and the client are turned into :class:`Source` by others.
+Nothing is read from disk here: ``files`` and ``store`` turn files and the client's answers into a :class:`Source`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from rlm_lsp.budgets.rules import ActiveBudget, GlobBudgets
 from .model import ENTRIES, Entry, Scope, Settings, camel
 
 _PREFIX = "RLM_LSP_"
-# Variables of the same family that are no settings.
+# Variables with the prefix that are not settings.
 OTHER_VARIABLES = frozenset({"RLM_LSP_TOKEN", "RLM_LSP_ALLOW_HTTP", "RLM_LSP_CPU_SCALE"})
-# What editors keep in our section for themselves (which server to start, how to trace it), and what only they tell us.
-_CLIENTS_OWN = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted"})
+# Keys of our section that editors use themselves (which server to start, how to trace it) or that only they can set.
+_CLIENT_KEYS = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted"})
 ALL_SCOPES: frozenset[Scope] = frozenset({"folder", "session", "machine"})
 OF_WORKSPACE: frozenset[Scope] = frozenset({"folder", "session"})
 _REFUSED: dict[Scope, str] = {
-    "machine": "is not taken from a workspace, since it decides what runs or where source text goes; set it in your"
-    " own settings",
-    "session": "holds for the whole session and is taken from the first workspace folder only",
+    "machine": "cannot be set by a workspace because it decides what runs or where source text goes; set it in your"
+    " user settings",
+    "session": "applies to the whole session and can only be set by the first workspace folder",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where values come from: ``place`` as problems name it, ``scopes`` of the settings that it may set."""
+    """Where values come from: ``place`` is its name in problems, ``scopes`` those of the settings that it may set."""
 
     place: str
     values: Any
@@ -39,13 +39,13 @@ class Source:
     variables: bool = False
 
     def name_of(self, entry: Entry) -> str:
-        """What this source calls a setting."""
+        """The name of a setting in this source."""
         return entry.variable if self.variables else entry.key
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that was not understood, and in which source."""
+    """A value that is not valid, and the source that it is in."""
 
     place: str
     text: str
@@ -55,9 +55,9 @@ class Problem:
 
 
 def resolve(sources: Sequence[Source]) -> tuple[Settings, tuple[Problem, ...]]:
-    """The settings of ``sources``, the most important first; tables are joined entry by entry.
+    """The settings of ``sources``, in order of precedence; tables are merged entry by entry.
 
-    What is not understood or not allowed is a problem, and the next source or the default holds for it.
+    A value that is not valid or not allowed is a problem, and the next source or the default applies instead.
     """
     found: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -84,36 +84,36 @@ def resolve(sources: Sequence[Source]) -> tuple[Settings, tuple[Problem, ...]]:
 
 
 def environment(variables: Mapping[str, str]) -> Source:
-    """The source that environment variables are: ``RLM_LSP_`` and a setting's name."""
+    """The settings in environment variables: ``RLM_LSP_`` and the name of a setting."""
     named = {name: text for name, text in variables.items() if name.startswith(_PREFIX) and text}
     values = {name: text for name, text in sorted(named.items()) if name not in OTHER_VARIABLES}
     return Source("environment", values, variables=True)
 
 
 def _read(source: Source, problems: list[Problem]) -> dict[str, Any]:
-    """The values of one source by key; what is null counts as not set."""
+    """The values of one source by key; null counts as not set."""
     if source.values is None:
         return {}
     if not isinstance(source.values, Mapping):
-        problems.append(Problem(source.place, "must be an object of settings; nothing is taken from it"))
+        problems.append(Problem(source.place, "is not an object of settings; it is ignored"))
         return {}
     by_name = {entry.variable: entry for entry in ENTRIES.values()} if source.variables else ENTRIES
     read: dict[str, Any] = {}
     for written, value in source.values.items():
         name = written if source.variables else camel(str(written))
         entry = by_name.get(name)
-        if value is None or (source.client and name in _CLIENTS_OWN):
+        if value is None or (source.client and name in _CLIENT_KEYS):
             continue
         if entry is None:
             problems.append(Problem(source.place, _unknown(str(written), name, by_name)))
         elif entry.scope not in source.scopes:
             problems.append(Problem(source.place, f"setting `{written}` {_REFUSED[entry.scope]}"))
         elif entry.key in read:
-            problems.append(Problem(source.place, f"setting `{written}` is there twice; the first holds"))
+            problems.append(Problem(source.place, f"setting `{written}` is set twice; the first value applies"))
         else:
-            told: list[str] = []
-            usable = entry.kind.read(entry.kind.parse(value) if source.variables else value, told.append)
-            problems += [Problem(source.place, f"setting `{source.name_of(entry)}` {text}") for text in told]
+            messages: list[str] = []
+            usable = entry.kind.read(entry.kind.parse(value) if source.variables else value, messages.append)
+            problems += [Problem(source.place, f"setting `{source.name_of(entry)}` {text}") for text in messages]
             if usable is not None:
                 read[entry.key] = usable
     return read
@@ -121,5 +121,5 @@ def _read(source: Source, problems: list[Problem]) -> dict[str, Any]:
 
 def _unknown(written: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
-    advice = f"did you mean `{near[0]}`?" if near else "docs/settings.md lists all"
+    advice = f"did you mean `{near[0]}`?" if near else "see docs/settings.md for all settings"
     return f"unknown setting `{written}`; {advice}"

@@ -1,7 +1,7 @@
-"""The settings of a session: all its sources, and what they come to for each workspace folder.
+"""The settings of a session: all its sources, and the settings of each workspace folder.
 
-Files are read only when :meth:`SettingsStore.read_files` says so; everything else is a look-up, so the event loop may
-ask for the settings of a document at any time.
+Files are read only by :meth:`SettingsStore.read_files`; everything else is a look-up, so the event loop may ask for the
+settings of a document at any time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class FileSources:
-    """What was read from disk: the user's file, each workspace folder's and the user's own for it, and what was not."""
+    """The sources on disk: the user's file, that of each workspace folder, the user's own for it, and the problems."""
 
     user: Source
     folders: Mapping[Path, Source]
@@ -38,10 +38,10 @@ class SettingsStore:
     Args:
         options: the client's ``initializationOptions``. They come from whoever starts the server, so they may set
             everything; ``trusted: true`` in them lets the client's configuration set everything too.
-        folders: the workspace folders, the first of which may set what holds for the session.
+        folders: the workspace folders, the first of which may set what applies to the session.
         variables: the environment.
-        user: the user's configuration file, by default where the system keeps such files; that of settings for single
-            workspaces lies beside it.
+        user: the user's configuration file, by default in the system's folder for such files; the file of settings
+            for single workspaces is next to it.
     """
 
     def __init__(
@@ -61,39 +61,41 @@ class SettingsStore:
 
     @property
     def trusted(self) -> bool:
-        """Whether the client has told that it trusts the workspace."""
+        """Whether the client trusts the workspace."""
         return self._trusted
 
     def set_client(self, values: Mapping[Path | None, Any]) -> None:
-        """What the client tells of its configuration, by folder (None: for no folder); counts from the next use on."""
+        """Set the client's configuration by folder (None: for no folder); it applies from the next :meth:`use` on."""
         self._client = {folder.resolve() if folder else None: value for folder, value in values.items()}
 
     def read_files(self, folders: Sequence[Path]) -> FileSources:
-        """Read all files anew, for these workspace folders; changes nothing here, so it may run on a thread."""
+        """Read all files for these workspace folders; changes nothing here, so it may run on a thread."""
         user, problems = user_source(self._user)
         sources: dict[Path, Source] = {}
         own: dict[Path, Source] = {}
         for folder in dict.fromkeys(folder.resolve() for folder in folders):
-            sources[folder], found = folder_source(folder, first=not sources)
-            own[folder], told = workspace_source(folder, self._user)
-            problems += [*found, *told]
+            sources[folder], of_folder = folder_source(folder, first=not sources)
+            own[folder], of_user = workspace_source(folder, self._user)
+            problems += [*of_folder, *of_user]
         return FileSources(user, sources, own, tuple(problems))
 
     def use(self, files: FileSources) -> None:
-        """Work out all settings from what was read and what the client has told."""
-        found = {folder: resolve(self._sources(folder, files)) for folder in (None, *files.folders)}
+        """Resolve all settings from the files and the client's configuration."""
+        resolved = {folder: resolve(self._sources(folder, files)) for folder in (None, *files.folders)}
         # One assignment: the analysis thread may look at any time.
-        self.by_folder: Mapping[Path | None, Settings] = {folder: settings for folder, (settings, _) in found.items()}
+        self.by_folder: Mapping[Path | None, Settings] = {
+            folder: settings for folder, (settings, _) in resolved.items()
+        }
         self._by_uri: dict[str, Settings] = {}
         self.session: Settings = self.by_folder[next(iter(files.folders), None)]
-        standing = [*files.problems, *(problem for _, problems in found.values() for problem in problems)]
-        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(standing))
+        problems = [*files.problems, *(problem for _, of_folder in resolved.values() for problem in of_folder)]
+        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
 
     def unreported(self) -> tuple[Problem, ...]:
-        """The problems that stand now and did not stand when this was called before."""
-        news = tuple(problem for problem in self.problems if problem not in self._reported)
+        """The current problems that did not exist at the previous call."""
+        unreported = tuple(problem for problem in self.problems if problem not in self._reported)
         self._reported = frozenset(self.problems)
-        return news
+        return unreported
 
     def settings_for(self, uri: str) -> Settings:
         """The settings of a document: those of the innermost workspace folder that holds it."""
@@ -111,7 +113,7 @@ class SettingsStore:
         return known[_innermost(known, path)]
 
     def relative(self, path: Path) -> PurePath:
-        """A file's path below its workspace folder, for globs; its bare name outside of all."""
+        """A file's path below its workspace folder, for globs; its name alone outside all of them."""
         folder = _innermost(self.by_folder, path)
         return path.relative_to(folder) if folder is not None else PurePath(path.name)
 
@@ -120,7 +122,7 @@ class SettingsStore:
         return path is not None and self.settings_of(path).excludes(self.relative(path))
 
     def _sources(self, folder: Path | None, files: FileSources) -> list[Source]:
-        """The sources for a folder, the most important first."""
+        """The sources for a folder, in order of precedence."""
         answered = self._client.get(folder, self._client.get(None))
         scopes = ALL_SCOPES if self._trusted else OF_WORKSPACE
         client = Source("workspace/configuration", answered, scopes, client=True)

@@ -72,13 +72,13 @@ def test_names_may_be_in_the_case_of_files(name: str) -> None:
 def test_a_setting_in_two_spellings_is_a_problem() -> None:
     settings, [problem] = one({"maxLabel": 7, "max-label": 9})
     assert settings.max_label == 7
-    assert problem == "here: setting `max-label` is there twice; the first holds"
+    assert problem == "here: setting `max-label` is set twice; the first value applies"
 
 
 @pytest.mark.parametrize(
     ("values", "part"),
     [
-        ({"colour": 1}, "unknown setting `colour`; docs/settings.md lists all"),
+        ({"colour": 1}, "unknown setting `colour`; see docs/settings.md for all settings"),
         ({"thread": 1}, "unknown setting `thread`; did you mean `threads`?"),
         ({"threads": -1}, "`threads` must be an integer from 0 to 256"),
         ({"threads": True}, "`threads` must be an integer from 0 to 256"),
@@ -101,9 +101,9 @@ def test_a_setting_in_two_spellings_is_a_problem() -> None:
         ({"hideBelow": 1}, "`hideBelow` must be a table of metric and cost"),
         ({"hideBelow": {"speed": "1 ms"}}, "`hideBelow` has no entry `speed`; its entries are latency, memory"),
         ({"hideBelow": {"latency": 1}}, "entry `latency` must be text with a unit"),
-        ({"hideBelow": {"latency": "1 MiB"}}, "entry `latency` `1 MiB` is no cost"),
-        ({"hideBelow": {"latency": "1 ms on a100"}}, "entry `latency` `1 ms on a100` is no cost"),
-        ({"hideBelow": {"latency": "1 ms, latency < 2 ms"}}, "is no cost"),
+        ({"hideBelow": {"latency": "1 MiB"}}, "entry `latency` `1 MiB` is not a cost"),
+        ({"hideBelow": {"latency": "1 ms on a100"}}, "entry `latency` `1 ms on a100` is not a cost"),
+        ({"hideBelow": {"latency": "1 ms, latency < 2 ms"}}, "is not a cost"),
         ({"budgets": {"a.py": "speed < 1"}}, "entry `a.py` is not a budget: unknown metric 'speed'"),
         ({"budgets": {"a.py": 1}}, "entry `a.py` must be a budget"),
         ({"budgets": {"": "latency < 1 ms"}}, "must be a glob"),
@@ -112,8 +112,8 @@ def test_a_setting_in_two_spellings_is_a_problem() -> None:
         ({"defaultSizes": {"M": "a b"}}, "entry `M` must be a size or a type"),
         ({"defaultSizes": {"M N": 1}}, "entry `M N` must be a size or a type"),
         ({"defaultSizes": {"M": True}}, "entry `M` must be a size or a type"),
-        ([1], "must be an object of settings"),
-        ("x", "must be an object of settings"),
+        ([1], "is not an object of settings"),
+        ("x", "is not an object of settings"),
     ],
 )
 def test_what_is_not_understood_is_named_and_the_default_holds(values: object, part: str) -> None:
@@ -162,14 +162,14 @@ def test_a_bad_value_leaves_the_next_source_its_say() -> None:
 def test_a_workspace_does_not_decide_what_runs_or_where_text_goes(key: str, value: object) -> None:
     settings, [problem] = one({key: value}, scopes=OF_WORKSPACE)
     assert settings == Settings()
-    assert f"setting `{key}` is not taken from a workspace" in problem
+    assert f"setting `{key}` cannot be set by a workspace" in problem
     assert resolve([Source("mine", {key: value})])[0] != Settings()
 
 
 def test_only_the_first_folder_sets_what_holds_for_the_session() -> None:
     settings, [problem] = one({"threads": 2, "label": "median"}, scopes=frozenset({"folder"}))
     assert (settings.threads, settings.label) == (0, "median")
-    assert "setting `threads` holds for the whole session" in problem
+    assert "setting `threads` applies to the whole session" in problem
 
 
 def test_what_clients_keep_for_themselves_is_no_problem() -> None:

@@ -108,7 +108,7 @@ def test_each_folder_has_its_settings(tmp_path: Path) -> None:
     assert found.excludes(inner / "gen" / "a.py")
     assert not found.excludes(second / "inner2" / "a.py")
     assert not found.excludes(None)
-    assert [line.partition(": ")[2][:40] for line in lines(found)] == ["setting `threads` holds for the whole se"] * 2
+    assert [line.partition(": ")[2][:40] for line in lines(found)] == ["setting `threads` applies to the whole s"] * 2
 
 
 def test_the_client_may_answer_by_folder(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_workspace_sets_no_machine_settings_even_if_trusted(tmp_path: Path) ->
     (tmp_path / "rlm-lsp.toml").write_text('model = "https://evil.example"\n')
     found = store({"trusted": True}, tmp_path)
     assert found.session.model == "builtin"
-    assert "is not taken from a workspace" in lines(found)[0]
+    assert "cannot be set by a workspace" in lines(found)[0]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from rlm_core import DataError
-from rlm_lsp.settings.__main__ import main
-from rlm_lsp.settings.generate import FORMATS, json_schema, markdown, package, vscode
+from rlm_lsp.settings.__main__ import FORMATS, json_schema, main, markdown, package, vscode
 from rlm_lsp.settings.model import ENTRIES
 
 from tests.paths import REPOSITORY
