@@ -97,15 +97,15 @@ def networks(report: Entry) -> Iterator[Entry]:
 
 
 def pairs(report: Entry) -> Iterator[Entry]:
-    """Which of two is costlier."""
+    """Which of two is more expensive."""
     for part in report["pairs"]:
         if part["language"] == "all" or part["suite"] == "edits":
             goal = 0.85 if part["suite"] == "edits" else 0.70
             figures = part["figures"]
             note = f"{part['n']} pairs"
             if "length" in figures:
-                note += f"; longer text is costlier: {figures['length']['value']:.3f}"
-            task = f"which of two is costlier, {part['suite']}: {part['metric']}"
+                note += f"; longer text is more expensive: {figures['length']['value']:.3f}"
+            task = f"which of two is more expensive, {part['suite']}: {part['metric']}"
             yield entry(task, figures["model"], figures.get("tfidf"), goal, note)
 
 
@@ -118,7 +118,7 @@ def bands(report: Entry) -> Iterator[Entry]:
     for part in report["coverage"]:
         found = entry(f"80 % bands: pooled coverage of {part['basis']}", part["pooled"], None, 0.77)
         found["goal"], found["met"] = ".77 to .83", 0.77 <= part["pooled"]["value"] <= 0.83
-        found["note"] = f"narrower than the baseline's in {part['narrower']} of {part['compared']} slices"
+        found["note"] = f"narrower than the baseline's in {part['narrower']} of {part['compared']} tasks"
         yield found
 
 

@@ -93,7 +93,7 @@ LIMITS = """- A band describes *a group the model has never seen* (a user's pack
 - Networks come from a few search spaces; accuracy describes their training recipes and means little elsewhere. The text
   of an architecture is the same for every batch and data set; those are in the query."""
 
-LICENCE = """The weights are part of `rlm-lsp`, under Apache-2.0. The data sets below have other licences; labels hold
+LICENCE = """The weights are part of `rlm-lsp`, under Apache-2.0. The data sets above have other licences; labels hold
 figures and references to source text, never the text."""
 
 
