@@ -11,8 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from rlm_lsp.lsp.features.commands import register
-from rlm_lsp.lsp.server import Server
+from rlm_lsp.lsp.server import create_server
 
 from . import reference
 from .blocks import REPOSITORY, Block, blocks, pages
@@ -96,9 +95,9 @@ def test_a_missing_section_is_made_and_others_keep_their_words() -> None:
 
 def test_commands_of_the_server_are_those_that_the_page_tells() -> None:
     text = (REPOSITORY / "docs" / "editor.md").read_text(encoding="utf-8").partition("## Commands of the server")[2]
-    server = Server()
-    register(server)
+    server = create_server()
     assert set(re.findall(r"^\| `(rlm-lsp\.\w+)`", text, flags=re.MULTILINE)) == set(server.protocol.fm.commands)
+    server.close()
 
 
 def test_commands_of_vs_code_are_called_as_the_page_says() -> None:

@@ -138,10 +138,10 @@ async def test_the_log_is_shown_whatever_the_client_is_sent(tmp_path: Path) -> N
     ("command", "arguments", "told"),
     [
         ("rlm-lsp.predictFile", [], "name a document by its URI"),
-        ("rlm-lsp.predictFile", ["file:///none.py"], "is not open"),
+        ("rlm-lsp.predictFile", ["file:///none.py"], "not open"),
         ("rlm-lsp.explain", ["URI"], "name a position"),
-        ("rlm-lsp.explain", ["URI", {"line": 0, "character": 0}, "speed"], "'speed' is no metric"),
-        ("rlm-lsp.copyJson", ["URI", {"line": 9, "character": 0}], "no unit is at line 10"),
+        ("rlm-lsp.explain", ["URI", {"line": 0, "character": 0}, "speed"], "'speed' is not a metric"),
+        ("rlm-lsp.copyJson", ["URI", {"line": 9, "character": 0}], "there is no unit at line 10"),
         ("rlm-lsp.toggleHints", [1], "name a file or a language"),
     ],
 )

@@ -81,8 +81,8 @@ async def test_what_is_no_network_is_one_clear_line(folder: Path) -> None:
         for uri, told in (
             ((folder / "broken.onnx").as_uri(), "not an ONNX model"),
             ((folder / "none.onnx").as_uri(), "cannot be read"),
-            ((folder / "a.py").as_uri(), "is no .onnx file"),
-            ("untitled:a", "name a file by its URI"),
+            ((folder / "a.py").as_uri(), "not an .onnx file"),
+            ("untitled:a", "must be the URI of a file"),
         ):
             with pytest.raises(JsonRpcException, match=told):
                 await ask(session, "rlm-lsp/network", uri=uri)

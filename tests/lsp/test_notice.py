@@ -41,8 +41,8 @@ async def test_the_first_hint_of_a_user_comes_with_a_word_on_what_it_means(
         await session.client.wait_for_notification(types.WINDOW_SHOW_MESSAGE)
     [message] = session.client.messages
     assert message.type == types.MessageType.Info
-    assert "predicted, not measured" in message.message
-    assert "inputs like those of a project's own tests" in message.message
+    assert "a prediction, not a measurement" in message.message
+    assert "inputs like those in a project's tests" in message.message
     # A toast shows no more at once.
     assert len(message.message) < 160
     assert "\n" not in message.message

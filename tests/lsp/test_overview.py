@@ -130,11 +130,11 @@ async def test_reading_shows_progress_and_can_be_stopped(folder: Path) -> None:
 async def test_bad_parameters_are_one_clear_line(folder: Path) -> None:
     async with recording(PLAIN, folder) as session:
         for params, told in (
-            ({"metric": "speed"}, "'speed' is no metric"),
-            ({"limit": 0}, "`limit` must be from 1 to 1000"),
-            ({"limit": True}, "`limit` must be a whole number"),
+            ({"metric": "speed"}, "'speed' is not a metric"),
+            ({"limit": 0}, "parameter `limit`: expected `int` >= 1"),
+            ({"limit": True}, "parameter `limit`: expected `int | null`, got `bool`"),
             ({"cursor": "9:0"}, "ask again without one"),
-            ({"file": 1}, "`file` must be text"),
+            ({"file": 1}, "parameter `file`: expected `str | null`, got `int`"),
         ):
             with pytest.raises(JsonRpcException, match=told):
                 await ask(session, "rlm-lsp/overview", **params)

@@ -218,7 +218,7 @@ async def test_a_model_that_cannot_be_loaded_leaves_the_one_before(begin: Begin,
     configure(session, {"model": str(tmp_path / "nothing-here")})
     await asyncio.wait_for(session.client.wait_for_notification(types.WINDOW_SHOW_MESSAGE), 30)
     [message] = session.client.messages
-    assert "the model stays as it was: " in message.message
+    assert "the model is unchanged: " in message.message
     assert await label_with(session, uri, bool) == before
 
 

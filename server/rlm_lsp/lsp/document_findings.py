@@ -24,14 +24,13 @@ from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, configured_budgets
 
 from .documents import Analysis
+from .prediction_service import PredictionService
 from .scheduler import STEP_UNITS
+from .session import Session
 
 if TYPE_CHECKING:
     from rlm_core.queries.kernel_sizes import SizesProblem
     from rlm_core.source.parsed import ParsedSource
-
-    from .engine import Engine
-    from .server import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +42,28 @@ class DocumentFindings:
     sources: Mapping[Path, bytes] | None = None
 
 
-async def findings_of(ls: Server, analysis: Analysis) -> DocumentFindings | None:
-    """The findings of a version of a document; None when the document is no longer that version."""
+async def findings_of(session: Session, analysis: Analysis) -> DocumentFindings | None:
+    """The findings of a version of a document; None when the document has a newer version."""
     document = analysis.document
-    settings = ls.settings_for(document.uri)
+    settings = session.settings_for(document.uri)
 
     def is_old() -> bool:
-        return ls.documents.version_of(document.uri) != document.version
+        return session.documents.version_of(document.uri) != document.version
 
-    relative = ls.settings_store.relative(document.path) if document.path is not None else PurePath()
+    relative = session.settings_store.relative(document.path) if document.path is not None else PurePath()
     rules, findings, sizes, table = await asyncio.to_thread(_read, analysis, settings, relative)
     sources = {table.path: table.source} if table is not None else {}
-    await ls.scheduler.quiet(document.uri)
+    await session.scheduler.quiet(document.uri)
     if is_old():
         return None
-    diffs = await _diffs(ls, analysis, settings)
+    diffs = await _diffs(session, analysis, settings)
     units = [located.analysed for located in analysis.units]
+    service = session.predictions
     cases = cases_of(units, rules, diffs, criteria_of(settings))
     for start in range(0, len(cases), STEP_UNITS):
         if is_old():
             return None
-        findings += await ls.engine.run(partial(_judge, ls.engine, cases[start : start + STEP_UNITS]), is_old) or []
+        findings += await service.run(partial(_judge, service, cases[start : start + STEP_UNITS]), is_old) or []
     findings.sort(key=lambda finding: finding.span.start_byte)
     return None if is_old() else DocumentFindings(tuple(findings), sizes, sources)
 
@@ -73,7 +73,7 @@ def _read(
 ) -> tuple[list[Rules], list[Finding], tuple[SizesProblem, ...], BudgetTable | None]:
     """The rules of each unit, and the findings that need no model: malformed comments and sizes."""
     document = analysis.document
-    assert document.language is not None, "only documents in a known language are analysed"
+    assert document.language is not None, "only documents in a supported language are analysed"
     units = [located.analysed for located in analysis.units]
     table = BudgetTables().above(document.path) if document.path is not None else None
     configured = configured_budgets(document.path, relative, settings, table)
@@ -83,22 +83,22 @@ def _read(
     return rules, findings, sizes, table
 
 
-async def _diffs(ls: Server, analysis: Analysis, settings: Settings) -> list[UnitDiff]:
+async def _diffs(session: Session, analysis: Analysis, settings: Settings) -> list[UnitDiff]:
     """The units of a document compared with ``HEAD``; all are new where nothing is compared."""
     document = analysis.document
     units = [located.analysed for located in analysis.units]
     before = None
     if settings.changes and document.path is not None and document.language not in (None, "onnx") and units:
         try:
-            before = await ls.revisions.units(document.path, document.language or "")
+            before = await session.head_units.units(document.path, document.language or "")
         except GitError as error:
-            ls.log_once(f"no comparison with HEAD: {error}")
+            session.log_once(f"no comparison with HEAD: {error}")
     return unit_diffs(before or (), units)
 
 
-def _judge(engine: Engine, cases: Sequence[UnitCase], predictor: Predictor) -> list[Finding]:
-    """Judge some units; on the model's thread."""
-    judgements = judge(predictor, cases, partial(engine.answers, predictor), partial(engine.changes, predictor))
+def _judge(service: PredictionService, cases: Sequence[UnitCase], predictor: Predictor) -> list[Finding]:
+    """Judge some units; runs on the model's worker."""
+    judgements = judge(predictor, cases, partial(service.predictions, predictor), partial(service.changes, predictor))
     return [finding for judgement in judgements for finding in judgement.findings]
 
 

@@ -1,6 +1,7 @@
-"""Byte offsets of a source text -> positions in the client's encoding (UTF-8, UTF-16 or UTF-32).
+"""Byte and character offsets of a text <-> positions in the client's encoding (UTF-8, UTF-16 or UTF-32).
 
-Lines end as the protocol says: at LF, CR LF or CR and nowhere else. ``str.splitlines`` would break at a form feed too.
+Lines end where the protocol says: at LF, CR LF or CR and nowhere else. ``str.splitlines``, which pygls uses, would
+break at a form feed or U+2028 too, and apply an edit below one to a wrong line.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from itertools import accumulate
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BYTES_END = re.compile(rb"\r\n|\n|\r")
+_TEXT_END = re.compile(r"\r\n|\n|\r")
 
 
 class Lines:
@@ -34,13 +36,61 @@ class Lines:
 
     def end_of_line(self, offset: int) -> int:
         """The byte offset where the text of the line that holds ``offset`` ends, without trailing spaces."""
-        match = _LINE_END.search(self._source, offset)
+        match = _BYTES_END.search(self._source, offset)
         end = match.start() if match else len(self._source)
         start = self._starts[self.line_of(offset)]
         return start + len(self._source[start:end].rstrip())
 
 
+def replace_range(text: str, place: types.Range, new: str, codec: PositionCodec) -> str:
+    """``text`` with ``new`` in place of a range of client positions."""
+    first = _line_start(text, 0, place.start.line)
+    last = _line_start(text, first, place.end.line - place.start.line)
+    start = _offset_in_line(text, first, place.start.character, codec)
+    end = max(start, _offset_in_line(text, last, place.end.character, codec))
+    return f"{text[:start]}{new}{text[end:]}"
+
+
+def offset_of(text: str, position: types.Position, codec: PositionCodec) -> int:
+    """The character offset of a client position.
+
+    A position after the end of a line is that end; one after the last line is the end of the text.
+    """
+    return _offset_in_line(text, _line_start(text, 0, position.line), position.character, codec)
+
+
 def _starts(source: bytes) -> list[int]:
     if b"\r" in source:
-        return [0, *(match.end() for match in _LINE_END.finditer(source))]
+        return [0, *(match.end() for match in _BYTES_END.finditer(source))]
     return [0, *accumulate(len(line) + 1 for line in source.split(b"\n"))][:-1]
+
+
+def _line_start(text: str, start: int, lines: int) -> int:
+    """The offset of the line that is ``lines`` after the one at ``start``; after the last line, the end of the text."""
+    if "\r" in text:
+        for _ in range(lines):
+            match = _TEXT_END.search(text, start)
+            if match is None:
+                return len(text)
+            start = match.end()
+        return start
+    # Each edit of a long file passes over tens of thousands of lines: str.find is much faster than a regex.
+    for _ in range(lines):
+        start = text.find("\n", start) + 1
+        if not start:
+            return len(text)
+    return start
+
+
+def _offset_in_line(text: str, start: int, character: int, codec: PositionCodec) -> int:
+    match = _TEXT_END.search(text, start)
+    end = match.start() if match is not None else len(text)
+    line = text[start:end]
+    if line.isascii() or codec.encoding == types.PositionEncodingKind.Utf32:
+        return start + min(character, len(line))
+    units = 0
+    for index, letter in enumerate(line):
+        if units >= character:
+            return start + index
+        units += codec.client_num_units(letter)
+    return end

@@ -169,7 +169,7 @@ def test_an_explanation_opens_and_predictions_are_copied(neovim: Neovim, picture
     neovim.terminal.shows("predictions copied as JSON")
     assert '"qualname": "large"' in neovim.lua("return vim.fn.getreg('\"')")
     neovim.command(choose.format("^Explain"))
-    neovim.terminal.shows("Lines on which the latency of large rests", "| line | ratio | text |")
+    neovim.terminal.shows("Lines that the latency of large depends on", "| line | ratio | text |")
     neovim.terminal.picture(picture)
 
 
@@ -230,11 +230,11 @@ def test_the_first_notice_waits_for_no_key(home: Home, terminal: Terminal, pictu
     neovim.configure()
     neovim.open(home.file)
     labels = neovim.hints(2)
-    screen = terminal.shows("the range behind a signature is predicted", f"def small(n): {labels[0]}")
+    screen = terminal.shows("The range after a signature is a prediction", f"def small(n): {labels[0]}")
     assert "Press ENTER" not in screen
     terminal.picture(picture)
     terminal.keys("j")
-    terminal.hides("the range behind a signature")
+    terminal.hides("The range after a signature")
 
 
 def test_it_works_without_the_folder_too(home: Home, terminal: Terminal) -> None:

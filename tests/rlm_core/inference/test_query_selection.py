@@ -81,3 +81,28 @@ def test_an_accuracy_has_one_query_whatever_the_devices() -> None:
     found = selected("network", QuerySelection(devices=("pixel-3", "raspberry-pi-4")))
     assert [device for metric, device, _ in found if metric == "accuracy"] == [None]
     assert [device for metric, device, _ in found if metric == "latency"] == ["pixel-3", "raspberry-pi-4"]
+
+
+KERNEL = CodeText("def k(): pass", "triton", "kernel", (), ((("M", "64"), ("N", "1")), (("M", "128"), ("N", "1"))))
+
+
+def test_a_kernel_has_a_query_for_each_of_its_sizes_on_each_device() -> None:
+    queries = queries_for(KnownPredictor(), KERNEL, QuerySelection(("latency",), (None, "l40s")))
+    assert [(query.device, query.workload["M"], query.workload["default"]) for query in queries] == [
+        (DEVICES["kernel"][0], "64", "1"),
+        ("l40s", "64", "1"),
+        (DEVICES["kernel"][0], "128", "1"),
+        ("l40s", "128", "1"),
+    ]
+
+
+def test_chosen_sizes_replace_those_of_the_file_and_other_values_are_added() -> None:
+    [sized] = queries_for(KnownPredictor(), KERNEL, QuerySelection(("latency",), workload={"arg0": "7x7"}))
+    assert sized.workload == {"default": "1", "arg0": "7x7"}
+    typed = queries_for(KnownPredictor(), KERNEL, QuerySelection(("latency",), workload={"dtype": "bf16"}))
+    assert [(query.workload["M"], query.workload["dtype"]) for query in typed] == [("64", "bf16"), ("128", "bf16")]
+
+
+def test_sizes_do_not_apply_to_a_function() -> None:
+    call = CodeText("def f(): pass", "python", "call", (), ((("M", "64"),),))
+    assert queries_for(KnownPredictor(), call) == KnownPredictor().default_queries("call", "python")

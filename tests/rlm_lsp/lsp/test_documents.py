@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pygls.workspace import PositionCodec, TextDocument
-from rlm_lsp.lsp.documents import Analysis, Documents
+from lsprotocol import types
+from pygls.workspace import PositionCodec, TextDocument, Workspace
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
+from rlm_lsp.lsp.documents import (
+    Analysis,
+    Document,
+    Documents,
+    Notebooks,
+    SyncedDocument,
+    SyncedWorkspace,
+    locate,
+)
+from rlm_lsp.lsp.text_positions import Lines
 
-pytestmark = [pytest.mark.timeout(30), pytest.mark.asyncio]
+pytestmark = pytest.mark.timeout(30)
 
 CODEC = PositionCodec("utf-16")
 
@@ -36,6 +48,7 @@ async def analysed(documents: Documents, uri: str) -> Analysis:
         ("a.txt", "plaintext", None),
     ],
 )
+@pytest.mark.asyncio
 async def test_the_language_is_the_clients_else_the_suffixs(
     tmp_path: Path, name: str, language_id: str, language: str | None
 ) -> None:
@@ -44,6 +57,7 @@ async def test_the_language_is_the_clients_else_the_suffixs(
     documents.close()
 
 
+@pytest.mark.asyncio
 async def test_a_document_outside_the_file_system_is_analysed() -> None:
     documents = Documents()
     uri = documents.put(TextDocument("untitled:Untitled-1", "def f():\n    pass\n", 1, "python")).uri
@@ -51,6 +65,7 @@ async def test_a_document_outside_the_file_system_is_analysed() -> None:
     documents.close()
 
 
+@pytest.mark.asyncio
 async def test_hints_stand_after_the_signature(tmp_path: Path) -> None:
     documents = Documents()
     uri = opened(documents, tmp_path / "a.py", "def näme😀(\n    a: str = '😀',\n) -> None:\n    pass\n")
@@ -64,6 +79,7 @@ async def test_hints_stand_after_the_signature(tmp_path: Path) -> None:
     documents.close()
 
 
+@pytest.mark.asyncio
 async def test_an_analysis_is_shared_until_a_document_changes(tmp_path: Path) -> None:
     documents = Documents()
     uri = opened(documents, tmp_path / "a.py", "def f(): pass\n")
@@ -74,6 +90,7 @@ async def test_an_analysis_is_shared_until_a_document_changes(tmp_path: Path) ->
     documents.close()
 
 
+@pytest.mark.asyncio
 async def test_a_callee_counts_as_it_stands_in_the_editor(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
@@ -98,6 +115,7 @@ async def test_a_callee_counts_as_it_stands_in_the_editor(tmp_path: Path) -> Non
     documents.close()
 
 
+@pytest.mark.asyncio
 async def test_closed_unknown_and_huge_documents_have_no_units(tmp_path: Path) -> None:
     documents = Documents()
     assert await documents.analysis("file:///nowhere.py", CODEC) is None
@@ -106,3 +124,58 @@ async def test_closed_unknown_and_huge_documents_have_no_units(tmp_path: Path) -
     huge = opened(documents, tmp_path / "huge.py", "x = 1\n" * 500_000)
     assert await documents.analysis(huge, CODEC) is None
     documents.close()
+
+
+def test_a_notebook_knows_its_cells_in_order() -> None:
+    notebooks = Notebooks()
+    assert notebooks.put("n", ["a", "b", "c"]) == []
+    assert notebooks.put("n", ["c", "a"]) == ["b"]
+    assert notebooks.around("a") == ("c", "a")
+    assert (notebooks.of("c"), notebooks.of("b")) == ("n", None)
+    assert notebooks.put("n", []) == ["c", "a"]
+    assert notebooks.of("a") is None
+
+
+def test_a_change_replaces_a_range_or_the_whole_text() -> None:
+    synced = SyncedDocument("file:///a.py", "a\nb", 1, "python", position_codec=CODEC)
+    place = types.Range(types.Position(1, 0), types.Position(1, 1))
+    synced.apply_change(types.TextDocumentContentChangePartial(place, "d"))
+    assert synced.source == "a\nd"
+    synced.apply_change(types.TextDocumentContentChangeWholeDocument("c"))
+    assert synced.source == "c"
+
+
+def test_the_workspace_keeps_its_folders_and_its_encoding() -> None:
+    folder = types.WorkspaceFolder("file:///one", "one")
+    before = Workspace("file:///one", workspace_folders=[folder], position_encoding=types.PositionEncodingKind.Utf8)
+    after = SyncedWorkspace.like(before)
+    assert (after.root_uri, dict(after.folders)) == ("file:///one", {"file:///one": folder})
+    after.put_text_document(types.TextDocumentItem("file:///one/a.py", "python", 1, "ä\x0cb\n"))
+    place = types.Range(types.Position(0, 3), types.Position(0, 4))
+    change = types.TextDocumentContentChangePartial(place, "x")
+    after.update_text_document(types.VersionedTextDocumentIdentifier(2, "file:///one/a.py"), change)
+    found = after.get_text_document("file:///one/a.py")
+    assert (found.source, found.version) == ("ä\x0cx\n", 2)
+
+
+NESTED = b"def outer(\n    a,\n):\n    def inner(): return a\n    return inner\n\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "header", "around"),
+    [
+        (0, "outer", "outer"),
+        (1, "outer", "outer"),
+        (2, "outer", "outer"),
+        (3, "outer.<locals>.inner", "outer.<locals>.inner"),
+        (4, None, "outer"),
+        (5, None, None),
+    ],
+)
+def test_the_innermost_unit_at_a_line(line: int, header: str | None, around: str | None) -> None:
+    lines = Lines(NESTED, PositionCodec())
+    units = tuple(locate(unit, lines) for unit in Analyser().analyse(ParsedSource(NESTED, "python")))
+    analysis = Analysis(Document("file:///a.py", None, "python", 1, NESTED), units)
+    found = [analysis.unit_at(line), analysis.unit_around(line)]
+    assert [unit.analysed.unit.qualname if unit is not None else None for unit in found] == [header, around]
+    assert found[0] is None or found[0].hint >= types.Position(line, 0)

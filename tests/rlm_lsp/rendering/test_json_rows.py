@@ -8,7 +8,10 @@ from collections.abc import Callable
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Prediction
+from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
+
+from tests.fakes import NO_NUMBER
 
 MakePrediction = Callable[..., Prediction]
 
@@ -21,9 +24,9 @@ def test_an_answer_has_its_median_band_and_unit(make_prediction: MakePrediction)
 
 
 def test_an_abstention_has_a_reason_and_no_numbers(make_prediction: MakePrediction) -> None:
-    fields = prediction_fields(make_prediction(metric="memory", abstained="too long", workload={"M": "64"}))
+    fields = prediction_fields(make_prediction(metric="memory", abstained=NO_NUMBER, workload={"M": "64"}))
     assert [fields[name] for name in ("median", "low", "high", "coverage")] == [None] * 4
-    assert (fields["unit"], fields["abstained"], fields["workload"]) == ("B", "too long", {"M": "64"})
+    assert (fields["unit"], fields["abstained"], fields["workload"]) == ("B", reason(NO_NUMBER), {"M": "64"})
 
 
 def test_a_row_has_the_file_and_the_line_of_the_name_of_the_unit(make_prediction: MakePrediction) -> None:

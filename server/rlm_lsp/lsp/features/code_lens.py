@@ -3,43 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from lsprotocol import types
+from pygls.lsp.server import LanguageServer
 from rlm_core.types import Metric, Prediction
 
-from rlm_lsp.lsp.documents import Placed
+from rlm_lsp.lsp.documents import LocatedUnit
+from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import values as render
 from rlm_lsp.settings.model import Settings
 
-from .answers import answers
-from .head_diff import marks
+from .head_diff import HeadDiffs, marks
 from .inlay_hints import is_hidden
-
-if TYPE_CHECKING:
-    from rlm_lsp.lsp.server import Server
 
 KINDS = frozenset({"program", "module", "network"})
 WIDTH = 100
 EXPLAIN = "rlm-lsp.explain"
+_REFRESH = "workspace.code_lens.refresh_support"
 
 
-async def code_lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
+def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
+    """Answer requests for lenses, and have the client repeat them when there are new results."""
+    server.feature(types.TEXT_DOCUMENT_CODE_LENS)(partial(code_lenses, session, head_diffs))
+
+    def refresh() -> None:
+        if session.capability(_REFRESH):
+            session.client.workspace_code_lens_refresh(None)
+
+    session.on_results(refresh)
+
+
+async def code_lenses(session: Session, head_diffs: HeadDiffs, params: types.CodeLensParams) -> list[types.CodeLens]:
     """The lenses of a document, as far as its predictions are known."""
     uri = params.text_document.uri
-    analysis = await ls.analysis(uri)
-    settings = ls.settings_for(uri)
+    analysis = await session.analysis(uri)
+    settings = session.settings_for(uri)
     if analysis is None or not settings.code_lens:
         return []
-    wanted = [unit for unit in analysis.units if unit.analysed.unit.kind in KINDS]
-    if not wanted:
+    units = [unit for unit in analysis.units if unit.analysed.unit.kind in KINDS]
+    if not units:
         return []
-    found = await answers(ls, analysis, wanted, refreshes=refreshes(ls))
-    ls.changes.look(analysis)
-    command = EXPLAIN if EXPLAIN in ls.protocol.fm.commands else ""
+    available = await session.available(analysis, units, refreshes=bool(session.capability(_REFRESH)))
+    head_diffs.update(analysis)
+    command = EXPLAIN if EXPLAIN in session.client.protocol.fm.commands else ""
     lenses = []
-    for unit, predictions in found:
-        changed = marks(ls.changes.of(uri, unit.analysed), predictions, settings)
+    for unit, predictions in available:
+        changed = marks(head_diffs.of(uri, unit.analysed), predictions, settings)
         arguments: list[Any] = [uri, unit.hint] if command else []
         lens = code_lens(unit, predictions, settings, changed, command, arguments)
         if lens is not None:
@@ -48,7 +59,7 @@ async def code_lenses(ls: Server, params: types.CodeLensParams) -> list[types.Co
 
 
 def code_lens(
-    unit: Placed,
+    unit: LocatedUnit,
     predictions: Sequence[Prediction],
     settings: Settings,
     changed: Mapping[Metric, str],
@@ -65,9 +76,3 @@ def code_lens(
         return None
     line = types.Position(unit.header_lines.start, 0)
     return types.CodeLens(types.Range(line, line), types.Command(title, command, arguments=list(arguments) or None))
-
-
-def refreshes(ls: Server) -> bool:
-    """Whether the client asks for lenses again when told to."""
-    workspace = ls.client_capabilities.workspace
-    return bool(workspace and workspace.code_lens and workspace.code_lens.refresh_support)

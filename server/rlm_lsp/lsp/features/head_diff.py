@@ -1,7 +1,7 @@
-"""How the units of open documents have changed since git's ``HEAD``: found in the background, shown when it is known.
+"""How the units of open documents have changed since git's ``HEAD``: compared in the background, shown when known.
 
-A request never waits for git: it reads what is known, and a refresh follows when there is news. A unit that has changed
-is compared once at the first size and the first device that are asked about.
+A request never waits for git: it reads what is known, and a refresh follows when there is something new. A changed unit
+is compared once, at the first size and on the first device that are asked about.
 """
 
 from __future__ import annotations
@@ -20,153 +20,156 @@ from rlm_core.types import CodeText, Metric, Prediction, Query
 from rlm_lsp.history.comparison import comparer_of, unit_diffs
 from rlm_lsp.history.git import GitError
 from rlm_lsp.lsp.documents import Analysis
+from rlm_lsp.lsp.prediction_service import PredictionService
+from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import values as render
 from rlm_lsp.settings.model import Settings
 
 if TYPE_CHECKING:
     from rlm_core.inference.cost_ratio import Change
 
-    from rlm_lsp.lsp.engine import Engine
-    from rlm_lsp.lsp.server import Server
-
-# A document that stays as it is: HEAD is looked at again after this time, with the next request.
-LOOK_SECONDS = 1.0
+# A document that stays as it is: HEAD is read again after this time, with the next request.
+RECHECK_SECONDS = 1.0
 STEP_PAIRS = 16
 
-Units = Mapping[tuple[str, CodeText], "HeadDiff"]
+UnitDiffs = Mapping[tuple[str, CodeText], "HeadDiff"]
 
 
 @dataclass(frozen=True, slots=True)
 class HeadDiff:
-    """What a unit is beside ``HEAD``; ``changes`` tell the costs of a changed one, a metric each."""
+    """A unit compared with ``HEAD``; ``changes`` are those of a changed unit's costs, one per metric."""
 
     state: Literal["new", "same", "changed"]
     changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Basis:
-    """What changes were found from; they stand as long as it does."""
+class _Inputs:
+    """What the diffs of a document were computed from."""
 
     analysis: Analysis
     before: tuple[AnalysedUnit, ...]
     model: str
-    asked: QuerySelection
+    selection: QuerySelection
 
-    def is_that_of(self, other: _Basis) -> bool:
-        """Whether the same would be found from ``other``. Analyses and what was at HEAD are kept, not made anew."""
+    def gives_the_same_as(self, other: _Inputs) -> bool:
+        """Whether ``other`` gives the same diffs. Analyses and units at HEAD are cached, so identity is enough."""
         same_texts = self.analysis is other.analysis and self.before is other.before
-        return same_texts and (self.model, self.asked) == (other.model, other.asked)
+        return same_texts and (self.model, self.selection) == (other.model, other.selection)
 
 
-class Changes:
-    """The changes of all open documents; lives on the event loop."""
+class HeadDiffs:
+    """The diffs of all open documents; lives on the event loop."""
 
-    def __init__(self, ls: Server) -> None:
-        self._ls = ls
-        self._found: dict[str, tuple[_Basis, Units]] = {}
-        self._looked: dict[str, tuple[Analysis, float]] = {}
-        self._under_way: dict[str, Analysis] = {}
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[str, tuple[_Inputs, UnitDiffs]] = {}
+        self._updated: dict[str, tuple[Analysis, float]] = {}
+        self._running: dict[str, Analysis] = {}
+        session.on_close(self.forget)
+        session.on_clear(self.clear)
 
     def of(self, uri: str, unit: AnalysedUnit) -> HeadDiff | None:
-        """What is known about a unit of a document; None for nothing yet, or where settings do not want it."""
-        found = self._found.get(uri)
-        if found is None or not self._ls.settings_for(uri).changes:
+        """The diff of a unit of a document; None if it is not known yet, or turned off by the settings."""
+        known = self._known.get(uri)
+        if known is None or not self._session.settings_for(uri).changes:
             return None
-        return found[1].get((unit.unit.qualname, unit.code))
+        return known[1].get((unit.unit.qualname, unit.code))
 
-    def found(self, uri: str) -> object:
-        """What is known about a document as a whole: another object when something has changed."""
-        return self._found.get(uri)
+    def state_of(self, uri: str) -> object:
+        """What is known about a document: a new object whenever something has changed."""
+        return self._known.get(uri)
 
-    def look(self, analysis: Analysis) -> None:
-        """Find in the background how the units of a document have changed, unless that is known or under way."""
+    def update(self, analysis: Analysis) -> None:
+        """Compare the units of a document in the background, unless that is known or running."""
         document, now = analysis.document, asyncio.get_running_loop().time()
         uri = document.uri
-        if document.path is None or not analysis.units or not self._ls.settings_for(uri).changes:
+        if document.path is None or not analysis.units or not self._session.settings_for(uri).changes:
             return
-        before, at = self._looked.get(uri, (None, 0.0))
-        if self._under_way.get(uri) is analysis or (before is analysis and now - at < LOOK_SECONDS):
+        before, at = self._updated.get(uri, (None, 0.0))
+        if self._running.get(uri) is analysis or (before is analysis and now - at < RECHECK_SECONDS):
             return
-        self._looked[uri], self._under_way[uri] = (analysis, now), analysis
-        self._ls.spawn(f"changes of {uri}", self._work(analysis))
+        self._updated[uri], self._running[uri] = (analysis, now), analysis
+        self._session.spawn(f"head diff of {uri}", self._run(analysis))
 
     def forget(self, uri: str) -> None:
-        """The document is no longer open."""
-        self._ls.drop(f"changes of {uri}")
-        for known in (self._found, self._looked, self._under_way):
-            known.pop(uri, None)
+        """The document is closed."""
+        self._session.cancel(f"head diff of {uri}")
+        for entries in (self._known, self._updated, self._running):
+            entries.pop(uri, None)
 
     def clear(self) -> None:
-        """Forget all that is known, as the model has been told to."""
-        for uri in list(self._looked):
+        """Forget all documents."""
+        for uri in list(self._updated):
             self.forget(uri)
 
-    async def _work(self, analysis: Analysis) -> None:
+    async def _run(self, analysis: Analysis) -> None:
         uri = analysis.document.uri
         try:
             await self._find(analysis)
         finally:
-            if self._under_way.get(uri) is analysis:
-                del self._under_way[uri]
+            if self._running.get(uri) is analysis:
+                del self._running[uri]
 
     async def _find(self, analysis: Analysis) -> None:
-        ls, document = self._ls, analysis.document
+        session, document = self._session, analysis.document
         # Typing goes on for a while, and the predictions of the units come first.
-        await asyncio.sleep(ls.settings.debounce_ms / 1000)
-        model = await ls.engine.run(_comparing_model)
+        await asyncio.sleep(session.settings.debounce_ms / 1000)
+        model = await session.predictions.run(_comparing_model)
         before = None
         if model is not None and document.path is not None and document.language is not None:
             try:
-                before = await ls.revisions.units(document.path, document.language)
+                before = await session.head_units.units(document.path, document.language)
             except GitError as error:
-                ls.log_once(f"no comparison with HEAD: {error}")
+                session.log_once(f"no comparison with HEAD: {error}")
         if model is None or before is None:
             self._put(document.uri, None)
             return
-        settings = ls.settings_for(document.uri)
-        basis = _Basis(analysis, before, model, QuerySelection(settings.metrics, settings.devices))
-        known = self._found.get(document.uri)
-        if known is None or not known[0].is_that_of(basis):
-            units = await self._compare(basis)
-            if ls.documents.version_of(document.uri) == document.version:
-                self._put(document.uri, (basis, units))
+        settings = session.settings_for(document.uri)
+        inputs = _Inputs(analysis, before, model, QuerySelection(settings.metrics, settings.devices))
+        known = self._known.get(document.uri)
+        if known is None or not known[0].gives_the_same_as(inputs):
+            diffs = await self._compare(inputs)
+            if session.documents.version_of(document.uri) == document.version:
+                self._put(document.uri, (inputs, diffs))
 
-    async def _compare(self, basis: _Basis) -> Units:
-        units = [placed.analysed for placed in basis.analysis.units]
-        diffs = await asyncio.to_thread(unit_diffs, basis.before, units)
-        found = {(unit.unit.qualname, unit.code): HeadDiff(diff.state) for unit, diff in zip(units, diffs, strict=True)}
-        texts = [(diff.before, unit) for unit, diff in zip(units, diffs, strict=True) if diff.before is not None]
+    async def _compare(self, inputs: _Inputs) -> UnitDiffs:
+        units = [unit.analysed for unit in inputs.analysis.units]
+        comparison = await asyncio.to_thread(unit_diffs, inputs.before, units)
+        compared = list(zip(units, comparison, strict=True))
+        diffs = {(unit.unit.qualname, unit.code): HeadDiff(diff.state) for unit, diff in compared}
+        texts = [(diff.before, unit) for unit, diff in compared if diff.before is not None]
+        service = self._session.predictions
         for start in range(0, len(texts), STEP_PAIRS):
             step = texts[start : start + STEP_PAIRS]
-            codes = [(was, after.code) for was, after in step]
-            told = await self._ls.engine.run(partial(_ask, self._ls.engine, codes, basis.asked))
-            for (_, after), changes in zip(step, told or [()] * len(step), strict=True):
-                found[after.unit.qualname, after.code] = HeadDiff("changed", changes)
-        return found
+            codes = [(before, after.code) for before, after in step]
+            answers = await service.run(partial(_cost_changes, service, codes, inputs.selection))
+            for (_, after), changes in zip(step, answers or [()] * len(step), strict=True):
+                diffs[after.unit.qualname, after.code] = HeadDiff("changed", changes)
+        return diffs
 
-    def _put(self, uri: str, found: tuple[_Basis, Units] | None) -> None:
-        before = self._found.pop(uri, None)
-        if found is not None:
-            self._found[uri] = found
-        if _shown(before) != _shown(found):
-            self._ls.refresh_hints()
+    def _put(self, uri: str, known: tuple[_Inputs, UnitDiffs] | None) -> None:
+        before = self._known.pop(uri, None)
+        if known is not None:
+            self._known[uri] = known
+        if _visible(before) != _visible(known):
+            self._session.on_results.fire()
 
 
-def marks(since: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> dict[Metric, str]:
-    """The marks of a unit's metrics that have surely enough changed enough, for its label."""
-    if since is None or not since.changes:
+def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> dict[Metric, str]:
+    """The marks for a unit's label, by metric: costs whose change is large and certain enough for the settings."""
+    if diff is None or not diff.changes:
         return {}
     shown = {prediction.metric: prediction.device for prediction in reversed(predictions)}
     return {
         change.metric: render.mark(change.ratio)
-        for change in since.changes
+        for change in diff.changes
         if change.ratio is not None and shown.get(change.metric, "") == change.device and is_sure(change, settings)
     }
 
 
 def is_sure(change: Change, settings: Settings) -> bool:
-    """Whether a cost has grown, or fallen, by the settings' ratio with their confidence."""
+    """Whether a cost has grown, or fallen, by the settings' ratio with the settings' confidence."""
     grown, not_fallen = change.above(settings.change_ratio), change.above(1 / settings.change_ratio)
     return grown >= settings.change_confidence or 1 - not_fallen >= settings.change_confidence
 
@@ -175,21 +178,23 @@ def _comparing_model(predictor: Predictor) -> str | None:
     return predictor.model_id if comparer_of(predictor) is not None else None
 
 
-def _ask(
-    engine: Engine, pairs: Sequence[tuple[CodeText, CodeText]], asked: QuerySelection, predictor: Predictor
+def _cost_changes(
+    service: PredictionService,
+    pairs: Sequence[tuple[CodeText, CodeText]],
+    selection: QuerySelection,
+    predictor: Predictor,
 ) -> list[tuple[Change, ...]] | None:
-    """The changes of pairs of texts; for the model's worker."""
-    return engine.changes(
-        predictor, [(was, after, _costs(queries_for(predictor, after, asked))) for was, after in pairs]
-    )
+    """The changes between pairs of texts; runs on the model's worker."""
+    queries = [_first_costs(queries_for(predictor, after, selection)) for _, after in pairs]
+    return service.changes(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])
 
 
-def _costs(queries: Sequence[Query]) -> list[Query]:
+def _first_costs(queries: Sequence[Query]) -> list[Query]:
     """The first query of each metric that is a cost."""
     first = {query.metric: query for query in reversed(queries) if query.metric != "accuracy"}
     return list(first.values())[::-1]
 
 
-def _shown(found: tuple[_Basis, Units] | None) -> Units:
-    """What can be seen of changes."""
-    return {key: since for key, since in found[1].items() if since.state != "same"} if found is not None else {}
+def _visible(known: tuple[_Inputs, UnitDiffs] | None) -> UnitDiffs:
+    """The diffs that the client shows."""
+    return {key: diff for key, diff in known[1].items() if diff.state != "same"} if known is not None else {}

@@ -1,67 +1,59 @@
-"""Hover on a unit's header: all that the model says about it, and how far that can be trusted."""
+"""Hover on a unit's header: all predictions for the unit, how far to trust them, and what was measured."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 from lsprotocol import types
-from rlm_core.types import Prediction, Unit
+from pygls.lsp.server import LanguageServer
+from rlm_core.types import Prediction
 
-from rlm_lsp.history.measured import Measured, measured_here
-from rlm_lsp.lsp.documents import Analysis, Placed
+from rlm_lsp.history.measured import measured_here
+from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.hover import head_words, hover_text
 
-if TYPE_CHECKING:
-    from rlm_lsp.lsp.server import Server
+from .head_diff import HeadDiffs
 
 
-async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    """The hover of the unit whose header is under the cursor; waits for the model where it has not answered yet."""
+def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
+    """Answer requests for hovers."""
+    server.feature(types.TEXT_DOCUMENT_HOVER)(partial(hover, session, head_diffs))
+
+
+async def hover(session: Session, head_diffs: HeadDiffs, params: types.HoverParams) -> types.Hover | None:
+    """The hover of the unit whose header is under the cursor; waits for the model if there is no prediction yet."""
     uri = params.text_document.uri
-    analysis = await ls.analysis(uri)
-    placed = unit_at(analysis, params.position.line) if analysis is not None else None
-    if analysis is None or placed is None:
+    analysis = await session.analysis(uri)
+    unit = analysis.unit_at(params.position.line) if analysis is not None else None
+    if analysis is None or unit is None:
         return None
-    ls.changes.look(analysis)
-    await ls.engine.wait_loaded()
-    code = placed.analysed.code
-    if ls.cached(uri, code) is None:
-        await ls.engine.predict([code])
-    predictions = ls.cached(uri, code)
+    head_diffs.update(analysis)
+    await session.predictions.wait_loaded()
+    predictions = await session.predict(uri, unit.analysed.code)
     if not predictions:
         return None
-    return types.Hover(await content_of(ls, analysis, placed, predictions))
+    return types.Hover(await content_of(session, head_diffs, analysis, unit, predictions))
 
 
 async def content_of(
-    ls: Server, analysis: Analysis, placed: Placed, predictions: Sequence[Prediction]
+    session: Session, head_diffs: HeadDiffs, analysis: Analysis, unit: LocatedUnit, predictions: Sequence[Prediction]
 ) -> types.MarkupContent:
-    """All that is told about a unit, with what was measured of it."""
-    document = analysis.document
-    measured = await asyncio.to_thread(measured_here, placed.analysed.unit, document.path)
-    return types.MarkupContent(ls.markup, _text_of(ls, document.uri, placed, predictions, measured))
-
-
-def _text_of(
-    ls: Server, uri: str, placed: Placed, predictions: Sequence[Prediction], measured: Sequence[Measured]
-) -> str:
-    since = ls.changes.of(uri, placed.analysed)
-    words = head_words(since.state, since.changes) if since is not None else ""
-    markdown = ls.markup == types.MarkupKind.Markdown
-    told = ((one, ls.engine.share_below(one, placed.analysed.unit.language)) for one in predictions)
-    shares = [(prediction, share) for prediction, share in told if share is not None]
-    return hover_text(
-        placed.analysed, predictions, markdown=markdown, against_head=words, shares=shares, measured=measured
+    """The text of a hover, in the first format that the client names."""
+    document, analysed = analysis.document, unit.analysed
+    formats = session.capability("text_document.hover.content_format")
+    kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
+    measured = await asyncio.to_thread(measured_here, analysed.unit, document.path)
+    diff = head_diffs.of(document.uri, analysed)
+    shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
+    text = hover_text(
+        analysed,
+        predictions,
+        markdown=kind == types.MarkupKind.Markdown,
+        against_head=head_words(diff.state, diff.changes) if diff is not None else "",
+        shares=[(answer, share) for answer, share in shares if share is not None],
+        measured=measured,
     )
-
-
-def unit_at(analysis: Analysis, line: int) -> Placed | None:
-    """The innermost unit with ``line`` in its header."""
-    candidates = [unit for unit in analysis.units if line in unit.header_lines]
-    return min(candidates, key=lambda unit: _length(unit.analysed.unit), default=None)
-
-
-def _length(unit: Unit) -> int:
-    return unit.span.end_byte - unit.span.start_byte
+    return types.MarkupContent(kind, text)

@@ -1,157 +1,207 @@
-"""Inlay hints: what a unit costs, after its signature, and how that has changed against git's ``HEAD``.
+"""Inlay hints: the predicted cost of a unit after its signature, and how it has changed against git's ``HEAD``.
 
-What the cache holds is answered at once; the rest is predicted in the background and a refresh follows. The tooltip is
-the text of the hover, made when a client asks for it; a client that cannot ask later gets a short one.
+Cached predictions are answered at once; the others are computed in the background and a refresh follows. The tooltip is
+the text of the hover, made when a client resolves the hint; a client that cannot resolve gets a short one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
 from rlm_core.types import CodeText, Metric, Prediction
 
-from rlm_lsp.lsp.documents import Analysis, Placed
+from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import values as render
 from rlm_lsp.settings.model import Settings
 
-from .answers import answers
-from .head_diff import HeadDiff, marks
+from .head_diff import HeadDiff, HeadDiffs, marks
 from .hover import content_of
+from .notice import FirstRunNotice
 
-if TYPE_CHECKING:
-    from rlm_lsp.lsp.server import Server
-
-MOST_TEXTS = 2_000
+TOGGLE = "rlm-lsp.toggleHints"
+_REFRESH = "workspace.inlay_hint.refresh_support"
+MAX_TEXTS = 2_000
 _UNMARKED: Mapping[Metric, str] = {}
 
 
 class HiddenHints:
-    """The files and languages whose hints the user has switched off until the server ends."""
+    """The files and languages whose hints the user has turned off until the server ends."""
 
     def __init__(self) -> None:
         self._files: set[str] = set()
         self._languages: set[str] = set()
 
     def toggle_file(self, uri: str) -> bool:
-        """Hide a file's hints, or show them again; whether they are hidden now."""
+        """Hide a file's hints, or show them again; returns whether they are hidden."""
         self._files ^= {uri}
         return uri in self._files
 
     def toggle_language(self, name: str) -> bool:
-        """Hide the hints of all files in a language, or show them again; whether they are hidden now."""
+        """Hide the hints of all files in a language, or show them again; returns whether they are hidden."""
         self._languages ^= {name}
         return name in self._languages
 
     def hides(self, uri: str, language: str | None) -> bool:
-        """Whether a document in a language has no hints."""
+        """Whether the hints of a document in a language are hidden."""
         return uri in self._files or language in self._languages
 
 
 @dataclass(slots=True)
-class _Kept:
-    """The hints of one document: by the ``id`` of their units, and what was made for the texts of units."""
+class _DocumentHints:
+    """The hints of one document: by the ``id`` of their units, and by the texts of the units."""
 
     made_from: tuple[object, ...]
     analysis: Analysis
-    changes: object
+    head_diff: object
     hints: dict[int, types.InlayHint | None] = field(default_factory=dict)
-    texts: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
-    before: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
+    by_text: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
+    previous: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
+
+    def move(self, unit: LocatedUnit, diff: HeadDiff | None, version: int | None) -> None:
+        """Take over the hint of a unit with the same text from the previous analysis, at its new position."""
+        code = unit.analysed.code
+        qualname = unit.analysed.unit.qualname
+        known = self.previous.get(code)
+        if known is None or known[0] != qualname or known[1] != diff:
+            return
+        hint = known[2]
+        if hint is not None:
+            data = {**hint.data, "version": version} if isinstance(hint.data, dict) else None
+            hint = types.InlayHint(unit.hint, hint.label, tooltip=hint.tooltip, padding_left=True, data=data)
+        self.hints[id(unit)] = hint
+        self.by_text[code] = qualname, diff, hint
+
+    def put(self, unit: LocatedUnit, diff: HeadDiff | None, hint: types.InlayHint | None) -> None:
+        """Keep the hint of a unit."""
+        self.hints[id(unit)] = hint
+        self.by_text[unit.analysed.code] = unit.analysed.unit.qualname, diff, hint
 
 
-class Hints:
+class InlayHints:
     """The hints that were made for the newest analysis of each document.
 
-    A client asks for the same ones again with each edit and scroll, and making one costs far more than keeping it. An
+    A client asks for the same hints again with each edit and scroll, and making one costs far more than keeping it. An
     edit moves most units and changes few: the hints of the others are moved along.
     """
 
-    def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
-
-    def of(self, analysis: Analysis, changes: object, made_from: tuple[object, ...]) -> _Kept:
-        """The hints of a document as far as they were made from the same objects."""
-        uri = analysis.document.uri
-        kept = self._kept.get(uri)
-        if kept is None or any(one is not other for one, other in zip(kept.made_from, made_from, strict=True)):
-            kept = self._kept[uri] = _Kept(made_from, analysis, changes)
-        elif kept.analysis is not analysis or kept.changes is not changes:
-            kept = self._kept[uri] = _Kept(made_from, analysis, changes, before={**kept.before, **kept.texts})
-            if len(kept.before) > MOST_TEXTS + 2 * len(analysis.units):
-                kept.before = {}
-        return kept
+    def __init__(self, session: Session, head_diffs: HeadDiffs) -> None:
+        self._session, self._head_diffs = session, head_diffs
+        self._notice = FirstRunNotice(session)
+        self._documents: dict[str, _DocumentHints] = {}
+        self.hidden = HiddenHints()
 
     def forget(self, uri: str) -> None:
-        """The document is no longer open."""
-        self._kept.pop(uri, None)
+        """The document is closed."""
+        self._documents.pop(uri, None)
 
+    def refresh(self) -> None:
+        """Have the client ask again, if it can."""
+        if self._session.capability(_REFRESH):
+            self._session.client.workspace_inlay_hint_refresh(None)
 
-async def inlay_hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
-    """The hints of the units in the requested range, as far as they are known."""
-    uri = params.text_document.uri
-    analysis = await ls.analysis(uri)
-    settings = ls.settings_for(uri)
-    if analysis is None or not settings.hints or ls.hints_hidden.hides(uri, analysis.document.language):
-        return []
-    version = analysis.document.version if resolves_tooltip(ls) else None
-    kept = ls.hints.of(analysis, ls.changes.found(uri), (settings, ls.engine.state))
-    wanted = _inside(analysis.units, params.range)
-    for unit in wanted:
-        if id(unit) not in kept.hints:
-            _move(kept, unit, ls.changes.of(uri, unit.analysed), version)
-    missing = [unit for unit in wanted if id(unit) not in kept.hints]
-    hints = dict(kept.hints)
-    told: list[Prediction] = []
-    for unit, predictions in await answers(ls, analysis, missing, refreshes=ls.client_refreshes):
-        since = ls.changes.of(uri, unit.analysed)
-        hint = inlay_hint(unit, predictions, settings, marks(since, predictions, settings), uri, version)
-        hints[id(unit)] = hint
-        told += predictions if hint is not None else ()
-        # What a server could not tell is asked again: it is no fact about the text.
-        if not any(prediction.transient for prediction in predictions):
-            kept.hints[id(unit)] = hint
-            kept.texts[unit.analysed.code] = unit.analysed.unit.qualname, since, hint
-    ls.changes.look(analysis)
-    ls.notice.give(ls, told)
-    return [hint for unit in wanted if (hint := hints.get(id(unit))) is not None]
+    async def hints(self, params: types.InlayHintParams) -> list[types.InlayHint]:
+        """The hints of the units in the requested range, as far as they are known."""
+        session, uri = self._session, params.text_document.uri
+        analysis = await session.analysis(uri)
+        settings = session.settings_for(uri)
+        if analysis is None or not settings.hints or self.hidden.hides(uri, analysis.document.language):
+            return []
+        version = analysis.document.version if self._resolves_tooltip else None
+        kept = self._kept(analysis, settings)
+        requested = _inside(analysis.units, params.range)
+        for unit in requested:
+            if id(unit) not in kept.hints:
+                kept.move(unit, self._head_diffs.of(uri, unit.analysed), version)
+        missing = [unit for unit in requested if id(unit) not in kept.hints]
+        hints = dict(kept.hints)
+        shown: list[Prediction] = []
+        refreshes = bool(session.capability(_REFRESH))
+        for unit, predictions in await session.available(analysis, missing, refreshes=refreshes):
+            diff = self._head_diffs.of(uri, unit.analysed)
+            hint = inlay_hint(unit, predictions, settings, marks(diff, predictions, settings), uri, version)
+            hints[id(unit)] = hint
+            shown += predictions if hint is not None else ()
+            # A transient abstention is not a fact about the text: the model is asked again.
+            if not any(prediction.transient for prediction in predictions):
+                kept.put(unit, diff, hint)
+        self._head_diffs.update(analysis)
+        self._notice.give(shown)
+        return [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
 
-
-def _move(kept: _Kept, unit: Placed, since: HeadDiff | None, version: int | None) -> None:
-    """Take over the hint of a unit that was there before the last edit, at its new place."""
-    code, qualname = unit.analysed.code, unit.analysed.unit.qualname
-    known = kept.before.get(code)
-    if known is None or known[0] != qualname or known[1] != since:
-        return
-    hint = known[2]
-    if hint is not None:
-        data = {**hint.data, "version": version} if isinstance(hint.data, dict) else None
-        hint = types.InlayHint(unit.hint, hint.label, tooltip=hint.tooltip, padding_left=True, data=data)
-    kept.hints[id(unit)] = hint
-    kept.texts[code] = qualname, since, hint
-
-
-async def resolve_inlay_hint(ls: Server, hint: types.InlayHint) -> types.InlayHint:
-    """The hint with its tooltip: the text of the hover. A hint of an older version stays as it is."""
-    data = hint.data
-    if not isinstance(data, Mapping):
+    async def resolve(self, hint: types.InlayHint) -> types.InlayHint:
+        """The hint with its tooltip: the text of the hover. A hint of an older version stays as it is."""
+        data = hint.data
+        if not isinstance(data, Mapping):
+            return hint
+        uri = str(data.get("uri"))
+        analysis = await self._session.analysis(uri)
+        if analysis is None or analysis.document.version != data.get("version"):
+            return hint
+        units = (unit for unit in analysis.units if unit.analysed.unit.qualname == data.get("unit"))
+        unit = next((unit for unit in units if unit.hint == hint.position), None)
+        predictions = self._session.known(uri, unit.analysed.code) if unit is not None else None
+        if unit is not None and predictions:
+            hint.tooltip = await content_of(self._session, self._head_diffs, analysis, unit, predictions)
         return hint
-    uri = str(data.get("uri"))
-    analysis = await ls.analysis(uri)
-    if analysis is None or analysis.document.version != data.get("version"):
-        return hint
-    units = (unit for unit in analysis.units if unit.analysed.unit.qualname == data.get("unit"))
-    unit = next((unit for unit in units if unit.hint == hint.position), None)
-    predictions = ls.cached(uri, unit.analysed.code) if unit is not None else None
-    if unit is not None and predictions:
-        hint.tooltip = await content_of(ls, analysis, unit, predictions)
-    return hint
+
+    def toggle(self, arguments: Sequence[Any]) -> bool:
+        """Hide the hints of a file (``{"file": URI}``) or a language (``{"language": NAME}``), or show them again.
+
+        Returns whether they are hidden.
+        """
+        target = arguments[0] if arguments else None
+        if isinstance(target, Mapping) and isinstance(target.get("language"), str):
+            is_hidden = self.hidden.toggle_language(target["language"])
+        elif isinstance(target, Mapping) and isinstance(target.get("file"), str):
+            is_hidden = self.hidden.toggle_file(target["file"])
+        else:
+            raise JsonRpcInvalidParams('name a file or a language, like {"file": "file:///a.py"}')
+        self._session.on_results.fire()
+        return is_hidden
+
+    def _kept(self, analysis: Analysis, settings: Settings) -> _DocumentHints:
+        """The hints of a document, as far as they were made from the same analysis, settings and model."""
+        uri = analysis.document.uri
+        made_from = (settings, self._session.predictions.generation)
+        head_diff = self._head_diffs.state_of(uri)
+        kept = self._documents.get(uri)
+        if kept is None or any(old is not new for old, new in zip(kept.made_from, made_from, strict=True)):
+            kept = self._documents[uri] = _DocumentHints(made_from, analysis, head_diff)
+        elif kept.analysis is not analysis or kept.head_diff is not head_diff:
+            previous = {**kept.previous, **kept.by_text}
+            if len(previous) > MAX_TEXTS + 2 * len(analysis.units):
+                previous = {}
+            kept = self._documents[uri] = _DocumentHints(made_from, analysis, head_diff, previous=previous)
+        return kept
+
+    @property
+    def _resolves_tooltip(self) -> bool:
+        return "tooltip" in (self._session.capability("text_document.inlay_hint.resolve_support.properties") or ())
+
+
+def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
+    """Answer requests for hints, and have the client repeat them when there are new results."""
+    hints = InlayHints(session, head_diffs)
+
+    async def toggle(*arguments: Any) -> bool:
+        return hints.toggle(arguments)
+
+    server.feature(types.TEXT_DOCUMENT_INLAY_HINT)(partial(InlayHints.hints, hints))
+    server.feature(types.INLAY_HINT_RESOLVE)(partial(InlayHints.resolve, hints))
+    server.command(TOGGLE)(toggle)
+    session.on_close(hints.forget)
+    session.on_results(hints.refresh)
 
 
 def inlay_hint(
-    unit: Placed,
+    unit: LocatedUnit,
     predictions: Sequence[Prediction],
     settings: Settings,
     changed: Mapping[Metric, str] = _UNMARKED,
@@ -160,7 +210,7 @@ def inlay_hint(
 ) -> types.InlayHint | None:
     """The hint of one unit; None when there is nothing to show.
 
-    With the document's ``version`` the tooltip is left for :func:`resolve_inlay_hint`.
+    With the document's ``version`` the tooltip is left for :meth:`InlayHints.resolve`.
     """
     shown = [prediction for prediction in predictions if not is_hidden(prediction, settings)]
     label = render.label(shown, settings.label, settings.max_label, changed)
@@ -177,18 +227,12 @@ def inlay_hint(
 
 
 def is_hidden(prediction: Prediction, settings: Settings) -> bool:
-    """Whether a cost is too small to be shown beside the code."""
-    least = settings.hide_below.get(prediction.metric)
-    return least is not None and prediction.median is not None and prediction.median < least
+    """Whether a cost is below the threshold that the settings set."""
+    threshold = settings.hide_below.get(prediction.metric)
+    return threshold is not None and prediction.median is not None and prediction.median < threshold
 
 
-def resolves_tooltip(ls: Server) -> bool:
-    """Whether the client asks for a hint's tooltip when it shows it."""
-    text_document = ls.client_capabilities.text_document
-    hints = text_document.inlay_hint if text_document else None
-    return bool(hints and hints.resolve_support and "tooltip" in hints.resolve_support.properties)
-
-
-def _inside(units: Sequence[Placed], wanted: types.Range) -> list[Placed]:
-    first, last = (wanted.start.line, wanted.start.character), (wanted.end.line, wanted.end.character)
+def _inside(units: Sequence[LocatedUnit], requested: types.Range) -> list[LocatedUnit]:
+    start, end = requested.start, requested.end
+    first, last = (start.line, start.character), (end.line, end.character)
     return [unit for unit in units if first <= (unit.hint.line, unit.hint.character) <= last]

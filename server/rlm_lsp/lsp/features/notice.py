@@ -1,4 +1,4 @@
-"""The first-run notice: what the number behind a signature stands for, told once a user."""
+"""The first-run notice: explains the range after a signature, once per user."""
 
 from __future__ import annotations
 
@@ -6,47 +6,44 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lsprotocol import types
 from platformdirs import user_state_path
 from rlm_core.types import Prediction
 
-if TYPE_CHECKING:
-    from rlm_lsp.lsp.server import Server
+from rlm_lsp.lsp.session import Session
 
-FILE = "notice-1"
-# VS Code's extension knows it by its beginning, and adds a button that opens more.
+MARKER = "notice-1"
+# The VS Code extension recognizes it by its first words, and adds a button that opens the documentation.
 TEXT = (
-    "rlm-lsp: the range behind a signature is predicted, not measured; four calls in five should fall into it, with"
-    " inputs like those of a project's own tests."
+    "The range after a signature is a prediction, not a measurement. About 80 % of calls should fall inside it, for"
+    " inputs like those in a project's tests."
 )
 
 
-class Notice:
-    """Shows the notice with the first hint of a function, to people only: not in CI, not where settings say no."""
+class FirstRunNotice:
+    """Shows the notice with the first hint of a function, unless the settings turn it off or this is a CI job."""
 
-    def __init__(self) -> None:
-        self._given = False
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._is_done = False
 
-    def give(self, ls: Server, predictions: Sequence[Prediction]) -> None:
-        """Predictions are about to be shown for the first or another time."""
-        if self._given or not any(one.basis == "call" and one.band is not None for one in predictions):
+    def give(self, predictions: Sequence[Prediction]) -> None:
+        """Predictions are about to be shown."""
+        if self._is_done or not any(answer.basis == "call" and answer.band is not None for answer in predictions):
             return
-        self._given = True
-        if ls.settings.notice and not in_ci():
-            ls.spawn("notice", _show(ls))
+        self._is_done = True
+        if self._session.settings.notice and not in_ci():
+            self._session.spawn("notice", self._show())
 
-
-async def _show(ls: Server) -> None:
-    if await asyncio.to_thread(is_first, user_state_path("rlm-lsp") / FILE):
-        ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, TEXT))
+    async def _show(self) -> None:
+        if await asyncio.to_thread(is_first, user_state_path("rlm-lsp") / MARKER):
+            self._session.show(TEXT)
 
 
 def is_first(marker: Path) -> bool:
-    """Whether this user has not seen the notice yet; marks that it was seen. Two servers never both get True.
+    """Whether this user has not seen the notice yet; marks it as seen. Of two servers, only one gets True.
 
-    Where the marker cannot be kept it counts as seen: better no notice than one with each start.
+    Where the marker cannot be written the notice counts as seen: better no notice than one with each start.
     """
     try:
         marker.parent.mkdir(parents=True, exist_ok=True)
@@ -57,5 +54,5 @@ def is_first(marker: Path) -> bool:
 
 
 def in_ci() -> bool:
-    """Whether nobody is there to read: ``CI`` is set, as all the services do."""
+    """Whether this is a job of a CI service; all of them set ``CI``."""
     return os.environ.get("CI", "").strip().lower() not in ("", "0", "false", "no", "off")

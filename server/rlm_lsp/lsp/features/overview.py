@@ -1,23 +1,25 @@
-"""``rlm-lsp/overview``: the units of the workspace by predicted cost, a page at a time.
+"""``rlm-lsp/overview``: the units of the workspace by predicted cost, one page at a time.
 
-Files are read, analysed and predicted in the background of a request that shows its progress; what was found is kept,
-so that another filter or the next page costs no prediction. A list that was begun stays as it was until its last page.
+Files are read, analysed and predicted within a request that shows its progress; the results are kept, so that another
+filter or the next page needs no prediction. A list that a client pages through does not change until its last page.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
+import msgspec
+from cachetools import LRUCache
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 from rlm_core import RlmError, SourceError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
@@ -25,31 +27,40 @@ from rlm_core.queries.devices import canonical_device
 from rlm_core.source.units import read_source
 from rlm_core.types import Metric, Prediction
 
-from rlm_lsp.history import git as head
+from rlm_lsp.history import git
 from rlm_lsp.lsp.documents import Document
 from rlm_lsp.lsp.scheduler import STEP_UNITS
+from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import values as render
 from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.sources import find_sources, matches
 
-from .fields import fields, number, optional
-from .progress import Progress, progress
-
-if TYPE_CHECKING:
-    from rlm_lsp.lsp.server import Server
+from .parameters import convert
+from .progress import WorkProgress, progress
 
 OVERVIEW = "rlm-lsp/overview"
-PAGE, MOST_PAGE = 100, 1000
-_KEPT_LISTS = 4
-_TOLD_FAILURES = 20
+PAGE_ROWS, MAX_PAGE_ROWS = 100, 1000
+_MAX_LISTS = 4
+_MAX_FAILURES = 20
 _METRICS: tuple[Metric, ...] = get_args(Metric)
 _Result = TypeVar("_Result")
-_Found = tuple[AnalysedUnit, types.Position]
+_UnitAt = tuple[AnalysedUnit, types.Position]
+
+
+class OverviewParams(msgspec.Struct):
+    """Either the ``cursor`` of the previous page, or the filters of a new list; ``limit`` is the size of a page."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE_ROWS)] | None = None
+    cursor: str | None = None
+    refresh: bool | None = None
+    metric: str | None = None
+    file: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OverviewRow:
     """One prediction for a unit of the workspace; ``file`` is the path below its workspace folder."""
 
     uri: str
@@ -59,27 +70,26 @@ class Row:
     qualname: str
     prediction: Prediction
 
-    def told(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """The row as JSON, in SI units, with the texts that people read."""
-        one = self.prediction
-        band = one.band
+        answer = self.prediction
         return {
             "uri": self.uri,
             "file": self.file,
             "line": self.line,
             "character": self.character,
             "qualname": self.qualname,
-            **prediction_fields(one),
-            "bandText": render.band(one.metric, band, one.floor) if band is not None else "",
-            "medianText": render.median(one),
+            **prediction_fields(answer),
+            "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
+            "medianText": render.median(answer),
         }
 
 
 @dataclass(slots=True)
 class _Scan:
-    """What was found in the workspace; not ``complete`` when somebody has had enough of waiting."""
+    """The units of the workspace; not ``complete`` if the user cancelled."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[OverviewRow] = field(default_factory=list)
     files: int = 0
     units: int = 0
     abstained: int = 0
@@ -88,95 +98,89 @@ class _Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
-    """The rows that a filter leaves, in the order of their pages."""
+class _FilteredList:
+    """The rows that a filter selects, in the order of their pages."""
 
-    rows: tuple[Row, ...]
-    head: dict[str, Any]
+    rows: tuple[OverviewRow, ...]
+    head: Mapping[str, Any]
 
 
 class Overview:
-    """All that the overview needs to know of a session; lives on the event loop."""
+    """The newest scan of the workspace and the lists made from it; lives on the event loop."""
 
-    def __init__(self, ls: Server) -> None:
-        self._ls = ls
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-overview")
         self._turn = asyncio.Lock()
         self._scan: tuple[object, _Scan] | None = None
-        self._lists: OrderedDict[str, _List] = OrderedDict()
+        self._lists: LRUCache[str, _FilteredList] = LRUCache(_MAX_LISTS)
         self._numbers = count(1)
 
     async def page(self, params: Any) -> dict[str, Any]:
         """A page of the overview.
 
-        ``cursor`` of the page before asks for the next one. Without it a list is begun: of one ``metric`` (latency if
-        none is named), the dearest first, for accuracy the least accurate first; of files that the glob or the part of
-        a path ``file`` means; of one ``device``. ``refresh`` reads the workspace anew. ``limit`` rows come at once.
+        ``cursor`` is from the previous page and asks for the next one. Without it a new list starts: of one ``metric``
+        (default: latency), the most expensive unit first, for accuracy the least accurate; of files that match
+        ``file``, a glob or a part of the path; of one ``device``. ``refresh`` reads the workspace again. A page has
+        ``limit`` rows.
         """
-        named = fields(params)
-        limit = number(named, "limit", PAGE, MOST_PAGE)
-        cursor = optional(named, "cursor", str)
+        named = convert(params, OverviewParams)
+        limit = named.limit or PAGE_ROWS
+        cursor = named.cursor
         if cursor is None:
-            cursor = f"{self._begin(named, await self._scanned(bool(optional(named, 'refresh', bool))))}:0"
+            cursor = f"{self._start_list(named, await self._scanned(bool(named.refresh)))}:0"
         name, _, offset = cursor.partition(":")
-        found = self._lists.get(name)
-        if found is None or not offset.isdecimal():
-            raise JsonRpcInvalidParams("this cursor is no longer known; ask again without one")
-        self._lists.move_to_end(name)
+        filtered = self._lists.get(name)
+        if filtered is None or not offset.isdecimal():
+            raise JsonRpcInvalidParams("this cursor has expired; ask again without one")
         end = int(offset) + limit
-        rows = [row.told() for row in found.rows[int(offset) : end]]
-        return {**found.head, "rows": rows, "cursor": f"{name}:{end}" if end < len(found.rows) else None}
+        rows = [row.fields() for row in filtered.rows[int(offset) : end]]
+        return {**filtered.head, "rows": rows, "cursor": f"{name}:{end}" if end < len(filtered.rows) else None}
 
     def close(self) -> None:
         """Drop what waits for the thread."""
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, named: Any, scan: _Scan) -> str:
-        metric = optional(named, "metric", str) or "latency"
+    def _start_list(self, named: OverviewParams, scan: _Scan) -> str:
+        metric = named.metric or "latency"
         if metric not in _METRICS:
-            raise JsonRpcInvalidParams(f"{metric!r} is no metric; name one of {', '.join(_METRICS)}")
-        device = optional(named, "device", str)
-        rows = ordered(scan.rows, metric, optional(named, "file", str), device)
+            raise JsonRpcInvalidParams(f"{metric!r} is not a metric; choose one of {', '.join(_METRICS)}")
+        rows = ordered(scan.rows, metric, named.file, named.device)
         head = {
             "total": len(rows),
             "files": scan.files,
             "units": scan.units,
             "abstained": scan.abstained,
             "failed": len(scan.failed),
-            "failures": [{"file": file, "reason": reason} for file, reason in scan.failed[:_TOLD_FAILURES]],
+            "failures": [{"file": file, "reason": reason} for file, reason in scan.failed[:_MAX_FAILURES]],
             "complete": scan.complete,
             "metrics": list(dict.fromkeys(row.prediction.metric for row in scan.rows)),
             "devices": sorted({row.prediction.device for row in scan.rows if row.prediction.device is not None}),
         }
         name = str(next(self._numbers))
-        self._lists[name] = _List(tuple(rows), head)
-        while len(self._lists) > _KEPT_LISTS:
-            self._lists.popitem(last=False)
+        self._lists[name] = _FilteredList(tuple(rows), head)
         return name
 
     async def _scanned(self, refresh: bool) -> _Scan:
-        """The workspace as it was found last, or as it is now. One request reads it; others wait for that."""
-        ls = self._ls
-        await ls.engine.wait_loaded()
-        if not ls.engine.ready:
-            raise JsonRpcInvalidParams("there is no model; the log says why")
+        """The newest scan, or a new one. One request reads the workspace; concurrent requests wait for it."""
+        session = self._session
+        await session.require_model()
         async with self._turn:
-            known = self._scan
-            if known is None or refresh or known[0] is not ls.engine.state:
-                state, scan = ls.engine.state, _Scan()
-                with progress(ls, "rlm-lsp: reading the workspace", cancellable=True) as shown:
+            known, generation = self._scan, session.predictions.generation
+            if known is None or refresh or known[0] is not generation:
+                scan = _Scan()
+                with progress(session, "rlm-lsp: reading the workspace", cancellable=True) as shown:
                     await self._read(scan, shown)
-                known = self._scan = state, scan
+                known = self._scan = generation, scan
             return known[1]
 
-    async def _read(self, scan: _Scan, shown: Progress) -> None:
-        ls = self._ls
-        store = ls.settings_store
+    async def _read(self, scan: _Scan, shown: WorkProgress) -> None:
+        session, store = self._session, self._session.settings_store
         folders = [folder for folder in store.by_folder if folder is not None]
         paths = [path for path in await self._on_worker(lambda: _files(folders)) if not store.excludes(path)]
-        codec = ls.workspace.position_codec
-        documents = [document for uri in ls.documents.uris if (document := ls.documents.document(uri)) is not None]
-        opened = {document.path: document for document in documents if document.path is not None}
+        codec = session.client.workspace.position_codec
+        documents = [session.documents.document(uri) for uri in session.documents.uris]
+        opened = {document.path: document for document in documents if document is not None and document.path}
         texts = {path: document.source for path, document in opened.items()}
         analyser = Analyser(texts.get, lambda path: store.settings_of(path).default_sizes)
         for done, path in enumerate(paths):
@@ -191,71 +195,74 @@ class Overview:
                 scan.failed.append((file, str(error)))
                 continue
             scan.files += 1
-            wanted = store.settings_of(path).languages
+            languages = store.settings_of(path).languages
             uri = document.uri if document is not None else path.as_uri()
-            kept = [unit for unit in units if unit[0].unit.language in wanted]
+            kept = [unit for unit in units if unit[0].unit.language in languages]
             await self._predict(scan, uri, file, kept, lambda: shown.cancelled)
         scan.complete = not shown.cancelled
 
     async def _predict(
-        self, scan: _Scan, uri: str, file: str, units: Sequence[_Found], cancelled: Callable[[], bool]
+        self, scan: _Scan, uri: str, file: str, units: Sequence[_UnitAt], cancelled: Callable[[], bool]
     ) -> None:
         for start in range(0, len(units), STEP_UNITS):
             step = units[start : start + STEP_UNITS]
-            await self._ls.engine.predict([analysed.code for analysed, _ in step], cancelled)
+            await self._session.predictions.predict([analysed.code for analysed, _ in step], cancelled)
             for analysed, at in step:
-                predictions = self._ls.cached(uri, analysed.code) or ()
-                answered = [one for one in predictions if one.median is not None]
+                predictions = self._session.known(uri, analysed.code) or ()
+                answered = [answer for answer in predictions if answer.median is not None]
                 scan.units += 1
                 scan.abstained += not answered
                 name = analysed.unit.qualname
-                scan.rows += [Row(uri, file, at.line, at.character, name, one) for one in answered]
+                scan.rows += [OverviewRow(uri, file, at.line, at.character, name, answer) for answer in answered]
 
     async def _on_worker(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
 
-async def overview(ls: Server, params: Any) -> dict[str, Any]:
-    """Answer ``rlm-lsp/overview``; see :meth:`Overview.page`."""
-    return await ls.overview.page(params)
+def register(server: LanguageServer, session: Session) -> None:
+    """Answer ``rlm-lsp/overview``."""
+    overview = Overview(session)
+    server.feature(OVERVIEW)(partial(Overview.page, overview))
+    session.on_end(overview.close)
 
 
-def ordered(rows: Sequence[Row], metric: str, file: str | None = None, device: str | None = None) -> list[Row]:
-    """The rows of a metric, of files that ``file`` means and of a device, the most costly first."""
+def ordered(
+    rows: Sequence[OverviewRow], metric: str, file: str | None = None, device: str | None = None
+) -> list[OverviewRow]:
+    """The rows of a metric, of files that match ``file`` and of a device, the most expensive first."""
     wanted = (canonical_device(device) or device) if device else None
-    found = [
+    selected = [
         row
         for row in rows
         if row.prediction.metric == metric
-        and (not file or means(file, row.file))
+        and (not file or file_matches(file, row.file))
         and (wanted is None or row.prediction.device == wanted)
     ]
     sign = 1 if metric == "accuracy" else -1
-    return sorted(found, key=lambda row: (sign * (row.prediction.median or 0.0), row.file, row.line, row.qualname))
+    return sorted(selected, key=lambda row: (sign * (row.prediction.median or 0.0), row.file, row.line, row.qualname))
 
 
-def means(file: str, path: str) -> bool:
-    """Whether a filter, a glob or any part of a path in any case, means the file at ``path``."""
-    if any(sign in file for sign in "*?"):
-        return matches(file, path)
-    return file.lower() in path.lower()
+def file_matches(pattern: str, path: str) -> bool:
+    """Whether a path matches a glob, or contains any other text, ignoring case."""
+    if any(sign in pattern for sign in "*?"):
+        return matches(pattern, path)
+    return pattern.lower() in path.lower()
 
 
 def _files(folders: Sequence[Path]) -> list[Path]:
     """The files below workspace folders, each once, without what git ignores."""
-    found = find_sources(folders, lambda error: None)
-    paths = list(dict.fromkeys(source.path for source in found))
+    paths = list(dict.fromkeys(source.path for source in find_sources(folders, lambda error: None)))
     ignored: set[Path] = set()
-    for root, group in head.by_repository(paths).items():
+    for root, group in git.by_repository(paths).items():
         try:
-            ignored |= head.ignored(root, group) if root is not None else set()
-        except head.GitError:
+            ignored |= git.ignored(root, group) if root is not None else set()
+        except git.GitError:
             continue  # without git nothing is ignored
     return [path for path in paths if path not in ignored]
 
 
-def _analyse(analyser: Analyser, path: Path, document: Document | None, codec: PositionCodec) -> list[_Found]:
-    """The units of a file, as it stands in the editor where it is open, and where their names are."""
+def _analyse(analyser: Analyser, path: Path, document: Document | None, codec: PositionCodec) -> list[_UnitAt]:
+    """The units of a file, as it is in the editor where it is open, and the positions of their names."""
     if document is not None and document.language is not None:
         parsed = document.parsed
     else:
@@ -266,4 +273,5 @@ def _analyse(analyser: Analyser, path: Path, document: Document | None, codec: P
             raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
         parsed = read_source(path)
     lines = Lines(parsed.source, codec)
-    return [(analysed, lines.position(analysed.unit.name.start_byte)) for analysed in analyser.analyse(parsed, path)]
+    units = analyser.analyse(parsed, path)
+    return [(analysed, lines.position(analysed.unit.name.start_byte)) for analysed in units]

@@ -1,6 +1,6 @@
-"""Work-done progress: what takes long is told to clients that can show it.
+"""Work-done progress: long work is reported to clients that can show it.
 
-The work never waits for the client: a progress that the client has not agreed to when the work is done is never begun.
+The work never waits for the client: if the client has not accepted a progress when the work is done, it never begins.
 """
 
 from __future__ import annotations
@@ -8,90 +8,87 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-if TYPE_CHECKING:
-    from rlm_lsp.lsp.server import Server
+from rlm_lsp.lsp.session import Session
 
-# A document of fewer units is predicted before a progress could be read.
-LEAST_UNITS = 100
+# A document with fewer units is predicted before anyone could read a progress.
+MIN_UNITS = 100
 
 
-class Progress:
+class WorkProgress:
     """One progress; does nothing for clients that cannot show it. A ``counted`` one reports how much is done."""
 
-    def __init__(self, ls: Server, title: str, *, counted: bool = True, cancellable: bool = False) -> None:
-        self._ls, self._title, self._counted, self._cancellable = ls, title, counted, cancellable
+    def __init__(self, session: Session, title: str, *, counted: bool = True, cancellable: bool = False) -> None:
+        self._session, self._title, self._counted, self._cancellable = session, title, counted, cancellable
+        self._client = session.client.work_done_progress
         self._token = str(uuid.uuid4())
-        self._begun = self._ended = False
-        window = ls.client_capabilities.window
-        if window is not None and window.work_done_progress:
-            ls.spawn(f"progress {self._token}", self._begin())
+        self._has_begun = self._has_ended = False
+        if session.capability("window.work_done_progress"):
+            session.spawn(f"progress {self._token}", self._begin())
 
     @property
     def cancelled(self) -> bool:
-        """Whether the user has had enough of it; may be asked from any thread."""
-        future = self._ls.work_done_progress.tokens.get(self._token)
+        """Whether the user has cancelled it; any thread may read this."""
+        future = self._client.tokens.get(self._token)
         return future is not None and future.cancelled()
 
     def report(self, done: int, total: int) -> None:
-        """So much of the work is done."""
-        if self._begun and not self._ended:
+        """Report how much of the work is done."""
+        if self._has_begun and not self._has_ended:
             value = types.WorkDoneProgressReport(
                 message=f"{done:,} of {total:,}", percentage=100 * done // max(total, 1), cancellable=self._cancellable
             )
-            self._ls.work_done_progress.report(self._token, value)
+            self._client.report(self._token, value)
 
     def end(self) -> None:
-        """The work is done, or given up."""
-        if self._begun and not self._ended:
-            self._ls.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
-        self._ended = True
-        self._ls.work_done_progress.tokens.pop(self._token, None)
+        """The work is done, or cancelled."""
+        if self._has_begun and not self._has_ended:
+            self._client.end(self._token, types.WorkDoneProgressEnd())
+        self._has_ended = True
+        self._client.tokens.pop(self._token, None)
 
     async def _begin(self) -> None:
-        shown = self._ls.work_done_progress
         try:
-            await shown.create_async(self._token)
+            await self._client.create_async(self._token)
         except Exception as error:
-            self._ls.log(f"the client shows no progress: {error}", types.MessageType.Debug)
+            self._session.log(f"the client does not show progress: {error}", types.MessageType.Debug)
             return
-        if self._ended:
-            shown.tokens.pop(self._token, None)
+        if self._has_ended:
+            self._client.tokens.pop(self._token, None)
             return
-        self._begun = True
+        self._has_begun = True
         percentage = 0 if self._counted else None
         begin = types.WorkDoneProgressBegin(self._title, cancellable=self._cancellable, percentage=percentage)
-        shown.begin(self._token, begin)
+        self._client.begin(self._token, begin)
 
 
 @contextmanager
-def progress(ls: Server, title: str, *, counted: bool = True, cancellable: bool = False) -> Iterator[Progress]:
+def progress(
+    session: Session, title: str, *, counted: bool = True, cancellable: bool = False
+) -> Iterator[WorkProgress]:
     """A progress that ends with its block."""
-    shown = Progress(ls, title, counted=counted, cancellable=cancellable)
+    shown = WorkProgress(session, title, counted=counted, cancellable=cancellable)
     try:
         yield shown
     finally:
         shown.end()
 
 
-class DocumentProgress:
-    """The progress of predicting large documents, one each."""
+def register(session: Session) -> None:
+    """Show a progress for each large document that is predicted."""
+    shown: dict[str, WorkProgress] = {}
 
-    def __init__(self, ls: Server) -> None:
-        self._ls = ls
-        self._shown: dict[str, Progress] = {}
-
-    def tell(self, uri: str, done: int, total: int) -> None:
+    def report(uri: str, done: int, total: int) -> None:
         """So many units of a document are predicted; all of them, or 0 of 0, is the end."""
-        shown = self._shown.get(uri)
-        if shown is None:
-            if total < LEAST_UNITS or done >= total:
+        if uri not in shown:
+            if total < MIN_UNITS or done >= total:
                 return
-            shown = self._shown[uri] = Progress(self._ls, f"rlm-lsp: {uri.rpartition('/')[2]}")
+            shown[uri] = WorkProgress(session, f"rlm-lsp: {uri.rpartition('/')[2]}")
         if done < total:
-            shown.report(done, total)
+            shown[uri].report(done, total)
         else:
-            self._shown.pop(uri).end()
+            shown.pop(uri).end()
+
+    session.on_progress(report)

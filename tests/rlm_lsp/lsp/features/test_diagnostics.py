@@ -14,7 +14,7 @@ from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.findings.finding import Finding, Related
 from rlm_lsp.findings.judge import malformed
 from rlm_lsp.lsp.document_findings import DocumentFindings
-from rlm_lsp.lsp.features.diagnostics import MALFORMED_SIZES, Form, Report, diagnostics
+from rlm_lsp.lsp.features.diagnostics import MALFORMED_SIZES, DiagnosticForm, DiagnosticReport, diagnostics
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -33,7 +33,7 @@ def told() -> DocumentFindings:
 
 @pytest.mark.parametrize(("encoding", "width"), [("utf-8", 6), ("utf-16", 3), ("utf-32", 2)])
 def test_places_are_in_the_clients_units(encoding: str, width: int) -> None:
-    wrong, over = diagnostics(told(), URI, SOURCE, Form(PositionCodec(encoding)))
+    wrong, over = diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec(encoding)))
     assert wrong.range == types.Range(types.Position(1, 19), types.Position(1, 25))
     assert over.range == types.Range(types.Position(2, 4), types.Position(2, 4 + width))
     assert (wrong.severity, over.severity) == (types.DiagnosticSeverity.Error, types.DiagnosticSeverity.Warning)
@@ -41,9 +41,9 @@ def test_places_are_in_the_clients_units(encoding: str, width: int) -> None:
 
 
 def test_only_what_the_client_can_show_is_sent() -> None:
-    plain = diagnostics(told(), URI, SOURCE, Form(PositionCodec()))[1]
+    plain = diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec()))[1]
     assert (plain.code_description, plain.related_information) == (None, None)
-    rich = diagnostics(told(), URI, SOURCE, Form(PositionCodec(), related=True, links=True))[1]
+    rich = diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec(), related=True, links=True))[1]
     assert rich.related_information is not None
     assert [(entry.location.uri, entry.message) for entry in rich.related_information] == [
         (URI, "also here"),
@@ -56,14 +56,14 @@ def test_only_what_the_client_can_show_is_sent() -> None:
 def test_sizes_that_cannot_be_read_are_diagnostics() -> None:
     source = b"# rlm: sizes M=\ndef f(n): return n\n"
     problems = sizes_of(ParsedSource(source, "python"), find_units(ParsedSource(source, "python"))).problems
-    [found] = diagnostics(DocumentFindings((), problems), URI, source, Form(PositionCodec()))
+    [found] = diagnostics(DocumentFindings((), problems), URI, source, DiagnosticForm(PositionCodec()))
     assert found.code == MALFORMED_SIZES
     assert found.range.start == types.Position(0, 0)
     assert found.message.startswith("malformed sizes: ")
 
 
 def test_a_result_id_stands_for_what_is_told_and_not_for_the_version() -> None:
-    items = tuple(diagnostics(told(), URI, SOURCE, Form(PositionCodec())))
-    assert Report(URI, 1, items).result_id == Report(URI, 2, items).result_id
-    assert Report(URI, 1, items).result_id != Report(URI, 1, items[:1]).result_id
-    assert Report(URI, 1).result_id == Report(URI, None).result_id
+    items = tuple(diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec())))
+    assert DiagnosticReport(URI, 1, items).result_id == DiagnosticReport(URI, 2, items).result_id
+    assert DiagnosticReport(URI, 1, items).result_id != DiagnosticReport(URI, 1, items[:1]).result_id
+    assert DiagnosticReport(URI, 1).result_id == DiagnosticReport(URI, None).result_id

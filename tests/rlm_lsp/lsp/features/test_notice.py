@@ -28,4 +28,4 @@ def test_ci_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch, value:
 
 def test_the_notice_is_one_line_without_terms_of_ours() -> None:
     assert "\n" not in TEXT
-    assert "like those of a project's own tests" in TEXT
+    assert "inputs like those in a project's tests" in TEXT

@@ -13,7 +13,7 @@ from rlm_core.source.units import find_units
 from rlm_core.types import Metric
 from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.budgets.syntax import Budget, bound, parse, render
-from rlm_lsp.lsp.features.edits import applied, budgets_from, ignore, rounded_up, set_budgets
+from rlm_lsp.lsp.features.code_actions import applied, budgets_from, ignore, rounded_up, set_budgets
 
 from tests.fakes import NO_NUMBER
 

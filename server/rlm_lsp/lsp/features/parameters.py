@@ -1,0 +1,39 @@
+"""Parameters of the server's own requests (``rlm-lsp/...``): converted to a msgspec struct, or one clear error line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.uris import to_fs_path
+
+_Parameters = TypeVar("_Parameters", bound=msgspec.Struct)
+
+
+def convert(params: Any, kind: type[_Parameters]) -> _Parameters:
+    """Parameters as a struct. pygls makes a named tuple of what it has no type for.
+
+    Raises:
+        JsonRpcInvalidParams: they are not an object, or a field has another type than in ``kind``.
+    """
+    fields = params._asdict() if hasattr(params, "_asdict") else params
+    try:
+        return msgspec.convert(fields if fields is not None else {}, kind)
+    except msgspec.ValidationError as error:
+        text, _, name = str(error).partition(" - at `$.")
+        place = f"parameter `{name}: " if name else "parameters: "
+        raise JsonRpcInvalidParams(f"{place}{text[0].lower()}{text[1:]}") from None
+
+
+def file_path(uri: str) -> Path:
+    """The path of a file or folder that a ``uri`` parameter names.
+
+    Raises:
+        JsonRpcInvalidParams: it is not in the file system.
+    """
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    if not path:
+        raise JsonRpcInvalidParams("`uri` must be the URI of a file, such as file:///models/a.onnx")
+    return Path(path)

@@ -1,0 +1,113 @@
+"""The session: what is asked for several folders, hooks, background work, and messages to the user."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+from rlm_core.inference.query_selection import QuerySelection
+from rlm_lsp.lsp.session import MAX_LOG_LINES, Hook, LogTail, Session, selection_of
+from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.store import SettingsStore
+
+from .conftest import Wire
+
+pytestmark = pytest.mark.timeout(30)
+
+
+def folders(tmp_path: Path, **files: str) -> SettingsStore:
+    for name, text in files.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rlm-lsp.toml").write_text(text)
+    return SettingsStore(None, [tmp_path / name for name in files], {}, tmp_path / "none.toml")
+
+
+def test_the_selection_covers_what_any_folder_shows(tmp_path: Path) -> None:
+    assert selection_of(SettingsStore(None, (), {}, tmp_path / "none.toml")) == QuerySelection(Settings().metrics, ())
+    store = folders(tmp_path, one='devices = ["a100"]\n', two='devices = ["l40s", "a100"]\nmetrics = ["latency"]\n')
+    selection = selection_of(store)
+    assert set(selection.metrics or ()) == {"latency", "memory", "accuracy"}
+    # None: files outside of the folders show the model's own device.
+    assert set(selection.devices) == {None, "a100", "l40s"}
+
+
+def test_a_hook_calls_its_callbacks_in_the_order_of_registration() -> None:
+    calls: list[tuple[str, str]] = []
+    hook = Hook[[str]]()
+    hook.fire("nobody listens")
+    hook(lambda uri: calls.append(("first", uri)))
+    hook(lambda uri: calls.append(("second", uri)))
+    hook.fire("file:///a.py")
+    assert calls == [("first", "file:///a.py"), ("second", "file:///a.py")]
+
+
+@pytest.mark.asyncio
+async def test_background_work_replaces_what_runs_under_its_name(session: Session) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async def end() -> None:
+        ended.set()
+
+    session.spawn("one", wait())
+    await started.wait()
+    first = session._tasks["one"]
+    session.spawn("one", end())
+    await ended.wait()
+    await asyncio.wait({first})
+    assert first.cancelled()
+
+
+@pytest.mark.asyncio
+async def test_background_work_that_fails_is_logged(session: Session, wire: Wire) -> None:
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    session.spawn("one", fail())
+    await asyncio.wait({session._tasks["one"]})
+    await asyncio.sleep(0)
+    assert ["ValueError('broken')" in text for text in wire.texts("window/logMessage")] == [True]
+
+
+def test_an_internal_error_pops_up_once_and_is_always_logged(session: Session, wire: Wire) -> None:
+    session.log_error(ValueError("one"))
+    session.log_error(ValueError("two"))
+    [popped] = wire.texts("window/showMessage")
+    assert popped.startswith("rlm-lsp: internal error: ValueError('one'). See the log")
+    assert len(wire.texts("window/logMessage")) == 2
+    assert all(word in session.log_tail.text() for word in ("one", "two"))
+
+
+def test_a_line_is_logged_once(session: Session, wire: Wire) -> None:
+    session.log_once("no git")
+    session.log_once("no git")
+    assert wire.texts("window/logMessage") == ["no git"]
+
+
+def test_the_newest_lines_are_kept() -> None:
+    tail = LogTail()
+    for number in range(MAX_LOG_LINES + 5):
+        tail.add("info", f"line {number}")
+    lines = tail.text().splitlines()
+    assert len(lines) == MAX_LOG_LINES
+    assert lines[0].endswith("info: line 5")
+    assert lines[-1].endswith(f"info: line {MAX_LOG_LINES + 4}")
+
+
+def test_errors_of_the_program_are_kept_with_their_traceback() -> None:
+    tail = LogTail()
+    log = logging.Logger("one")
+    log.addHandler(tail)
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        log.exception("internal error")
+    log.info("not kept")
+    assert "error: internal error" in tail.text()
+    assert "ValueError: broken" in tail.text()
+    assert "not kept" not in tail.text()
