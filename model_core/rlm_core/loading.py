@@ -6,7 +6,6 @@ the client of a model server. Each is imported when a model of its kind is loade
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +47,11 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
 
 def is_full(directory: Path | str) -> bool:
     """Whether a directory says that it holds a full model; a damaged one is for its loader to explain."""
+    from .inference.card import read_model_card
+
     try:
-        card = json.loads((Path(directory) / "card.json").read_text(encoding="utf-8"))
-        return str(card["format"]).startswith("rlm-full-")
-    except (OSError, ValueError, KeyError, TypeError):
+        return read_model_card(Path(directory)).is_full
+    except ModelError:
         return False
 
 

@@ -1,13 +1,11 @@
-"""Where models live: the one that ships, those in the user's data folder, and any directory by its path.
+"""Where models are: the one that ships, those in the user's data folder, and any directory by its path.
 
 Reading a card opens no weights and needs no PyTorch, so students and full models are listed alike; ``verify`` reads
-every byte. Nothing of a model is ever run here.
+every byte. Nothing of a model is run here.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,19 +15,17 @@ from typing import Any, Literal
 from platformdirs import user_data_path
 
 from .errors import DataError, ModelError
-from .inference.card import CARD, checksum
-from .inference.card import FORMAT as STUDENT_FORMAT
+from .inference.card import CARD, checksum, read_model_card
 from .loading import BUILTIN, builtin
 
-_FULL_FORMAT, _SERVING = "rlm-full-1", "serving.json"  # of rlm_core.training.full, which needs PyTorch
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 Kind = Literal["student", "full"]
 State = Literal["ok", "changed", "missing", "outside"]
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """What a card says in short. ``trained`` are the facts of its training; ``files`` maps names to SHA-256."""
+class ModelSummary:
+    """A model in short. ``trained`` are the facts of its training; ``files`` maps names to SHA-256."""
 
     directory: Path
     kind: Kind
@@ -42,7 +38,7 @@ class Summary:
 
     @property
     def size(self) -> int:
-        """Bytes of the files that are there."""
+        """Bytes of the files that exist."""
         return sum(path.stat().st_size for path in (self.directory / name for name in self.files) if path.is_file())
 
     @property
@@ -54,19 +50,19 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A file of a model and whether it is the one that the card describes."""
+class FileCheck:
+    """A file of a model, and whether it is the one that the card describes."""
 
     name: str
     state: State
 
 
 def folder() -> Path:
-    """Where this user's models are kept, a directory each."""
+    """The folder of this user's models, one directory per model."""
     return user_data_path("rlm-lsp") / "models"
 
 
-def place_of(name: str) -> Path:
+def new_directory(name: str) -> Path:
     """The directory of a new model called ``name`` in the user's folder.
 
     Raises:
@@ -92,66 +88,46 @@ def find(model: str) -> Path:
             return candidate.absolute()
     if path.is_dir():
         raise ModelError(f"{path}: has no {CARD}; name a directory that rlm-lsp export, tune or train wrote")
-    raise ModelError(f"{model}: no such model; rlm-lsp model list shows those there are, or name a directory")
+    raise ModelError(f"{model}: no such model; run rlm-lsp model list to see the names, or name a directory")
 
 
 def installed() -> list[Path]:
     """The directories of the model that ships and of those in the user's folder, by name."""
-    own = folder()
-    # A name with a dot in front is a model that is being written.
-    found = (path for path in own.iterdir() if path.is_dir() and path.name[0] != ".") if own.is_dir() else ()
-    return [builtin(), *sorted(found)]
+    if not folder().is_dir():
+        return [builtin()]
+    # A name that starts with a dot is a model that is being written.
+    return [builtin(), *sorted(path for path in folder().iterdir() if path.is_dir() and path.name[0] != ".")]
 
 
-def summary(directory: Path) -> Summary:
-    """The card of a model in short.
+def summary(directory: Path) -> ModelSummary:
+    """What a model's card says, in short; no weights are opened.
 
     Raises:
-        ModelError: there is no card, or it is none of ours.
+        ModelError: there is no card, or it is not one of ours.
     """
-    path = directory / CARD
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        kind = _kind(data["format"], path)
-        files = {str(name): str(digest) for name, digest in data["files"].items()}
-        if kind == "full" and _SERVING in data["trained"]:
-            files[_SERVING] = str(data["trained"][_SERVING])  # what a full model is served with is told there
-        digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()[:8]
-        name = str(data["name"])
-        return Summary(
-            directory,
-            kind,
-            name,
-            f"{name}-{digest}",
-            tuple(str(entry["name"]) for entry in data.get("slices", ())),
-            {str(basis): tuple(map(str, names)) for basis, names in data.get("devices", {}).items()},
-            dict(data["trained"]),
-            files,
-        )
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); export or tune the model again") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(f"{path}: corrupt ({type(error).__name__}: {error}); copy the directory again") from None
+    card = read_model_card(directory)
+    return ModelSummary(
+        directory,
+        "full" if card.is_full else "student",
+        card.name,
+        card.model_id,
+        tuple(entry.name for entry in card.slices),
+        card.devices,
+        card.trained,
+        card.served_files,
+    )
 
 
-def _kind(written: object, path: Path) -> Kind:
-    if written == STUDENT_FORMAT:
-        return "student"
-    if written == _FULL_FORMAT:
-        return "full"
-    raise ModelError(f"{path}: format {written!r} is not {STUDENT_FORMAT} or {_FULL_FORMAT}; export the model again")
-
-
-def verify(found: Summary) -> list[Checked]:
+def verify(model: ModelSummary) -> list[FileCheck]:
     """Compute the checksum of every file that the card names.
 
     Raises:
         ModelError: a file cannot be read.
     """
-    root = found.directory.resolve()
-    checked: list[Checked] = []
-    for name, expected in sorted(found.files.items()):
-        path = found.directory / name
+    root = model.directory.resolve()
+    checks: list[FileCheck] = []
+    for name, expected in sorted(model.files.items()):
+        path = model.directory / name
         state: State
         try:
             if not path.resolve().is_relative_to(root):
@@ -162,5 +138,5 @@ def verify(found: Summary) -> list[Checked]:
                 state = "ok" if checksum(path) == expected else "changed"
         except OSError as error:
             raise ModelError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-        checked.append(Checked(name, state))
-    return checked
+        checks.append(FileCheck(name, state))
+    return checks

@@ -14,7 +14,7 @@ CORE = REPOSITORY / "model_core" / "rlm_core"
 HEAVY = {"torch", "pyarrow", "scipy", "sklearn", "onnx", "onnxscript", "ray"}
 TRAINING = ("training/", "measurement/gpu/")
 # Reading .onnx files and working on a cluster are extras; nothing else may take them in.
-OPTIONAL = {"source/onnx_graph/reader.py": {"onnx"}, "serving/cluster/connect.py": {"ray"}}
+OPTIONAL = {"source/onnx_graph/reader.py": {"onnx"}, "serving/ray_cluster.py": {"ray"}}
 
 
 def imported(path: Path, *, at_once: bool = False) -> Iterator[str]:

@@ -90,4 +90,4 @@ def test_a_damaged_card_is_refused_with_its_path(own: Path, card: str) -> None:
 @pytest.mark.parametrize("name", ["", "builtin", "../up", "a/b", ".hidden", "x" * 81])
 def test_names_that_are_no_directory_names_are_refused(name: str) -> None:
     with pytest.raises(DataError, match="use letters"):
-        models.place_of(name)
+        models.new_directory(name)

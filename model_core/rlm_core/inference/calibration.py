@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -106,8 +107,12 @@ class Calibration:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Calibration:
-        """Read what :meth:`to_json` wrote."""
-        return cls({name: Level(**{**entry, "levels": tuple(entry["levels"])}) for name, entry in data.items()})
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: a field is missing or of another type; the message names it.
+        """
+        return cls(msgspec.convert(data, dict[str, Level]))
 
     def to_json(self) -> dict[str, Any]:
         """The levels as JSON values."""

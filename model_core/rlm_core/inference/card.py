@@ -1,7 +1,8 @@
-"""The model card that the program reads: ``card.json`` beside the weights.
+"""``card.json``, the card next to a model's weights: the one module that reads and validates it.
 
-It names the slices and their outcome scales, the wide part's linear terms, the calibration, the known devices, the
-default queries and the checksums of the files. Plain JSON: opening a model from a stranger runs nothing.
+Every card has a format, a name, facts of the training and the checksums of the other files. The card of a student also
+holds its tasks with their outcome scales, the linear terms of the n-gram ridge, the calibration, the known devices and
+the default queries. Plain JSON: opening a model from a stranger runs nothing.
 """
 
 from __future__ import annotations
@@ -9,26 +10,106 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from rlm_core.errors import ModelError
 
 from .bins import Scale
-from .calibration import Calibration
+from .calibration import Calibration, Level
 from .cost_ratio import ChangeModel
 from .residuals import Residuals
 
-FORMAT = "rlm-student-3"
+STUDENT_FORMAT, FULL_FORMAT = "rlm-student-3", "rlm-full-1"
 CARD = "card.json"
+# The calibration of a full model, written after its weights: its checksum is among the facts of the training.
+SERVING = "serving.json"
+_ADVICE = "reinstall rlm-lsp or export the model again"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskName:
+    """What the card of any model says about a task."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """What the cards of all models have in common. ``files`` maps names to SHA-256."""
+
+    format: str
+    name: str
+    trained: Mapping[str, Any]
+    files: Mapping[str, str]
+    slices: tuple[TaskName, ...] = ()
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is the card of a full model, which needs PyTorch."""
+        return self.format == FULL_FORMAT
+
+    @property
+    def served_files(self) -> Mapping[str, str]:
+        """All files that predictions depend on, with the calibration of a full model."""
+        calibrated = self.is_full and SERVING in self.trained
+        return {**self.files, SERVING: str(self.trained[SERVING])} if calibrated else self.files
+
+    @property
+    def model_id(self) -> str:
+        """Name and a short checksum of the weights and their calibration."""
+        return model_id(self.name, self.served_files)
+
+
+def model_id(name: str, files: Mapping[str, str]) -> str:
+    """A model's name and a short checksum of its files."""
+    return f"{name}-{hashlib.sha256(''.join(sorted(files.values())).encode()).hexdigest()[:8]}"
+
+
+def read_model_card(directory: Path, advice: str = _ADVICE) -> ModelCard:
+    """What the card of a student or a full model says; the files that it names are not opened.
+
+    Raises:
+        ModelError: there is no card, or it is not one of ours; the message names the bad field.
+    """
+    path = directory / CARD
+    card = _decoded(path, _content(path, advice), ModelCard, advice)
+    if card.format not in (STUDENT_FORMAT, FULL_FORMAT):
+        raise ModelError(f"{path}: format {card.format!r} is not {STUDENT_FORMAT} or {FULL_FORMAT}; {advice}")
+    return card
+
+
+def check_files(directory: Path, files: Mapping[str, str], advice: str = _ADVICE) -> None:
+    """Compare the files that a card names with their checksums.
+
+    Raises:
+        ModelError: a file is missing, lies outside the directory, or is not the one that the card describes.
+    """
+    for name, expected in files.items():
+        file = directory / name
+        if not file.resolve().is_relative_to(directory.resolve()):
+            raise ModelError(f"{directory / CARD}: names a file outside its directory ({name!r}); {advice}")
+        if not file.is_file():
+            raise ModelError(f"{file}: missing; {advice}")
+        if checksum(file) != expected:
+            raise ModelError(f"{file}: corrupt (its checksum is not the one in {CARD}); {advice}")
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file, as hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class SliceCard:
-    """One basis/language/metric: its outcome scale and the wide part's intercept and calendar (log10 SI units)."""
+    """One task of a student: its outcome scale, and intercept and calendar of the n-gram ridge (log10 SI units)."""
 
     name: str
     scale: Scale
@@ -38,7 +119,7 @@ class SliceCard:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Everything about a model that is not a tensor.
+    """Everything about a student that is not a tensor.
 
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
     ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
@@ -60,13 +141,12 @@ class Card:
     @property
     def model_id(self) -> str:
         """Name and a short checksum of the weights."""
-        digest = hashlib.sha256("".join(sorted(self.files.values())).encode()).hexdigest()[:8]
-        return f"{self.name}-{digest}"
+        return model_id(self.name, self.files)
 
     def write(self, directory: Path, names: Sequence[str]) -> None:
-        """Write the card with the checksums of the files called ``names`` beside it."""
+        """Write the card with the checksums of the files called ``names`` next to it."""
         data = {
-            "format": FORMAT,
+            "format": STUDENT_FORMAT,
             "name": self.name,
             "sizes": dict(self.sizes),
             "slices": [
@@ -80,8 +160,8 @@ class Card:
                 for entry in self.slices
             ],
             "calibration": self.calibration.to_json(),
-            "residuals": {key: entry.to_json() for key, entry in self.residuals.items()},
-            "changes": {name: entry.to_json() for name, entry in self.changes.items()},
+            "residuals": {key: asdict(entry) for key, entry in self.residuals.items()},
+            "changes": {name: asdict(entry) for name, entry in self.changes.items()},
             "defaults": {basis: dict(query) for basis, query in self.defaults.items()},
             "devices": {basis: list(known) for basis, known in self.devices.items()},
             "trained": dict(self.trained),
@@ -91,54 +171,73 @@ class Card:
 
 
 def read_card(directory: Path) -> Card:
-    """Read and check ``card.json`` and the checksums of the files it names.
+    """Read and check the card of a student, and the checksums of the files that it names.
 
     Raises:
         ModelError: the directory or a file is missing, is not the one the card describes, or is of another format.
     """
     path = directory / CARD
-    advice = "reinstall rlm-lsp or export the model again"
+    content = _content(path)
+    written = _decoded(path, content, ModelCard).format
+    if written != STUDENT_FORMAT:
+        raise ModelError(f"{path}: format {written!r} is not {STUDENT_FORMAT}; {_ADVICE}")
+    data = _decoded(path, content, _StudentFile)
+    for name in data.files:
+        if Path(name).name != name:
+            raise ModelError(f"{path}: names a file outside its directory ({name!r}); {_ADVICE}")
+    check_files(directory, data.files)
+    return Card(
+        data.name,
+        data.sizes,
+        [
+            SliceCard(entry.name, Scale(entry.floor, np.asarray(entry.edges)), entry.intercept, entry.calendar)
+            for entry in data.slices
+        ],
+        Calibration(data.calibration),
+        data.defaults,
+        data.devices,
+        data.residuals,
+        data.changes,
+        data.trained,
+        data.files,
+    )
+
+
+class _SliceFields(msgspec.Struct):
+    """A task as the file has it; ``edges`` in log10 SI units."""
+
+    name: str
+    floor: float
+    edges: list[float]
+    intercept: float
+    calendar: tuple[float, ...]
+
+
+class _StudentFile(msgspec.Struct):
+    """The fields of a student's ``card.json``; see :class:`Card`."""
+
+    name: str
+    sizes: dict[str, Any]
+    slices: list[_SliceFields]
+    calibration: dict[str, Level]
+    residuals: dict[str, Residuals]
+    changes: dict[str, ChangeModel]
+    defaults: dict[str, dict[str, Any]]
+    devices: dict[str, list[str]]
+    trained: dict[str, Any]
+    files: dict[str, str]
+
+
+def _content(path: Path, advice: str = _ADVICE) -> bytes:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data.get("format") != FORMAT:
-            raise ModelError(f"{path}: format {data.get('format')!r} is not {FORMAT}; {advice}")
-        slices = [
-            SliceCard(
-                entry["name"],
-                Scale(float(entry["floor"]), np.asarray(entry["edges"], dtype=np.float64)),
-                float(entry["intercept"]),
-                tuple(entry["calendar"]),
-            )
-            for entry in data["slices"]
-        ]
-        card = Card(
-            data["name"],
-            data["sizes"],
-            slices,
-            Calibration.from_json(data["calibration"]),
-            data["defaults"],
-            data["devices"],
-            {key: Residuals.from_json(entry) for key, entry in data["residuals"].items()},
-            {name: ChangeModel.from_json(entry) for name, entry in data["changes"].items()},
-            data["trained"],
-            data["files"],
-        )
+        return path.read_bytes()
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path}: corrupt ({type(error).__name__}: {error}); {advice}") from None
-    for name, expected in card.files.items():
-        if Path(name).name != name:
-            raise ModelError(f"{path}: names a file outside its directory ({name!r}); {advice}")
-        file = directory / name
-        if not file.is_file():
-            raise ModelError(f"{file}: missing; {advice}")
-        if checksum(file) != expected:
-            raise ModelError(f"{file}: corrupt (its checksum is not the one in {CARD}); {advice}")
-    return card
 
 
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file, as hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _decoded(path: Path, content: bytes, kind: type[_T], advice: str = _ADVICE) -> _T:
+    """The card as ``kind``; messages of msgspec end with the path of the bad field, like ``$.slices[0].floor``."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ModelError(f"{path}: corrupt ({error}); {advice}") from None

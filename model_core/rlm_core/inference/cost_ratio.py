@@ -9,9 +9,7 @@ from pairs of texts, as in :mod:`rlm_core.inference.residuals`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,21 +34,6 @@ class ChangeModel:
     spread: tuple[float, float]
     most: float
     residuals: Residuals
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ChangeModel:
-        """Read what :meth:`to_json` wrote.
-
-        Raises:
-            ValueError: a number is missing.
-        """
-        (median, role), (least, slope) = data["weights"], data["spread"]
-        residuals = Residuals.from_json(data["residuals"])
-        return cls((float(median), float(role)), (float(least), float(slope)), float(data["most"]), residuals)
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return asdict(self)
 
     def predict(self, median: Array, role: Array) -> Array:
         """Log10 ratios from the differences of log10 medians and of change roles, ``(pairs,)`` each."""

@@ -10,10 +10,8 @@ normal scores: the axis on which the training values are normally distributed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,24 +39,11 @@ class Residuals:
     rows: int
     axis: tuple[float, ...] = ()
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Residuals:
-        """Read what :meth:`to_json` wrote.
-
-        Raises:
-            ValueError: the quantiles are not those of ``LEVELS``.
-        """
-        numbers = (tuple(float(value) for value in data[name]) for name in ("quantiles", "axis"))
-        quantiles, axis = numbers
-        if len(quantiles) != len(LEVELS) or not np.all(np.diff(quantiles) >= 0):
+    def __post_init__(self) -> None:
+        if len(self.quantiles) != len(LEVELS) or not np.all(np.diff(self.quantiles) >= 0):
             raise ValueError(f"residuals need {len(LEVELS)} rising quantiles")
-        if axis and (len(axis) != len(KNOTS) or not np.all(np.diff(axis) > 0)):
+        if self.axis and (len(self.axis) != len(KNOTS) or not np.all(np.diff(self.axis) > 0)):
             raise ValueError(f"an axis needs {len(KNOTS)} rising values")
-        return cls(quantiles, int(data["groups"]), int(data["rows"]), axis)
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return asdict(self)
 
 
 def spread_key(key: str) -> str:

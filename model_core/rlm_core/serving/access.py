@@ -1,4 +1,4 @@
-"""Who may ask a model server: the shared token, where it is kept, and which hosts are this machine itself.
+"""Access to a model server: the shared token, which hosts are this machine itself, and the socket to listen on.
 
 A token is a secret of at least 16 visible ASCII characters. It goes into the Authorization header and nowhere else:
 no error, log or ``repr`` shows it.
@@ -10,11 +10,12 @@ import hmac
 import ipaddress
 import os
 import re
+import socket
 from pathlib import Path
 
 from platformdirs import user_config_path
 
-from rlm_core.errors import ModelError
+from rlm_core.errors import ModelError, RlmError
 
 TOKEN, TOKEN_FILE = "RLM_LSP_TOKEN", "RLM_LSP_TOKEN_FILE"
 _SECRET = re.compile(r"[!-~]{16,4096}")
@@ -30,7 +31,7 @@ def find_token(file: Path | None = None) -> str | None:
     """The token of ``file``, else of ``$RLM_LSP_TOKEN``, ``$RLM_LSP_TOKEN_FILE`` or the user's token file.
 
     Raises:
-        ModelError: the file that was named cannot be read, or what was found is no token.
+        ModelError: the file that was named cannot be read, or holds no valid token.
     """
     if file is not None:
         return _read(file)
@@ -55,6 +56,26 @@ def is_loopback(host: str) -> bool:
         return bare == "localhost" or ipaddress.ip_address(bare).is_loopback
     except ValueError:
         return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on a host's port; port 0 takes any that is free.
+
+    Raises:
+        RlmError: the address cannot be used.
+    """
+    # asyncio switches Nagle's algorithm off only where the protocol is named; with it each answer takes 40 ms more.
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            # A restart must not wait until the connections of the last run are forgotten.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise RlmError(f"--host {host} --port {port}: cannot listen ({error.strerror}); choose others") from None
+    return listener
 
 
 def _read(file: Path) -> str:

@@ -25,7 +25,6 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from rlm_core import __version__
 from rlm_core.errors import ModelError
 
 from . import wire
@@ -77,7 +76,7 @@ class Connection:
 
     def __init__(self, url: str, token: str | None, *, allow_http: bool, patience: Patience) -> None:
         self.url, self._patience = checked(url), patience
-        self._headers = {"User-Agent": f"rlm-lsp/{__version__}", wire.CLIENT_HEADER: uuid.uuid4().hex}
+        self._headers = {"User-Agent": f"rlm-lsp/{wire.program_version()}", wire.CLIENT_HEADER: uuid.uuid4().hex}
         token = token or find_token()
         if token is not None:
             open_network = self.url.startswith("http:") and not is_loopback(urlsplit(self.url).hostname or "")

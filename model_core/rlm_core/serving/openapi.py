@@ -9,8 +9,6 @@ import json
 from html import escape
 from typing import Any
 
-from rlm_core import __version__
-
 from . import codec, wire
 
 _PROBLEMS = {
@@ -45,7 +43,7 @@ def document(*, with_token: bool) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "rlm-lsp model server",
-            "version": __version__,
+            "version": wire.program_version(),
             "description": "Predicts what code will cost: latency (s), memory (bytes), accuracy. Nothing is run."
             " A query without device or workload asks for the model's defaults.",
         },

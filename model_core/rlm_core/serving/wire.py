@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from importlib import metadata
 from typing import Literal, TypeVar
 
 from rlm_core.types import LEVELS, Basis, Callee, CodeText, Prediction, Query
@@ -114,6 +115,11 @@ class Problem:
     """The body of every answer that is not 200: one line that says what, where and what to do."""
 
     error: str
+
+
+def program_version() -> str:
+    """The version of the installed rlm-lsp, which clients send and the nodes of a cluster compare."""
+    return metadata.version("rlm-lsp")
 
 
 def read_request(data: bytes) -> Request:

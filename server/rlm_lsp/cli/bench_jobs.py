@@ -17,7 +17,7 @@ from rlm_core.measurement.gpu.bench_entries import ModuleFile, TritonFile
 from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
 from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_core.measurement.gpu.worker import Event, Job, Keeper, Limits, run_job, work_through
-from rlm_core.serving.cluster import Cluster, Need
+from rlm_core.serving.ray_cluster import Cluster, Need
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import values as render

@@ -23,7 +23,7 @@ from rlm_core.measurement.programs import Plan as ProgramPlan
 from rlm_core.measurement.programs.sandbox import find_sandbox
 from rlm_core.measurement.programs.toolchains import LANGUAGES
 from rlm_core.measurement.types import RUNTIME
-from rlm_core.serving.cluster import Cluster
+from rlm_core.serving.ray_cluster import Cluster
 from rlm_core.types import Band
 
 from rlm_lsp.rendering import console

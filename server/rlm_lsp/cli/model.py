@@ -16,7 +16,7 @@ from rlm_lsp.settings.store import SettingsStore
 from .options import PATH, Group, format_option, optional_packages
 
 if TYPE_CHECKING:
-    from rlm_core.models import Summary
+    from rlm_core.models import ModelSummary
 
 _SHOWN = 6
 _model_argument = click.argument("model", metavar="NAME|DIR|builtin", default="builtin")
@@ -139,7 +139,7 @@ def _print_tuning(tuning: dict[str, Any]) -> None:
         )
 
 
-def _tasks_by_basis(summary: Summary) -> dict[str, list[str]]:
+def _tasks_by_basis(summary: ModelSummary) -> dict[str, list[str]]:
     tasks: dict[str, list[str]] = {}
     for name in summary.slices:
         basis, _, rest = name.partition("/")

@@ -20,7 +20,7 @@ from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation import Personal
 from rlm_core.inference.predictor import Predictor
 from rlm_core.loading import is_full
-from rlm_core.serving.cluster import Cluster, Need, in_order
+from rlm_core.serving.ray_cluster import Cluster, Need, in_order
 from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.rendering import console

@@ -15,8 +15,7 @@ import click
 import rlm_core
 from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation import personal
-from rlm_core.serving.access import TOKEN, find_token, is_loopback
-from rlm_core.serving.listening import listen
+from rlm_core.serving.access import TOKEN, find_token, is_loopback, listen
 from rlm_core.serving.wire import Limits
 
 from rlm_lsp.rendering import console

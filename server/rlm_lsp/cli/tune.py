@@ -70,7 +70,7 @@ def command(
     the other bases stay unchanged. There is no check.
     """
     name = name or ("refitted" if refit else "tuned")
-    directory = out if out is not None else models.place_of(name)
+    directory = out if out is not None else models.new_directory(name)
     if refit:
         for option in ("keep", "fewest", "threads", "accelerate"):
             if context.get_parameter_source(option) is not ParameterSource.DEFAULT:

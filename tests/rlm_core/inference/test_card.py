@@ -10,7 +10,16 @@ import pytest
 from rlm_core.errors import ModelError
 from rlm_core.inference.bins import Scale
 from rlm_core.inference.calibration import Calibration, Level
-from rlm_core.inference.card import CARD, Card, SliceCard, read_card
+from rlm_core.inference.card import (
+    CARD,
+    FULL_FORMAT,
+    SERVING,
+    Card,
+    SliceCard,
+    model_id,
+    read_card,
+    read_model_card,
+)
 from rlm_core.inference.cost_ratio import ChangeModel
 from rlm_core.inference.residuals import Residuals
 from rlm_core.types import LEVELS
@@ -124,3 +133,31 @@ def test_every_message_is_one_line_with_a_way_out(directory: Path) -> None:
         read_card(directory)
     assert "\n" not in str(caught.value)
     assert "reinstall rlm-lsp or export the model again" in str(caught.value)
+
+
+def test_a_field_of_another_type_is_named_with_its_path(directory: Path) -> None:
+    data = json.loads((directory / CARD).read_text())
+    data["slices"][0]["floor"] = "small"
+    (directory / CARD).write_text(json.dumps(data))
+    with pytest.raises(ModelError, match=r"corrupt \(Expected `float`, got `str` - at `\$\.slices\[0\]\.floor`"):
+        read_card(directory)
+
+
+def test_residuals_that_do_not_rise_are_named_with_their_path(directory: Path) -> None:
+    data = json.loads((directory / CARD).read_text())
+    [entry] = data["residuals"].values()
+    entry["quantiles"] = entry["quantiles"][::-1]
+    (directory / CARD).write_text(json.dumps(data))
+    with pytest.raises(ModelError, match=r"corrupt \(residuals need 17 rising quantiles - at `\$\.residuals"):
+        read_card(directory)
+
+
+def test_the_card_of_a_full_model_is_not_read_as_a_students(directory: Path) -> None:
+    data = json.loads((directory / CARD).read_text())
+    (directory / CARD).write_text(json.dumps({**data, "format": FULL_FORMAT, "trained": {SERVING: "1" * 64}}))
+    with pytest.raises(ModelError, match="format 'rlm-full-1' is not rlm-student-3"):
+        read_card(directory)
+    card = read_model_card(directory)
+    assert card.is_full
+    assert card.served_files == {**data["files"], SERVING: "1" * 64}
+    assert card.model_id != model_id(card.name, card.files)

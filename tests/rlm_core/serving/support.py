@@ -16,7 +16,7 @@ from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import Predictor
 from rlm_core.serving import Patience, wire
-from rlm_core.serving.listening import listen
+from rlm_core.serving.access import listen
 from rlm_core.serving.server import Settings, create_app
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 

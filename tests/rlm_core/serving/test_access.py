@@ -1,15 +1,18 @@
-"""The token: where it is found, what counts as one, and which hosts are this machine."""
+"""The token, the hosts that are this machine, and the listening socket."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from pathlib import Path
 
 import pytest
-from rlm_core import ModelError
+from rlm_core import ModelError, RlmError
 from rlm_core.serving import access
 
 from .support import TOKEN
 
+pytestmark = pytest.mark.timeout(60)
 OTHER = "another-token-of-the-tests-987654"
 
 
@@ -86,3 +89,29 @@ def test_this_machine(host: str) -> None:
 )
 def test_other_machines(host: str) -> None:
     assert not access.is_loopback(host)
+
+
+@pytest.mark.asyncio
+async def test_answers_are_not_held_back_until_they_fill_a_packet() -> None:
+    found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted = writer.get_extra_info("socket")
+        found.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listener = access.listen("127.0.0.1", 0)
+    async with await asyncio.start_server(connected, sock=listener):
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        assert await found
+        writer.close()
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with access.listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RlmError) as caught:
+            access.listen("127.0.0.1", port)
+    assert str(caught.value) == (
+        f"--host 127.0.0.1 --port {port}: cannot listen (Address already in use); choose others"
+    )

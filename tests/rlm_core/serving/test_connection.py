@@ -116,7 +116,7 @@ def test_after_three_tries_it_is_enough(trouble: Reply, line: str) -> None:
         ),
         (
             (200, {}, b'{"version": 9}'),
-            "it talks nonsense (version: must be 1, not 9); is it rlm-lsp serve-model of our version?",
+            "it talks nonsense (version: must be 2, not 9); is it rlm-lsp serve-model of our version?",
         ),
     ],
 )

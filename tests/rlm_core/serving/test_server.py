@@ -55,7 +55,7 @@ def refusal(response: urllib3.BaseHTTPResponse) -> tuple[int, str]:
 
 
 def test_a_question_is_answered(server: str) -> None:
-    response = post(server, {"version": 1, "questions": [QUESTION]})
+    response = post(server, {"version": 2, "questions": [QUESTION]})
     assert (response.status, response.headers["content-type"]) == (200, "application/json")
     answer = wire.read(wire.Answer, response.data)
     assert answer.model == "length-1"
@@ -79,7 +79,7 @@ def test_the_model_is_described(server: str) -> None:
         (b"\xff\xfe", 400, "not UTF-8 (byte 0)"),
         (b"[", 400, "not JSON (Expecting value, line 1, column 2)"),
         ([], 400, "must be an object, not []"),
-        ({"version": 2, "questions": []}, 400, "version: must be 1, not 2"),
+        ({"version": 1, "questions": []}, 400, "version: must be 2, not 1"),
         ({"questions": [{**QUESTION, "basis": "cell"}]}, 400, 'questions[0].basis: must be one of "call", "program",'),
         ({"questions": [{**QUESTION, "queries": [{}]}]}, 400, "questions[0].queries[0]: `metric` is missing"),
         ({"questions": [QUESTION] * 4}, 413, "4 texts are more than 3; send several requests"),
@@ -129,7 +129,7 @@ def test_a_page_of_another_site_cannot_ask_with_a_plain_form(server: str) -> Non
     assert (status, line) == (415, "send the request as Content-Type: application/json")
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v2/predict", 404), ("GET", wire.PREDICT, 405)])
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v1/predict", 404), ("GET", wire.PREDICT, 405)])
 def test_other_addresses_and_methods_are_refused(server: str, method: str, path: str, status: int) -> None:
     found, line = refusal(HTTP.request(method, server + path))
     assert found == status

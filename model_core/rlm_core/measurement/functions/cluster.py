@@ -15,7 +15,7 @@ from pathlib import Path
 from rlm_core.errors import DataError, RlmError
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement.store import Store
-from rlm_core.serving.cluster import Cluster, Need
+from rlm_core.serving.ray_cluster import Cluster, Need
 
 from .collect import new_run
 from .run import Note, Plan, run

@@ -17,7 +17,7 @@ from rlm_core.errors import DataError
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement.child_process import stop_signals
 from rlm_core.measurement.types import MACHINES, Measurement
-from rlm_core.serving.cluster import Cluster, Need
+from rlm_core.serving.ray_cluster import Cluster, Need
 from rlm_core.types import Metric
 
 from .plan import Input, Job, Plan, digest_of

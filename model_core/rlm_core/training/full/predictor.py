@@ -27,7 +27,7 @@ from .decoding import Quantiles, quantiles
 from .model import TextMemory
 from .query_tokens import Ask
 from .sequences import Slot
-from .store import Serving, autocast, model_id
+from .store import Serving, autocast
 
 _CACHE_BYTES = 1 << 28
 _CHUNK = 64  # texts whose vectors are held at once, beyond the cache
@@ -56,7 +56,7 @@ class TorchPredictor:
         self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._model, card = store.load(directory, self._device)
         self.serving = Serving.read(directory, card)
-        self._id = model_id(directory, card)
+        self._id = card.model_id
         self._scope = QueryScope(self.serving.defaults, self.serving.devices)
         self._lock = threading.Lock()
         self._memories = _Memories(cache_bytes)

@@ -7,10 +7,9 @@ was trained on, the defaults of incomplete queries, and the calibration of bands
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import torch
 
 from rlm_core.errors import ModelError
 from rlm_core.inference.calibration import Calibration
-from rlm_core.inference.card import CARD, checksum
+from rlm_core.inference.card import CARD, FULL_FORMAT, SERVING, ModelCard, check_files, checksum, read_model_card
 
 from .decoder import FullConfig
 from .encoders.base import load_encoder
@@ -29,28 +28,13 @@ from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
 from .regress_lm_encoder import RegressLmEncoder
 
-FORMAT = "rlm-full-1"
 CONFIG, DECODER, ENCODER = "config.json", "decoder.safetensors", "encoder"
-SERVING_FORMAT, SERVING = "rlm-serving-1", "serving.json"
+SERVING_FORMAT = "rlm-serving-1"
 KINDS = (RegressLmEncoder, ScratchEncoder, T5GemmaEncoder)  # load_encoder finds them by their definition
 _ADVICE = "copy the whole model directory again, or train or convert the model again"
 
 
-@dataclass(frozen=True, slots=True)
-class FullCard:
-    """What is told about a full model: its name, facts of its training, and checksums (SHA-256) by file."""
-
-    name: str
-    trained: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def model_id(self) -> str:
-        """Name and a short checksum of the files."""
-        return f"{self.name}-{hashlib.sha256(''.join(sorted(self.files.values())).encode()).hexdigest()[:8]}"
-
-
-def save(model: FullModel, directory: Path, name: str, trained: Mapping[str, Any] | None = None) -> FullCard:
+def save(model: FullModel, directory: Path, name: str, trained: Mapping[str, Any] | None = None) -> ModelCard:
     """Write a model; the directory is made where needed, a model that it holds is replaced.
 
     Raises:
@@ -65,42 +49,28 @@ def save(model: FullModel, directory: Path, name: str, trained: Mapping[str, Any
         model.encoder.save(directory / ENCODER)
         paths = [directory / CONFIG, directory / DECODER, *sorted((directory / ENCODER).rglob("*"))]
         files = {path.relative_to(directory).as_posix(): checksum(path) for path in paths if path.is_file()}
-        card = FullCard(name, dict(trained or {}), files)
-        data = {"format": FORMAT, "name": card.name, "trained": card.trained, "files": files}
+        card = ModelCard(FULL_FORMAT, name, dict(trained or {}), files)
+        data = {"format": FULL_FORMAT, "name": card.name, "trained": card.trained, "files": files}
         (directory / CARD).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise ModelError(f"{error.filename or directory}: cannot be written ({error.strerror})") from None
     return card
 
 
-def read_card(directory: Path) -> FullCard:
+def read_card(directory: Path) -> ModelCard:
     """Read ``card.json`` and compare the checksums.
 
     Raises:
         ModelError: a file is missing, is not the one that the card describes, or the format is another.
     """
-    path = directory / CARD
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
-            raise ModelError(f"{path}: format {data['format']!r} is not {FORMAT}; {_ADVICE}")
-        card = FullCard(str(data["name"]), dict(data["trained"]), dict(data["files"]))
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); {_ADVICE}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path}: corrupt ({type(error).__name__}: {error}); {_ADVICE}") from None
-    for name, expected in card.files.items():
-        file = directory / name
-        if not file.resolve().is_relative_to(directory.resolve()):
-            raise ModelError(f"{path}: names a file outside its directory ({name!r}); {_ADVICE}")
-        if not file.is_file():
-            raise ModelError(f"{file}: missing; {_ADVICE}")
-        if checksum(file) != expected:
-            raise ModelError(f"{file}: corrupt (its checksum is not the one in {CARD}); {_ADVICE}")
+    card = read_model_card(directory, _ADVICE)
+    if not card.is_full:
+        raise ModelError(f"{directory / CARD}: format {card.format!r} is not {FULL_FORMAT}; {_ADVICE}")
+    check_files(directory, card.files, _ADVICE)
     return card
 
 
-def load(directory: Path, device: str | torch.device = "cpu") -> tuple[FullModel, FullCard]:
+def load(directory: Path, device: str | torch.device = "cpu") -> tuple[FullModel, ModelCard]:
     """Read a model, in evaluation mode.
 
     Raises:
@@ -164,7 +134,7 @@ class Serving:
         return {SERVING: checksum(path)}
 
     @classmethod
-    def read(cls, directory: Path, card: FullCard) -> Serving:
+    def read(cls, directory: Path, card: ModelCard) -> Serving:
         """Read what :meth:`write` wrote.
 
         Raises:
@@ -195,8 +165,3 @@ def autocast(device: torch.device) -> torch.autocast:
     """The precision in which texts are encoded when a model is served, and so also when it is calibrated."""
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported()
     return torch.autocast(device.type, torch.bfloat16, enabled=fast)
-
-
-def model_id(directory: Path, card: FullCard) -> str:
-    """The id of a model with its calibration."""
-    return replace(card, files={**card.files, SERVING: checksum(directory / SERVING)}).model_id

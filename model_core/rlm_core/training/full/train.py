@@ -34,7 +34,7 @@ from .encoders.scratch import ScratchEncoder
 from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
 from .model_fit import Loop, trained
-from .store import Serving, autocast, model_id
+from .store import Serving, autocast
 from .training_config import FullTrainConfig, load_config
 from .training_data import Examples, Ids, examples
 from .validation import scores
@@ -110,7 +110,7 @@ def _save(loop: Loop, corpus: Corpus, settings: FullTrainConfig, calibration: Ca
     }
     model.encoder.recompute(False)
     card = store.save(model.cpu(), out, settings.name, facts)
-    _say(f"trained model {model_id(out, card)} in {out}; use it with --model {out}")
+    _say(f"trained model {card.model_id} in {out}; use it with --model {out}")
 
 
 def calibrate(loop: Loop, data: Examples) -> Calibration:

@@ -6,7 +6,6 @@ share of the prediction: it carries over to sizes that no training row had.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
@@ -48,7 +48,7 @@ class TreesFit:
 def save_fit(fit: TreesFit, path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> None:
     """Write the forests to ``path`` and, last, what else was fitted to ``rest`` (.npz); ``names`` as for trees.save."""
     trees.save(fit.forests, names, path)
-    residuals = json.dumps({key: entry.to_json() for key, entry in fit.residuals.items()})
+    residuals = msgspec.json.encode(fit.residuals).decode()
     np.savez_compressed(rest, predictions=fit.predictions, residuals=np.array(residuals))
 
 
@@ -59,7 +59,7 @@ def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> Tree
         ModelError: the forests are damaged or were fitted on other features.
     """
     with np.load(rest, allow_pickle=False) as file:
-        residuals = {key: Residuals.from_json(entry) for key, entry in json.loads(str(file["residuals"])).items()}
+        residuals = msgspec.json.decode(str(file["residuals"]), type=dict[str, Residuals])
         return TreesFit(trees.load(path, names), residuals, file["predictions"])
 
 

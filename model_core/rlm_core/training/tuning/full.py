@@ -22,7 +22,7 @@ from rlm_core.training.distributed import Processes
 from rlm_core.training.full import store
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.model_fit import Loop
-from rlm_core.training.full.store import Serving, autocast, model_id
+from rlm_core.training.full.store import Serving, autocast
 from rlm_core.training.full.training_config import LoopConfig
 from rlm_core.training.full.training_data import Examples, examples
 from rlm_core.training.full.validation import medians, scores
@@ -94,7 +94,7 @@ def tune_full(
         | ({"call": {"device": team.own.device, "workload": team.own.workload}} if team.own else {}),
         calibration=Calibration.from_json({**serving.calibration.to_json(), **levels}),
     )
-    told = told_of(model_id(model, card), data, team, verdicts, options)
+    told = told_of(card.model_id, data, team, verdicts, options)
     told["steps"] = running.step
     say("writing")
 

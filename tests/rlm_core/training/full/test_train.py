@@ -11,10 +11,11 @@ import torch
 from click.testing import CliRunner
 from rlm_core.errors import DataError
 from rlm_core.inference.calibration import MIN_GROUPS
+from rlm_core.inference.card import SERVING
 from rlm_core.training.corpus import load_corpus
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.full import store
-from rlm_core.training.full.store import SERVING, Serving
+from rlm_core.training.full.store import Serving
 from rlm_core.training.full.train import _calibration_rows, train
 from rlm_core.training.full.training_data import examples
 from rlm_lsp.cli.app import app

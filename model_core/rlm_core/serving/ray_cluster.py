@@ -1,32 +1,56 @@
-"""The side of a cluster that sends items to the nodes and takes their results, each once."""
+"""Work on a Ray cluster: items in, their results out as they come; the items of lost workers are sent again.
+
+Items are worked on by importable functions, in processes of the nodes, which must have this version of rlm-lsp. This
+process is the driver: :class:`Cluster` connects it, sends items and takes each result once. :func:`shipped` and
+:func:`work` run on the nodes. Ray is imported only when an address is given. Addresses are those of Ray: ``auto`` is
+the cluster that runs on this machine, ``HOST:PORT`` one that this machine is a node of, and ``local`` makes one of this
+machine alone.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
+import io
+import logging
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TextIO, TypeVar, cast
 
-from rlm_core import __version__
 from rlm_core.errors import RlmError
 
-from .connect import connected
-from .node import shipped
+from .wire import program_version
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 Note = Callable[[str], None]
 Argument = Callable[[Item], Any]
 _TRIES = 4
-_QUEUED = 2  # items a place: one that runs, and one that waits to
+_QUEUED = 2  # items per place: one that runs, and one that waits
 _LOOK_SECONDS, _GRACE_SECONDS, _TAKE_SECONDS = 10.0, 5.0, 60.0
+_CONNECT_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
+_OBJECT_STORE = 128 << 20  # bytes; what goes between processes is small
+# Ray itself needs minutes to give up and then prints many lines: a separate process finds out within a time limit.
+_PROBE = """
+import logging, sys, ray
+try:
+    ray.init(address=sys.argv[1], log_to_driver=False, logging_level=logging.CRITICAL)
+except Exception as error:
+    sys.exit(str(error).splitlines()[0])
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What an item takes of a node while it is worked on."""
+    """What an item needs of a node while it is worked on."""
 
     cpus: float = 1
     gpus: float = 0
@@ -37,7 +61,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Result(Generic[Value]):
-    """What came of an item, known by its ``index``: its value, or the ``error`` that it ended in.
+    """The result of the item at ``index``: its value, or the ``error`` that ended it.
 
     An item of :meth:`Cluster.stream` has a result for each value and one more, without a value, that is ``last``.
     """
@@ -62,9 +86,9 @@ def _itself(item: Item) -> Item:
 
 
 class Cluster:
-    """A cluster of which this process is a driver, as a context: when it is left, what still runs is ended.
+    """A cluster of which this process is a driver, as a context manager: on exit, running items are cancelled.
 
-    ``note`` is told of lost workers.
+    ``note`` is called with a line about each lost worker.
 
     Raises:
         RlmError: Ray is not installed, or no cluster answers at the address in time.
@@ -118,7 +142,7 @@ class Cluster:
     ) -> Generator[Result[Value], None, None]:
         """Like :meth:`spread` for a task that yields: each value is a result as soon as it is made.
 
-        For an item that is sent again its argument is made anew, so that it can leave out what has come already.
+        When an item is sent again, its argument is computed again, so that it can leave out the values received so far.
         """
         return self._results(task, items, need, argument, yields=True)
 
@@ -142,7 +166,7 @@ class Cluster:
                 while len(running) < room and (sent := again.popleft() if again else next(rest, None)):
                     sent.tries += 1
                     order = self._ray.cloudpickle.dumps((task, argument(sent.item), str(Path.cwd())))
-                    running[remote.remote(__version__, order)] = sent
+                    running[remote.remote(program_version(), order)] = sent
                 if not running:
                     return
                 ready, _ = self._ray.wait(list(running), num_returns=1, timeout=_LOOK_SECONDS, fetch_local=False)
@@ -154,7 +178,7 @@ class Cluster:
                     except _LostError as lost:
                         del running[handle]
                         if sent.tries < _TRIES:
-                            self._note(f"a worker was lost ({lost}); what it did is done again")
+                            self._note(f"a worker was lost ({lost}); its item is sent again")
                             again.append(sent)
                             continue
                         result = Result(sent.index, error=f"its worker was lost {_TRIES} times ({lost})")
@@ -168,7 +192,7 @@ class Cluster:
         """The next result of an item; None when there are no more."""
         exceptions = self._ray.exceptions
         try:
-            kind, told = self._ray.get(next(handle), timeout=_TAKE_SECONDS)
+            kind, content = self._ray.get(next(handle), timeout=_TAKE_SECONDS)
         except StopIteration:
             return None
         except exceptions.RayTaskError as error:
@@ -176,11 +200,11 @@ class Cluster:
         except exceptions.RayError as error:
             raise _LostError(type(error).__name__.removesuffix("Error")) from None
         if kind == "refused":
-            raise RlmError(told)
-        return Result(index, error=told) if kind == "failed" else Result(index, told, last=last)
+            raise RlmError(content)
+        return Result(index, error=content) if kind == "failed" else Result(index, content, last=last)
 
     def _end(self, running: dict[Any, _Sent]) -> None:
-        """End what runs: as by Ctrl-C, and after some seconds by force."""
+        """Cancel what runs: as by Ctrl-C, and after some seconds by force."""
         ray, handles = self._ray, list(running)
         running.clear()
         for handle in handles:
@@ -191,11 +215,11 @@ class Cluster:
                 ray.cancel(handle, force=True)
 
     def _nodes(self) -> list[dict[str, float]]:
-        """What the nodes that live have."""
+        """The resources of the live nodes."""
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
 
     def places(self, need: Need) -> int:
-        """How many items that need so much can run at once.
+        """How many items with this need can run at once.
 
         Raises:
             RlmError: none can.
@@ -210,7 +234,7 @@ class Cluster:
 
 
 class _LostError(Exception):
-    """A worker did not live to tell a result."""
+    """A worker was lost before it returned a result."""
 
 
 def _last_line(error: BaseException) -> str:
@@ -232,3 +256,122 @@ def in_order(results: Iterable[Result[Value]]) -> Iterator[Value]:
         while due in waiting:
             yield waiting.pop(due)
             due += 1
+
+
+def shipped() -> Callable[[str, bytes], Iterator[tuple[str, Any]]]:
+    """The function that a node runs first; it is sent by value, so that a node without this version can report it."""
+
+    def run(version: str, order: bytes) -> Iterator[tuple[str, Any]]:
+        import platform
+
+        try:
+            from rlm_core.serving.wire import program_version
+
+            installed = f"rlm-lsp {program_version()}"
+            matches = program_version() == version
+        except ImportError:
+            installed, matches = "no rlm-lsp", False
+        if not matches:
+            problem = f"node {platform.node()} has {installed}, but the driver has {version}"
+            yield "refused", f"{problem}; install the same version on all nodes"
+            return
+        from rlm_core.serving.ray_cluster import work
+
+        yield from work(order)
+
+    return run
+
+
+def work(order: bytes) -> Iterator[tuple[str, Any]]:
+    """On a node: do what was sent, from the driver's working directory where the node has it."""
+    try:
+        task, argument, folder = pickle.loads(order)  # noqa: S301 (from the driver that Ray has let in)
+        with contextlib.suppress(OSError):
+            os.chdir(folder)
+        made = task(argument)
+        for value in made if inspect.isgenerator(made) else (made,):
+            yield "value", value
+    except RlmError as error:
+        yield "failed", str(error)
+    except Exception as error:
+        yield "failed", f"{type(error).__name__}: {error}"
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Ray itself, connected.
+
+    Raises:
+        RlmError: Ray is not installed, or no cluster answers at the address in time.
+    """
+    # No usage statistics go to Ray's authors; Ray reads this variable when it is imported.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise RlmError("ray is not installed; run: pip install '.[ray]'") from None
+    options: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _OBJECT_STORE}
+    if address != "local":
+        _probe(address)
+        options = {}
+    with contextlib.redirect_stdout(cast(TextIO, _Output(sys.stdout))):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL, **options)
+        except Exception as error:
+            raise RlmError(f"--ray {address}: {_first_line(error)}") from None
+        try:
+            yield ray
+        finally:
+            with contextlib.redirect_stdout(io.StringIO()):
+                ray.shutdown()
+
+
+class _Output:
+    """Standard output for the thread that made it; what Ray's threads print about lost nodes is dropped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._thread = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        """Write a text of the owning thread; drop others."""
+        return self._stream.write(text) if threading.get_ident() == self._thread else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _probe(address: str) -> None:
+    """See that a cluster answers at an address.
+
+    Raises:
+        RlmError: none does.
+    """
+    way_out = "name the address that `ray start --head` printed, or local"
+    if address.startswith("ray://"):
+        raise RlmError(f"--ray {address}: Ray Client is not used; run this on a node of the cluster with --ray auto")
+    host, _, port = address.rpartition(":")
+    if address != "auto":
+        if not host or not port.isdigit():
+            raise RlmError(f"--ray {address}: is not auto, local or HOST:PORT; {way_out}")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise RlmError(f"--ray {address}: cannot be reached ({error}); {way_out}") from None
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PROBE, address],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RlmError(f"--ray {address}: no Ray cluster answers within {_ANSWER_SECONDS:g} s; {way_out}") from None
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise RlmError(f"--ray {address}: {reason} ({way_out})")
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 from rlm_core import RlmError
-from rlm_core.serving.cluster import Cluster, Need, Result, in_order
+from rlm_core.serving.ray_cluster import Cluster, Need, Result, in_order
 
 from . import tasks
 from .conftest import Nodes
@@ -94,8 +94,8 @@ def test_what_no_node_has_is_told_at_once(driven: Driven) -> None:
 
 
 def test_another_version_on_a_node_is_told(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm_core.serving.cluster.driver.__version__", "9.9.9")
-    with pytest.raises(RlmError, match=r"node .* has rlm-lsp .*, here it is 9\.9\.9"):
+    monkeypatch.setattr("rlm_core.serving.ray_cluster.program_version", lambda: "9.9.9")
+    with pytest.raises(RlmError, match=r"node .* has rlm-lsp .*, but the driver has 9\.9\.9"):
         list(driven.cluster.spread(tasks.square_unless_bad, [1], Need()))
 
 
@@ -158,7 +158,7 @@ def test_an_address_where_nothing_listens_is_one_line_in_seconds() -> None:
 
 
 def test_what_listens_but_is_no_cluster_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm_core.serving.cluster.connect._ANSWER_SECONDS", 4.0)
+    monkeypatch.setattr("rlm_core.serving.ray_cluster._ANSWER_SECONDS", 4.0)
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
         pytest.raises(RlmError, match="no Ray cluster answers within 4 s"),
