@@ -6,7 +6,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import reference
 from .blocks import blocks, commands, pages
 from .outputs import renewed
 from .play import play
@@ -15,9 +14,7 @@ from .play import play
 def renew(page: Path) -> bool:
     """Run the commands of a page and write their output into it; returns whether the page has changed."""
     before = page.read_text(encoding="utf-8")
-    if page == reference.PAGE:
-        page.write_text(reference.complete(before), encoding="utf-8")
-    lines = page.read_text(encoding="utf-8").splitlines()
+    lines = before.splitlines()
     moved = 0
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-docs-") as folder:
         for played in play(list(blocks(page)), Path(folder)):

@@ -34,6 +34,17 @@ def simple_commands(text: str) -> Iterator[list[str]]:
                 words.append(word)
 
 
+def our_commands(name: str = "rlm-lsp", command: click.Command = app) -> Iterator[tuple[str, click.Command]]:
+    """All commands and groups of the program with their full names, such as ``rlm-lsp data build``."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            found = command.get_command(context, part)
+            assert found is not None
+            yield from our_commands(f"{name} {part}", found)
+
+
 def check_ours(words: Sequence[str]) -> None:
     """Parse the words of an ``rlm-lsp`` command as the program would.
 

@@ -13,7 +13,6 @@ import click
 import pytest
 from rlm_lsp.lsp.server import create_server
 
-from . import reference
 from .blocks import REPOSITORY, Block, blocks, pages
 from .outputs import agrees, begins_alike
 from .parsing import check_ours, simple_commands
@@ -74,23 +73,6 @@ def test_extras_that_are_named_exist() -> None:
 @pytest.mark.parametrize("block", [block for block in ALL if block.language in ("toml", "json")], ids=lambda b: b.place)
 def test_configuration_that_is_shown_can_be_read(block: Block) -> None:
     json.loads(block.text) if block.language == "json" else tomllib.loads(block.text)
-
-
-def test_each_command_of_the_command_line_has_its_help_in_the_documentation() -> None:
-    shown = "".join(block.text for block in blocks(reference.PAGE) if block.is_run)
-    assert [name for name in reference.names() if reference.asked(name) not in shown] == [], RENEW
-    assert reference.complete(reference.PAGE.read_text(encoding="utf-8")) == reference.PAGE.read_text(encoding="utf-8")
-
-
-def test_a_missing_section_is_made_and_others_keep_their_words() -> None:
-    text = "# Commands\n\nWords.\n\n## gone\n\nOld.\n\n## predict\n\nMine.\n"
-    made = reference.complete(text)
-    assert made.startswith(
-        "# Commands\n\nWords.\n\n## rlm-lsp\n\n```console\n$ rlm-lsp --help\n```\n\n## predict\n\nMine.\n"
-    )
-    assert "Old." not in made
-    assert "## data build\n\n```console\n$ rlm-lsp data build --help\n```\n" in made
-    assert reference.complete(made) == made
 
 
 def test_commands_of_the_server_are_those_that_the_page_tells() -> None:

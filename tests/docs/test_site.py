@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from rlm_lsp.findings.finding import CODES, docs_link
 from rlm_lsp.lsp.features.diagnostics import MALFORMED_SIZES
 
 from .blocks import REPOSITORY
 from .links import problems
+from .parsing import our_commands
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,23 @@ def test_the_model_card_is_a_page_with_its_pictures(site: Path) -> None:
     pictures = re.findall(r'<img [^>]*src="(model-card/[^"]+)"', text)
     assert pictures
     assert all((site / picture).is_file() for picture in pictures)
+
+
+def test_the_command_reference_shows_every_command_with_its_help_and_options(site: Path) -> None:
+    text = (site / "commands.html").read_text(encoding="utf-8")
+    headings = {found[1]: found.start() for found in re.finditer(r'<h[2-6] id="(rlm-lsp[\w-]*)"', text)}
+    ends = dict(zip(headings, [*list(headings.values())[1:], len(text)], strict=True))
+    documented = dict(our_commands())
+    assert {name.replace(" ", "-") for name in documented} == set(headings)
+    for name, command in documented.items():
+        anchor = name.replace(" ", "-")
+        section = html.unescape(re.sub(r"<[^>]+>", "", text[headings[anchor] : ends[anchor]]))
+        words = " ".join(section.split())
+        assert " ".join((command.help or "").split())[:60].replace("`", "") in words, name
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert set(re.findall(r"--[a-z][\w-]*", section)) >= {max(option.opts, key=len)}, name
+                assert (option.help or "")[:30] in words, f"{name} {option.name}"
 
 
 @pytest.mark.parametrize(
