@@ -3,7 +3,7 @@
     rlm-lsp eval --data X.parquet... --baselines --format json > eval.json
     python -m tools.experiments.shipped_goals --eval eval.json --out shipped.json [--join refit.json] [--model DIR]
 
-``--join`` appends the goals of ``refit_goals.py``, so that one file goes to ``rlm-lsp card --goals``.
+``--join`` appends the goals of ``refit_goals.py``, so that one file goes to ``rlm-lsp eval --card --goals``.
 """
 
 from __future__ import annotations

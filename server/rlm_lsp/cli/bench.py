@@ -63,7 +63,7 @@ def _bench_options(run: Callable[..., int]) -> Callable[..., None]:
             metavar="S",
             type=click.FloatRange(0, 600),
             default=0.1,
-            help="Time to spend on measuring each call.",
+            help="Seconds to spend on measuring each call.",
         ),
         click.option(
             "--memory", metavar="GIB", type=click.FloatRange(min=0), help="Memory limit of a child process (0: none)."
@@ -73,7 +73,7 @@ def _bench_options(run: Callable[..., int]) -> Callable[..., None]:
             metavar="S",
             type=click.FloatRange(0, min_open=True),
             default=120.0,
-            help="Time limit of one measurement.",
+            help="Time limit of one measurement in seconds.",
         ),
         click.option("--out", metavar="FILE", type=PATH, default="bench.jsonl", help="File to append rows to."),
     ):
@@ -89,7 +89,7 @@ _target_option = click.option(
 
 def _dtype_option(*default: str) -> Callable[[CommandT], CommandT]:
     choice = click.Choice(["fp32", "fp16", "bf16"])
-    return click.option("--dtype", "dtypes", type=choice, multiple=True, default=default, help="Repeatable.")
+    return click.option("--dtype", "dtypes", type=choice, multiple=True, default=default, help="Data type; repeatable.")
 
 
 @command.command()
@@ -145,7 +145,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
 @command.command()
 @_paths_argument
 @click.option(
-    "--device", type=click.Choice(["cpu", "cuda"]), help="Where to run.", show_default="cuda if there is a GPU"
+    "--device", type=click.Choice(["cpu", "cuda"]), help="Device to run on.", show_default="cuda if there is a GPU"
 )
 @_dtype_option("fp32")
 @click.option(
@@ -154,7 +154,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
     type=click.Choice(["eager", "compile"]),
     multiple=True,
     default=("eager",),
-    help="Repeatable.",
+    help="How to run a module; repeatable.",
 )
 @threads_option
 @ray_option

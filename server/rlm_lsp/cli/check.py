@@ -44,7 +44,7 @@ class _Tally:
 )
 @format_option("text", "json", "sarif", "github", "junit")
 @click.option("--output", metavar="FILE", type=PATH, help="File for the findings.", show_default="stdout")
-@click.option("--baseline", metavar="FILE", type=PATH, help="Known findings, which are not located.")
+@click.option("--baseline", metavar="FILE", type=PATH, help="Known findings, which are not reported.")
 @click.option("--update-baseline", is_flag=True, help="Write all current findings to the baseline and report none.")
 @click.option(
     "--fail-on",

@@ -69,7 +69,7 @@ def list_(form: Literal["table", "json"]) -> None:
 @click.option(
     "--workspace", metavar="DIR", type=PATH, help="Folder of the workspace.", show_default="the working directory"
 )
-@click.option("--everywhere", is_flag=True, help="Choose for all workspaces without a choice of their own instead.")
+@click.option("--everywhere", is_flag=True, help="Choose for all workspaces that have no separate choice.")
 def use(model: str, workspace: Path | None, everywhere: bool) -> None:
     """Choose the model that editors use in a workspace.
 

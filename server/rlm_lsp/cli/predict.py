@@ -1,7 +1,7 @@
 """``rlm-lsp predict``: source files -> one row per unit and query; or rows of texts and queries -> rows of predictions.
 
 Files are analysed and predicted in batches, so memory does not grow with the size of a repository. A file or row that
-cannot be used costs one line and makes the exit status 2; the others are answered.
+cannot be used is reported in one line and makes the exit status 2; the others are answered.
 
 The rows of ``--batch``, in JSON Lines, and their answers in the same order:
 

@@ -41,13 +41,23 @@ _COUNT = click.IntRange(min=1)
 @click.option("--key", metavar="FILE", type=PATH, help="Private key of the certificate (PEM).")
 @click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Batches predicted in parallel.")
 @click.option("--max-batch", metavar="TEXTS", type=click.IntRange(1, 4096), default=64, help="Texts per batch.")
-@click.option("--max-wait", metavar="MS", type=click.FloatRange(0, 1000), default=0, help="Time to fill a batch.")
+@click.option(
+    "--max-wait",
+    metavar="MS",
+    type=click.FloatRange(0, 1000),
+    default=0,
+    help="Milliseconds to wait for a batch to fill.",
+)
 @click.option("--max-queue", metavar="TEXTS", type=_COUNT, default=4096, help="Texts that may wait for the model.")
 @click.option("--max-texts", metavar="N", type=_COUNT, default=256, help="Texts per request.")
 @click.option("--max-characters", metavar="N", type=_COUNT, default=200_000, help="Characters per text.")
-@click.option("--max-body", metavar="MIB", type=click.IntRange(1, 1024), default=16, help="Size of a request.")
+@click.option("--max-body", metavar="MIB", type=click.IntRange(1, 1024), default=16, help="Size of a request in MiB.")
 @click.option(
-    "--timeout", metavar="S", type=click.FloatRange(min=0, min_open=True), default=60, help="Time limit of a request."
+    "--timeout",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    help="Time limit of a request in seconds.",
 )
 def command(
     host: str,

@@ -5,7 +5,7 @@
 [train]      the encoder with labels: epochs, learning rates, tokens a batch ...
 [wide]       ridge regression on n-grams
 [trees.B]    boosted trees on features, of the bases B: kernel, module, network
-[distill]    read by ``rlm-lsp distill`` alone, see :mod:`rlm_core.training.student.distill`
+[distill]    read by ``rlm-lsp train --teacher`` alone, see :mod:`rlm_core.training.student.distill`
 """
 
 from __future__ import annotations

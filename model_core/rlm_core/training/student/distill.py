@@ -1,4 +1,4 @@
-"""``rlm-lsp distill``: a student that learns from a teacher's distributions and from the labels.
+"""``rlm-lsp train --teacher``: a student that learns from a teacher's distributions and from the labels.
 
 The teacher answers the training rows of the texts that some epoch reads, and unlabelled texts where some are given. Its
 calibrated quantiles become a distribution over the student's outcomes, which is mixed with the soft target of the

@@ -1,4 +1,4 @@
-"""``rlm-lsp refit``: what reads labels fitted anew on the encoder of a finished model.
+"""``rlm-lsp tune --refit``: what reads labels fitted anew on the encoder of a finished model.
 
 For new labels of functions or programs: minutes, where a whole training takes hours. Wide part, each slice's part of
 the head, calibration, ratios and distances of the bases in the data are fitted to all their rows; the encoder, the deep
