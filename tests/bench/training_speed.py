@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.full.model_fit import Loop, bfloat16
+from rlm_core.training.full.model_fit import FullTrainer, bfloat16
 from rlm_core.training.full.train import _new_model, _tokenizer
 from rlm_core.training.full.training_config import load_config
 from rlm_core.training.full.training_data import examples
@@ -51,20 +51,20 @@ def timed(corpus: Corpus, path: Path, steps: int, scratch: Path) -> dict[str, fl
     torch.manual_seed(settings.train.seed)
     model = _new_model(corpus, settings, _tokenizer(corpus, settings, scratch, resume=False))
     data = examples(corpus, model, settings.train.callees)
-    loop = Loop(model, data, settings.train, scratch)
+    loop = FullTrainer(model, data, settings.train, scratch)
     batches = loop.plan.batches(0)[: _WARM + steps]
     parts = [loop.plan.batch(batch, 0, number, model.encoder.pad_id) for number, batch in enumerate(batches)]
-    loop._module.train()
+    loop.module.train()
     for part in parts[:_WARM]:
-        loop._step([part])
+        loop.take_step([part])
     began = _now(loop.device)
     for part in parts[_WARM:]:
-        loop._step([part])
+        loop.take_step([part])
     seconds = _now(loop.device) - began
     tokens = sum(len(data.texts[i]) for batch in batches[_WARM:] for i in batch)
     with FlopCounterMode(display=False) as counter:
         for part in parts[_WARM:]:
-            loop._step([part])
+            loop.take_step([part])
     half = bfloat16(settings.train.precision, loop.device)
     best = peak(loop.device, torch.bfloat16 if half else torch.float32)
     speed = counter.get_total_flops() / seconds
@@ -72,7 +72,7 @@ def timed(corpus: Corpus, path: Path, steps: int, scratch: Path) -> dict[str, fl
         "device": torch.cuda.get_device_name() if loop.device.type == "cuda" else f"{torch.get_num_threads()} threads",
         "precision": "bfloat16" if half else "float32",
         "parameters": sum(weight.numel() for weight in model.parameters()),
-        "tokens_a_second": round(tokens / seconds),
+        "tokens_per_second": round(tokens / seconds),
         "tflops": round(speed / 1e12, 3),
         "peak_tflops": round(best / 1e12, 3),
         "share_of_peak": round(speed / best, 3),

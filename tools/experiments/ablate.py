@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import tempfile
 import zlib
 from collections.abc import Callable
@@ -30,9 +31,9 @@ from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.datasets.functions import TEST_PACKAGES
-from rlm_core.training.student.batches import HeadInputs, Task, head_inputs
+from rlm_core.training.student.batches import EncoderData, HeadInputs, head_inputs
 from rlm_core.training.student.config import TrainConfig, load_config
-from rlm_core.training.student.encoder_fit import Bank, Loop, encode_texts
+from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, encode_texts
 from rlm_core.training.student.head_fit import Features, fit_head, probabilities
 from rlm_core.training.student.network import Head, Student
 from rlm_core.training.student.ngram_ridge_fit import fit_wide
@@ -188,15 +189,15 @@ def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> l
         inputs = inputs_of(corpus, ids, scales, np.zeros(len(corpus.rows)))
         basis = np.array([one.split("/")[0] for one in corpus.slices])[corpus.rows.slice]
         cropped = [crop(text, sizes.context)[0] for text in ids]
-        task = Task(cropped, inputs, corpus.rows.split, corpus.rows.group, basis)
+        task = EncoderData(cropped, inputs, corpus.rows.split, corpus.rows.group, basis)
         student = Student(sizes)
         if pretrained:
             student.encoder.load_state_dict(torch.load(run / "pretrained.pt", weights_only=True))
         lengths = np.array([len(text) for text in cropped])
         texts = int(tokens / lengths[train_texts].mean())
-        config = replace(settings.train, epochs=1, texts_a_basis={"call": texts // 2, "program": texts // 2})
+        config = replace(settings.train, epochs=1, texts_per_basis={"call": texts // 2, "program": texts // 2})
         with tempfile.TemporaryDirectory() as scratch:
-            loop = Loop(student, task, config, Path(scratch))
+            loop = EncoderTrainer(student, task, config, Path(scratch))
             loop.run()
         test = np.flatnonzero(corpus.rows.split == "test")
         bank = Bank(torch.zeros(len(ids), sizes.width), torch.zeros(len(ids), dtype=torch.bool))
@@ -210,7 +211,7 @@ def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> l
             {
                 "kind": "encoders",
                 "variant": name,
-                "validation loss": round(loop.best, 4),
+                "validation loss": round(loop.best.loss if loop.best else math.nan, 4),
                 **scored(corpus, test, found),
                 "tokens": loop.tokens,
             }

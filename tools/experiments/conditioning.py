@@ -58,12 +58,12 @@ heads = 4
 hidden = 352
 [train]
 epochs = {epochs}
-tokens_a_batch = 8192
+tokens_per_batch = 8192
 learning_rate = 2e-3
 warmup_steps = 50
 group_power = 1.0
-rows_a_text = 7
-numbers_a_sequence = 7
+rows_per_text = 7
+numbers_per_sequence = 7
 order = "accuracy, latency"
 precision = "float32"
 validation_rows = 600

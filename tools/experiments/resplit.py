@@ -44,7 +44,7 @@ class Refit:
 
 def refit(corpus: Corpus, frozen: Frozen, settings: TrainConfig) -> Refit:
     """Fit wide part, trees and head on the corpus' ``train`` and ``val`` rows and answer its ``test`` rows."""
-    fitted = fit_wide(corpus, frozen.ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
+    fitted = fit_wide(corpus, frozen.ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
     grown = fit_trees(corpus, settings.trees)
     predictions = fitted.predictions + grown.predictions
     rows = corpus.rows

@@ -42,7 +42,7 @@ from rlm_core.training.full.encoders.scratch import ScratchConfig, ScratchEncode
 from rlm_core.training.full.model import FullModel, TextMemory
 from rlm_core.training.full.numbers import NumberFormat
 from rlm_core.training.full.sequences import Slot
-from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Examples, Plan, examples
 from rlm_core.training.student.batches import soft_targets
 from torch import Tensor, nn
@@ -208,7 +208,9 @@ def _written(value: float) -> str:
     return f"{value:.4g}"
 
 
-def run(corpus: Corpus, vocabulary: int, sizes: Sizes, config: LoopConfig, steps: int) -> dict[str, dict[str, float]]:
+def run(
+    corpus: Corpus, vocabulary: int, sizes: Sizes, config: ModelFitConfig, steps: int
+) -> dict[str, dict[str, float]]:
     """The figures of every output."""
     read = [corpus.texts[i][0] for i in np.unique(corpus.rows.text[corpus.rows.split == "train"])]
     tokenizer = train_tokenizer(read, vocabulary)
@@ -241,7 +243,7 @@ def _output(name: str, model: FullModel, data: Examples, train: Array) -> Output
     return Text(model.config) if name == "text" else Mse(width, train, name == "normalised-mse")
 
 
-def fit(encoder: ScratchEncoder, output: Output, data: Examples, config: LoopConfig, steps: int) -> None:
+def fit(encoder: ScratchEncoder, output: Output, data: Examples, config: ModelFitConfig, steps: int) -> None:
     """Train for a number of steps, the same batches for every output."""
     weights = [*encoder.parameters(), *output.parameters()]
     optimizer = torch.optim.AdamW(weights, config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay)
@@ -306,7 +308,9 @@ def main() -> None:
     corpus = load_corpus(arguments.data, ("train", "test"), [arguments.slice])
     resolved = np.flatnonzero(corpus.rows.value > floor_of(arguments.slice))
     corpus = replace(corpus, rows=corpus.rows.chosen(resolved))
-    config = LoopConfig(tokens_a_batch=arguments.tokens_a_batch, learning_rate=1e-3, group_power=1.0, rows_a_text=1)
+    config = ModelFitConfig(
+        tokens_per_batch=arguments.tokens_per_batch, learning_rate=1e-3, group_power=1.0, rows_per_text=1
+    )
     sizes = Sizes(arguments.width, arguments.layers)
     figures = run(corpus, arguments.vocabulary, sizes, config, arguments.steps)
     if arguments.out:

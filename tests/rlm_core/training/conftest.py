@@ -15,7 +15,7 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.student.batches import Task, head_inputs
+from rlm_core.training.student.batches import EncoderData, head_inputs
 from rlm_lsp.cli.app import app
 
 from .full import tiny
@@ -36,12 +36,12 @@ head_hidden = 32
 base_hidden = 32
 [pretrain]
 tokens = 4000
-tokens_a_batch = 256
+tokens_per_batch = 256
 warmup_steps = 2
 compile = false
 [train]
 epochs = 1
-tokens_a_batch = 256
+tokens_per_batch = 256
 warmup_steps = 2
 head_epochs = 2
 compile = false
@@ -51,7 +51,7 @@ trees = 5
 seeds = 1
 leaves = 4
 leaf_rows = 2
-[wide]
+[ngram_ridge]
 bits = 10
 """
 _SPLITS = ("train", "train", "val", "train", "cal", "train", "train", "test")
@@ -186,7 +186,7 @@ def corpus(data: Path) -> Corpus:
 
 
 @pytest.fixture
-def task(corpus: Corpus) -> Task:
+def task(corpus: Corpus) -> EncoderData:
     """The generated data set, a letter a token."""
     ids = [np.array([ord(letter) % 60 + 2 for letter in text[:32]], np.int32) for text, _ in corpus.texts]
     places = np.log10(corpus.rows.value)
@@ -195,7 +195,7 @@ def task(corpus: Corpus) -> Task:
     wide = np.full(len(corpus.rows), 20.0)
     inputs = head_inputs(corpus, counts, lengths, wide, 5 * (places - places.min()))
     basis = np.array([name.split("/")[0] for name in corpus.slices])[corpus.rows.slice]
-    return Task(ids, inputs, corpus.rows.split, corpus.rows.group, basis)
+    return EncoderData(ids, inputs, corpus.rows.split, corpus.rows.group, basis)
 
 
 @pytest.fixture(scope="session")

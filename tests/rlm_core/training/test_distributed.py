@@ -20,12 +20,13 @@ from rlm_core.training.corpus import load_corpus
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.distributed import Processes, ReportedElsewhereError, processes
 from rlm_core.training.full import store
-from rlm_core.training.full.model_fit import Loop
+from rlm_core.training.full.model_fit import FullTrainer
 from rlm_core.training.full.numbers import PAD
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.full.train import train
-from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Batch, Examples, Plan, examples, share
+from rlm_core.training.trainer import StepResult
 from rlm_lsp.cli.app import app
 
 from tests.rlm_core.training.full.tiny import CONFIG as TOML
@@ -33,7 +34,7 @@ from tests.rlm_core.training.full.tiny import Trained, tiny_model
 from tests.rlm_core.training.tuning.test_full import team_rows
 from tests.rlm_core.training.tuning.tune_together import __file__ as tune_together
 
-CONFIG = LoopConfig(tokens_a_batch=256, group_power=1.0)
+CONFIG = ModelFitConfig(tokens_per_batch=256, group_power=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -184,14 +185,14 @@ def runs(full_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     config.write_text(text)
     found = Runs(folder / "alone", folder / "both", folder / "shards", {})
     with pytest.MonkeyPatch.context() as patch:
-        step = Loop._step
+        step = FullTrainer.take_step
 
-        def stopping(self: Loop, parts: list[Batch]) -> Any:
+        def stopping(self: FullTrainer, parts: list[Batch]) -> StepResult:
             if self.step == 4:
                 raise _StoppedError
             return step(self, parts)
 
-        patch.setattr(Loop, "_step", stopping)
+        patch.setattr(FullTrainer, "take_step", stopping)
         with pytest.raises(_StoppedError):
             train([full_data], config, found.shards)
     train([full_data], config, found.alone)
@@ -207,7 +208,7 @@ def runs(full_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def logged(out: Path) -> list[dict[str, float]]:
     """The log without what depends on the clock."""
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return [{name: line[name] for name in line if name not in ("time", "tokens_a_second")} for line in lines]
+    return [{name: line[name] for name in line if name not in ("time", "tokens_per_second")} for line in lines]
 
 
 def weights(out: Path) -> dict[str, torch.Tensor]:

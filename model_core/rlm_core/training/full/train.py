@@ -27,13 +27,14 @@ from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.distributed import Processes
 from rlm_core.training.student.finish import default_queries_of, known_devices
 from rlm_core.training.student.train import fit_tokenizer
+from rlm_core.training.trainer import trained
 
 from . import store
 from .encoders.base import TextEncoder
 from .encoders.scratch import ScratchEncoder
 from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
-from .model_fit import Loop, trained
+from .model_fit import FullTrainer
 from .store import Serving, autocast
 from .training_config import FullTrainConfig, load_config
 from .training_data import Examples, Ids, examples
@@ -80,30 +81,32 @@ def train(
     _say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
     if cropped := sum(lost > 0 for lost in found.cropped):
         _say(f"{cropped} texts are longer than {model.encoder.max_tokens} tokens and lose their middle")
-    loop = Loop(model, found, settings.train, out, processes)
+    trainer = FullTrainer(model, found, settings.train, out, processes)
     with processes.together():
-        if resume and loop.resume():
-            _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
+        if resume and trainer.resume():
+            _say(f"resuming at epoch {trainer.epoch + 1}, step {trainer.step}")
     began = time.monotonic()
-    loop.run()
+    trainer.run()
     _say("calibrating")
-    calibration = calibrate(loop, found)
+    calibration = calibrate(trainer, found)
     seconds = round(time.monotonic() - began, 1)
-    processes.once(lambda: _save(loop, corpus, settings, calibration, seconds))
+    processes.once(lambda: _save(trainer, corpus, settings, calibration, seconds))
 
 
-def _save(loop: Loop, corpus: Corpus, settings: FullTrainConfig, calibration: Calibration, seconds: float) -> None:
-    """Write the model that came out of a loop beside its checkpoints."""
-    model, out, best = loop.model, loop.out, loop.best
+def _save(
+    trainer: FullTrainer, corpus: Corpus, settings: FullTrainConfig, calibration: Calibration, seconds: float
+) -> None:
+    """Write the model that came out of a trainer beside its checkpoints."""
+    model, out, best = trainer.model, trainer.out, trainer.best
     floors = {name: floor_of(name) for name in corpus.slices}
     serving = Serving(floors, known_devices(corpus), default_queries_of(corpus), calibration, settings.train.callees)
     facts = {
         "rows": int((corpus.rows.split == "train").sum()),
-        "tokens": loop.tokens,
-        "numbers": loop.numbers,
-        "steps": loop.step,
+        "tokens": trainer.tokens,
+        "numbers": trainer.numbers,
+        "steps": trainer.step,
         "parameters": sum(weight.numel() for weight in model.parameters()),
-        "validation_spearman": round(best.spearman, 4) if best else None,
+        "validation_spearman": round(best.spearman or 0.0, 4) if best else None,
         "validation_loss": round(best.loss, 4) if best else None,
         "seconds": seconds,
         **serving.write(out),
@@ -113,11 +116,11 @@ def _save(loop: Loop, corpus: Corpus, settings: FullTrainConfig, calibration: Ca
     _say(f"trained model {card.model_id} in {out}; use it with --model {out}")
 
 
-def calibrate(loop: Loop, data: Examples) -> Calibration:
+def calibrate(trainer: FullTrainer, data: Examples) -> Calibration:
     """The levels of a trained model on the ``cal`` split, by basis, language, metric and device."""
     rows, groups = _calibration_rows(data)
-    mixed, budget = autocast(loop.device), loop.config.tokens_a_batch
-    found = loop.processes.spread(rows, data.text[rows], lambda own: scores(loop.model, data, own, mixed, budget))
+    mixed, budget = autocast(trainer.device), trainer.config.tokens_per_batch
+    found = trainer.processes.spread(rows, data.text[rows], lambda own: scores(trainer.model, data, own, mixed, budget))
     asks = [data.asks[number] for number in data.ask[rows]]
     names = [parents(ask.basis, ask.language, ask.metric, ask.device or "") for ask in asks]
     return Calibration.fit(names, found, groups)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError, ModelError
-from rlm_core.training.student.config import read_toml, typed
+from rlm_core.training.student.config import read_toml, typed, unknown_key
 from rlm_core.types import METRICS_OF_BASIS, SI_UNIT
 
 from .decoder import FullConfig
@@ -89,11 +89,11 @@ class NumbersConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopConfig:
+class ModelFitConfig:
     """How the model is trained.
 
     Attributes:
-        accumulation: batches of ``tokens_a_batch`` padded tokens whose gradients are summed up for a step.
+        accumulation: batches of ``tokens_per_batch`` padded tokens whose gradients are summed up for a step.
         optimizer: one of :data:`OPTIMIZERS`; with Muon the matrices of all layers learn at ``matrix_learning_rate``.
         encoder_rate: what the encoder's learning rates are multiplied by.
         warmup_steps, final_rate: rates rise from zero, then fall along a cosine to this share of their peak.
@@ -103,17 +103,17 @@ class LoopConfig:
         precision: ``auto`` takes bfloat16 where the device multiplies it fast.
         position_weights: weight of each number token in the loss by position; empty: all 1.
         order: of the numbers about one text: ``random``, or metrics by name, like ``accuracy, latency, memory``.
-        numbers_a_sequence: at most, each conditioned on those before.
-        rows_a_text: at most, in a batch.
+        numbers_per_sequence: at most, each conditioned on those before.
+        rows_per_text: at most, in a batch.
         group_power: an epoch takes ``size ** group_power`` texts of each group (1: all), so that large groups are
             not learnt by heart.
-        texts_a_basis: the most texts of a basis in an epoch; a basis that is not named has no limit.
+        texts_per_basis: the most texts of a basis in an epoch; a basis that is not named has no limit.
         callees: how many called functions are read after a text.
         validation_rows: at most; validated after each epoch and, unless 0, every ``validate_steps`` steps.
     """
 
     epochs: int = 3
-    tokens_a_batch: int = 16_384
+    tokens_per_batch: int = 16_384
     accumulation: int = 1
     optimizer: str = "adamw"
     learning_rate: float = 3e-4
@@ -128,10 +128,10 @@ class LoopConfig:
     precision: str = "auto"
     position_weights: tuple[float, ...] = ()
     order: str = "random"
-    numbers_a_sequence: int = 3
-    rows_a_text: int = 8
+    numbers_per_sequence: int = 3
+    rows_per_text: int = 8
     group_power: float = 0.5
-    texts_a_basis: dict[str, int] = field(default_factory=dict)
+    texts_per_basis: dict[str, int] = field(default_factory=dict)
     callees: int = 4
     validation_rows: int = 2000
     validate_steps: int = 0
@@ -154,7 +154,7 @@ class FullTrainConfig:
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
     numbers: NumbersConfig = field(default_factory=NumbersConfig)
-    train: LoopConfig = field(default_factory=LoopConfig)
+    train: ModelFitConfig = field(default_factory=ModelFitConfig)
 
     def model(self, encoder_width: int, languages: tuple[str, ...]) -> FullConfig:
         """The decoder over an encoder of this width, for texts in these languages.
@@ -187,14 +187,16 @@ def load_config(path: Path) -> FullTrainConfig:
     """
     raw = read_toml(path)
     raw.pop("kind", None)
-    tables = {"encoder": EncoderConfig, "decoder": DecoderConfig, "numbers": NumbersConfig, "train": LoopConfig}
+    tables = {"encoder": EncoderConfig, "decoder": DecoderConfig, "numbers": NumbersConfig, "train": ModelFitConfig}
     for name in (*tables, "name"):
         if not isinstance(raw.get(name, "" if name == "name" else {}), str if name == "name" else dict):
             raise DataError(f"{path}: {name} must be {'a text' if name == 'name' else 'a table'}")
     parts: dict[str, Any] = {name: typed(kind, raw.pop(name, {}), f"{path}: [{name}]") for name, kind in tables.items()}
     name = raw.pop("name", "full")
     if raw:
-        raise DataError(f"{path}: unknown key {next(iter(raw))!r}; see docs of rlm_core.training.full.training_config")
+        raise DataError(
+            f"{path}: {unknown_key(next(iter(raw)))}; see the docs of rlm_core.training.full.training_config"
+        )
     settings = FullTrainConfig(name, **parts)
     _check(settings, path)
     return settings
@@ -207,7 +209,7 @@ def _check(settings: FullTrainConfig, path: Path) -> None:
         ("[train]: optimizer", train.optimizer, OPTIMIZERS),
         ("[train]: precision", train.precision, PRECISIONS),
         *(("[train]: order", metric, ("random", *SI_UNIT)) for metric in train.metrics),
-        *(("[train]: texts_a_basis", basis, tuple(METRICS_OF_BASIS)) for basis in train.texts_a_basis),
+        *(("[train]: texts_per_basis", basis, tuple(METRICS_OF_BASIS)) for basis in train.texts_per_basis),
     )
     for where, value, known in choices:
         if value not in known:
@@ -218,14 +220,14 @@ def _check(settings: FullTrainConfig, path: Path) -> None:
         raise DataError(
             f"{path}: [encoder]: start brings its own tokenizer and is for kind scratch; remove one of them"
         )
-    positive = ("epochs", "tokens_a_batch", "accumulation", "numbers_a_sequence", "rows_a_text", "log_steps")
+    positive = ("epochs", "tokens_per_batch", "accumulation", "numbers_per_sequence", "rows_per_text", "log_steps")
     for name in positive:
         if getattr(train, name) < 1:
             raise DataError(f"{path}: [train]: {name} must be at least 1")
     if not (0 <= train.group_power <= 1 and 0 <= train.token_dropout < 1):
         raise DataError(f"{path}: [train]: group_power and token_dropout must lie within 0..1")
-    if train.numbers_a_sequence > settings.decoder.max_numbers:
-        raise DataError(f"{path}: [train]: numbers_a_sequence is more than the decoder's max_numbers; lower it")
+    if train.numbers_per_sequence > settings.decoder.max_numbers:
+        raise DataError(f"{path}: [train]: numbers_per_sequence is more than the decoder's max_numbers; lower it")
     try:
         positions = settings.format.positions
         settings.model(encoder.width, ())

@@ -25,7 +25,7 @@ from .encoders.base import length_batches, pad
 from .model import FullModel
 from .numbers import PAD
 from .query_tokens import Ask, AskBatch
-from .training_config import LoopConfig
+from .training_config import ModelFitConfig
 
 Ids = npt.NDArray[np.int64]
 
@@ -159,7 +159,7 @@ class Plan:
     Everything follows from the seed and the place in the run, so that a run that goes on draws the same.
     """
 
-    def __init__(self, data: Examples, config: LoopConfig) -> None:
+    def __init__(self, data: Examples, config: ModelFitConfig) -> None:
         self._data, self._config = data, config
         train = data.rows_of("train")
         order = train[np.argsort(data.text[train], kind="stable")]
@@ -185,11 +185,11 @@ class Plan:
         parts = []
         for basis, found in by_basis.items():
             texts = np.concatenate(found)
-            most = config.texts_a_basis.get(basis, len(texts))
+            most = config.texts_per_basis.get(basis, len(texts))
             parts.append(rng.choice(texts, most, replace=False) if len(texts) > most else texts)
         chosen = np.concatenate(parts)
         lengths = self._data.lengths[chosen]
-        return [chosen[places] for places in length_batches(lengths, config.tokens_a_batch, rng)]
+        return [chosen[places] for places in length_batches(lengths, config.tokens_per_batch, rng)]
 
     def batch(self, texts: Ids, epoch: int, number: int, pad_id: int) -> Batch:
         """Batch ``number`` of an epoch, which holds these texts."""
@@ -205,10 +205,10 @@ class Plan:
     def _sequences(self, rows: Ids, rng: np.random.Generator) -> list[Ids]:
         """Some rows of a text in random order, cut at random; each piece in the given order of metrics, if any."""
         config = self._config
-        left = rng.permutation(rows)[: config.rows_a_text]
+        left = rng.permutation(rows)[: config.rows_per_text]
         pieces = []
         while len(left):
-            size = int(rng.integers(1, config.numbers_a_sequence + 1))
+            size = int(rng.integers(1, config.numbers_per_sequence + 1))
             piece, left = left[:size], left[size:]
             pieces.append(np.array(sorted(piece.tolist(), key=self._place)) if self._rank else piece)
         return pieces

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from tqdm import tqdm
 
 from rlm_core.training.distributed import Processes
 from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.trainer import Validation
 
 from .decoding import distribution, log_prob, quantiles
 from .encoders.base import encode
@@ -23,27 +23,6 @@ Array = npt.NDArray[np.float64]
 _CHUNK = 64  # texts whose vectors are held at once
 _FEWEST = 3  # rows of a slice that can be ranked
 _MEDIAN = 0.5
-_CLEARLY = 0.5  # nats a number
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """How good a model is on held-out rows.
-
-    Attributes:
-        spearman: mean over slices (basis, language, metric) of the rank correlation of medians and values; 0 where
-            all medians are equal.
-        loss: mean negative log-probability of a number, in nats.
-    """
-
-    spearman: float
-    loss: float
-
-    def better_than(self, other: Validation) -> bool:
-        """Whether it ranks better. A lead of half a nat beats any ranking: early weights rank by chance."""
-        if abs(self.loss - other.loss) > _CLEARLY:
-            return self.loss < other.loss
-        return (self.spearman, -self.loss) > (other.spearman, -other.loss)
 
 
 def validate(
@@ -58,7 +37,7 @@ def validate(
         for mine in (np.flatnonzero(slices == number) for number in np.unique(slices))
         if len(mine) >= _FEWEST
     ]
-    return Validation(float(np.mean(each)) if each else 0.0, float(losses.mean()))
+    return Validation(float(losses.mean()), float(np.mean(each)) if each else 0.0)
 
 
 def _answers(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Array:

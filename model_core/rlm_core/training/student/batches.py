@@ -16,7 +16,7 @@ from rlm_core.queries.query_vector import query_vector
 from rlm_core.source.syntax_counts import facts
 from rlm_core.training.corpus import Corpus
 
-from .config import TEXTS_A_BASIS, LoopConfig
+from .config import TEXTS_PER_BASIS, EncoderFitConfig
 
 _MULTIPLE = 16  # lengths are padded to it, so that matrix products keep few distinct shapes
 
@@ -151,7 +151,7 @@ class Teacher:
 
 
 @dataclass(slots=True)
-class Task:
+class EncoderData:
     """What the loop trains on: cropped ids of all texts, the head's inputs, and each row's split, group and basis."""
 
     ids: list[Ids]
@@ -179,7 +179,7 @@ class Sampler:
         rows_of: their training rows.
     """
 
-    def __init__(self, task: Task, config: LoopConfig) -> None:
+    def __init__(self, task: EncoderData, config: EncoderFitConfig) -> None:
         self.task, self.config = task, config
         self.texts = task.texts_of("train")
         self.lengths = np.array([len(task.ids[i]) for i in self.texts])
@@ -199,7 +199,7 @@ class Sampler:
         rng = np.random.default_rng((self.config.seed, epoch, 1))
         parts = []
         for basis, found in chosen.items():
-            most = self.config.texts_a_basis.get(basis, TEXTS_A_BASIS)
+            most = self.config.texts_per_basis.get(basis, TEXTS_PER_BASIS)
             texts = np.concatenate(found)
             if len(texts) > most:
                 texts = rng.choice(texts, most, replace=False)
@@ -213,7 +213,7 @@ class Sampler:
         return np.sort(np.concatenate([self.rows_of[place] for place in places]))
 
 
-def _rows_of_texts(task: Task, texts: Indices) -> list[Indices]:
+def _rows_of_texts(task: EncoderData, texts: Indices) -> list[Indices]:
     rows = np.flatnonzero(task.split == "train")
     of = task.inputs.text.numpy()[rows]
     order = np.argsort(of, kind="stable")
@@ -222,7 +222,7 @@ def _rows_of_texts(task: Task, texts: Indices) -> list[Indices]:
     return [rows[order[start:end]] for start, end in zip(starts, ends, strict=True)]
 
 
-def _groups_of_texts(task: Task, rows_of: list[Indices]) -> list[Indices]:
+def _groups_of_texts(task: EncoderData, rows_of: list[Indices]) -> list[Indices]:
     """The places of the training texts by group and slice (of a text's first row), in a fixed random order."""
     slices = task.inputs.slice.numpy()
     groups: dict[tuple[str, int], list[int]] = {}

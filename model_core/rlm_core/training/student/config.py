@@ -1,11 +1,11 @@
-"""The training configuration: one TOML file, every key with a default.
+"""The student's training configuration: one TOML file, every key with a default.
 
-[model]      sizes of the student (see StudentConfig)
-[pretrain]   the encoder without labels: tokens to read, learning rates ..., or the student to go on with
-[train]      the encoder with labels: epochs, learning rates, tokens a batch ...
-[wide]       ridge regression on n-grams
-[trees.B]    boosted trees on features, of the bases B: kernel, module, network
-[distill]    read by ``rlm-lsp train --teacher`` alone, see :mod:`rlm_core.training.student.distill`
+[model]        sizes of the student (see StudentConfig)
+[pretrain]     the encoder without labels: tokens to read, learning rates, or the student to start from
+[train]        the encoder with labels: epochs, learning rates, tokens per batch
+[ngram_ridge]  ridge regression on n-grams
+[trees.B]      boosted trees on features, for the bases B: kernel, module, network
+[distill]      read by ``rlm-lsp train --teacher`` only, see :mod:`rlm_core.training.student.distill`
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rlm_core.types import METRICS_OF_BASIS
 
 from .network import StudentConfig
 
-TEXTS_A_BASIS = 30_000
+TEXTS_PER_BASIS = 30_000
 TREE_BASES = ("kernel", "module", "network")
 
 
@@ -35,7 +35,7 @@ class PretrainConfig:
 
     start: str = ""
     tokens: int = 30_000_000
-    tokens_a_batch: int = 8192
+    tokens_per_batch: int = 8192
     learning_rate: float = 2e-3
     matrix_learning_rate: float = 4e-3
     warmup_steps: int = 100
@@ -56,28 +56,28 @@ class TreesConfig:
     leaves: int = 31
     leaf_rows: int = 8
     l2: float = 1.0
-    features_a_split: float = 0.4
+    features_per_split: float = 0.4
     estimate_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class LoopConfig:
+class EncoderFitConfig:
     """How the encoder is trained, and how its head is fitted to the finished encodings.
 
-    ``texts_a_basis`` is the most texts of a basis in an epoch, ``TEXTS_A_BASIS`` for a basis that is not named.
+    ``texts_per_basis`` is the most texts of a basis in an epoch, ``TEXTS_PER_BASIS`` for a basis that is not named.
     """
 
     epochs: int = 3
-    tokens_a_batch: int = 8192
+    tokens_per_batch: int = 8192
     learning_rate: float = 1e-3
     matrix_learning_rate: float = 2e-3
     weight_decay: float = 0.05
     warmup_steps: int = 100
     token_dropout: float = 0.2
     label_sigma: float = 0.75
-    rows_a_text: int = 8
-    rows_a_slice: int = 60_000
-    texts_a_basis: dict[str, int] = field(default_factory=dict)
+    rows_per_text: int = 8
+    rows_per_task: int = 60_000
+    texts_per_basis: dict[str, int] = field(default_factory=dict)
     checkpoint_minutes: float = 4.0
     head_epochs: int = 8
     head_learning_rate: float = 2e-3
@@ -93,10 +93,10 @@ class TrainConfig:
     name: str = "student"
     model: StudentConfig = field(default_factory=StudentConfig)
     pretrain: PretrainConfig = field(default_factory=PretrainConfig)
-    train: LoopConfig = field(default_factory=LoopConfig)
+    train: EncoderFitConfig = field(default_factory=EncoderFitConfig)
     trees: dict[str, TreesConfig] = field(default_factory=lambda: dict.fromkeys(TREE_BASES, TreesConfig()))
-    wide_bits: int = 18
-    wide_penalty: float = 3.0
+    ngram_bits: int = 18
+    ngram_penalty: float = 3.0
 
 
 def load_config(path: Path) -> TrainConfig:
@@ -106,27 +106,29 @@ def load_config(path: Path) -> TrainConfig:
         DataError: the file is missing, is not TOML, or has a key that we do not know.
     """
     raw = read_toml(path)
-    for table in ("model", "pretrain", "train", "trees", "wide"):
+    for table in ("model", "pretrain", "train", "trees", "ngram_ridge"):
         if not isinstance(raw.get(table, {}), dict):
             raise DataError(f"{path}: [{table}] must be a table")
-    wide = raw.pop("wide", {})
+    ridge = raw.pop("ngram_ridge", {})
     raw.pop("distill", None)
     parts: dict[str, Any] = {
         "model": typed(StudentConfig, raw.pop("model", {}), f"{path}: [model]"),
         "pretrain": typed(PretrainConfig, raw.pop("pretrain", {}), f"{path}: [pretrain]"),
-        "train": typed(LoopConfig, raw.pop("train", {}), f"{path}: [train]"),
+        "train": typed(EncoderFitConfig, raw.pop("train", {}), f"{path}: [train]"),
         "trees": _trees(raw.pop("trees", {}), f"{path}: [trees"),
     }
-    if unknown_bases := parts["train"].texts_a_basis.keys() - set(METRICS_OF_BASIS):
+    if unknown_bases := parts["train"].texts_per_basis.keys() - set(METRICS_OF_BASIS):
         known = ", ".join(METRICS_OF_BASIS)
-        raise DataError(f"{path}: [train]: texts_a_basis: unknown basis {min(unknown_bases)!r}; known: {known}")
-    for key, target in (("bits", "wide_bits"), ("penalty", "wide_penalty")):
-        if key in wide:
-            parts[target] = checked(wide.pop(key), type(getattr(TrainConfig(), target)), f"{path}: [wide]: {key}")
+        raise DataError(f"{path}: [train]: texts_per_basis: unknown basis {min(unknown_bases)!r}; known: {known}")
+    for key, target in (("bits", "ngram_bits"), ("penalty", "ngram_penalty")):
+        if key in ridge:
+            parts[target] = checked(
+                ridge.pop(key), type(getattr(TrainConfig(), target)), f"{path}: [ngram_ridge]: {key}"
+            )
     if "name" in raw:
         parts["name"] = str(raw.pop("name"))
-    if unknown := [*raw, *(f"wide.{key}" for key in wide)]:
-        raise DataError(f"{path}: unknown key {unknown[0]!r}; see docs of rlm_core.training.student.config")
+    if unknown := [*raw, *(f"ngram_ridge.{key}" for key in ridge)]:
+        raise DataError(f"{path}: {unknown_key(unknown[0])}; see the docs of rlm_core.training.student.config")
     return TrainConfig(**parts)
 
 
@@ -139,6 +141,16 @@ def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
 
 
 T = TypeVar("T")
+# Former names of keys, so that an old file gets an error with the new name.
+_RENAMED = {
+    "features_a_split": "features_per_split",
+    "numbers_a_sequence": "numbers_per_sequence",
+    "rows_a_slice": "rows_per_task",
+    "rows_a_text": "rows_per_text",
+    "texts_a_basis": "texts_per_basis",
+    "tokens_a_batch": "tokens_per_batch",
+    "wide": "ngram_ridge",
+}
 _NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a text", tuple: "a list", dict: "a table"}
 
 
@@ -167,9 +179,14 @@ def typed(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     found = {}
     for key, value in values.items():
         if key not in known:
-            raise DataError(f"{where}: unknown key {key!r}; known: {', '.join(known)}")
+            raise DataError(f"{where}: {unknown_key(key)}; known: {', '.join(known)}")
         found[key] = checked(value, type(getattr(default, key)), f"{where}: {key}")
     return kind(**found)
+
+
+def unknown_key(key: str) -> str:
+    """The message for a key that a configuration file does not have, with its new name if it was renamed."""
+    return f"unknown key {key!r}" + (f" (renamed to {_RENAMED[key]!r})" if key in _RENAMED else "")
 
 
 def checked(value: Any, wanted: type, where: str) -> Any:

@@ -42,7 +42,7 @@ from rlm_core.training.corpus import Corpus, Rows
 from rlm_core.training.datasets.texts import read_texts
 from rlm_core.types import LEVELS, Callee, CodeText, Query
 
-from .batches import HeadInputs, Sampler, Task, Teacher, head_inputs
+from .batches import EncoderData, HeadInputs, Sampler, Teacher, head_inputs
 from .config import TrainConfig, load_config, read_toml, typed
 from .train import train
 
@@ -109,7 +109,9 @@ class Distilling:
         self.teacher, self.config, self.unlabelled = teacher, config, unlabelled
         self.name = f"{teacher.model_id}, weight {config.weight}, {len(unlabelled)} texts"
 
-    def extended(self, task: Task, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path) -> Task:
+    def extended(
+        self, task: EncoderData, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path
+    ) -> EncoderData:
         """The task with the teacher's targets and the unlabelled texts; rows it does not answer keep their label's."""
         more = self._unlabelled(corpus)
         asked = [_question(more, row) for row in range(len(more.rows))]
@@ -271,7 +273,7 @@ def _rows(entries: list[tuple[str, int, int, int, float]], corpus: Corpus) -> Ro
     return Rows(names, text, slice_, query, np.ones(count), date, callees, names, names, split)
 
 
-def _joined(task: Task, more: Corpus, settings: TrainConfig, out: Path) -> Task:
+def _joined(task: EncoderData, more: Corpus, settings: TrainConfig, out: Path) -> EncoderData:
     """The task with the texts and rows of a further corpus behind its own."""
     if not len(more.rows):
         return task
@@ -284,7 +286,7 @@ def _joined(task: Task, more: Corpus, settings: TrainConfig, out: Path) -> Task:
     names = [entry.name for entry in fields(HeadInputs)]
     inputs = HeadInputs(*(torch.cat([getattr(task.inputs, name), getattr(added, name)]) for name in names))
     basis = np.array([name.split("/")[0] for name in more.slices])[more.rows.slice]
-    return Task(
+    return EncoderData(
         [*task.ids, *(crop(ids, settings.model.context)[0] for ids in full)],
         inputs,
         np.concatenate([task.split, more.rows.split]),

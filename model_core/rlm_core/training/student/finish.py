@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -32,7 +33,7 @@ from rlm_core.training.datasets.schema import Edit
 
 from .config import TrainConfig
 from .cost_ratio_fit import fit_changes
-from .encoder_fit import Bank, Loop
+from .encoder_fit import Bank, EncoderTrainer
 from .export import WEIGHTS, export_encoder
 from .head_fit import Features, calibrate, fit_head, log_medians
 from .network import Head
@@ -55,7 +56,7 @@ _TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
 class Trained:
     """What the stages before have made; ``start`` is the id of the student whose encoder they went on with."""
 
-    loop: Loop
+    trainer: EncoderTrainer
     corpus: Corpus
     terms: dict[str, LinearTerms]
     residuals: dict[str, Residuals]
@@ -70,22 +71,22 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     """Encode, fit the head, calibrate, write the trained directory."""
     began = time.monotonic()
     corpus, rows, config = run.corpus, run.corpus.rows, run.settings.train
-    student = run.loop.student.cpu().eval()
+    student = run.trainer.model.cpu().eval()
     _say("encoding all texts with the exported encoder")
     export_encoder(student, out / ENCODER)
-    bank = encode_all(out / ENCODER, run.loop.task.ids)
-    features = Features.build(run.loop.task.inputs, bank)
+    bank = encode_all(out / ENCODER, run.trainer.data.ids)
+    features = Features.build(run.trainer.data.inputs, bank)
     alone = [answers_alone(name.split("/")[0]) for name in corpus.slices]
     headed = ~np.array(alone)[rows.slice]
     train_rows, val_rows = (np.flatnonzero(headed & (rows.split == split)) for split in ("train", "val"))
     _say("fitting the head")
+    deep_alone = run.trainer.best.loss if run.trainer.best is not None else math.nan
     joint = fit_head(features, train_rows, val_rows, student.config, config, deep=student.head.deep)
-    anew = fit_head(features, train_rows, val_rows, student.config, config)
+    fresh = fit_head(features, train_rows, val_rows, student.config, config)
     _say(
-        f"validation loss: deep part alone {run.loop.best:.4f}, whole {joint[1]:.4f}, "
-        f"with the deep head anew {anew[1]:.4f}"
+        f"validation loss: deep part alone {deep_alone:.4f}, whole {joint[1]:.4f}, with a new deep head {fresh[1]:.4f}"
     )
-    head, reached = min(joint, anew, key=lambda pair: pair[1])
+    head, reached = min(joint, fresh, key=lambda pair: pair[1])
     weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.slices, head.weight.tolist(), strict=True))
     _say(f"weights of the deep part: {weights}")
     _say("calibrating on families left out in turn")
@@ -106,8 +107,8 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         slices.append(SliceCard(name, scale, terms.intercept, tuple(terms.calendar)))
     trained = {
         "rows": int((rows.split == "train").sum()),
-        "texts": len(run.loop.sampler.texts),
-        "tokens": run.loop.tokens,
+        "texts": len(run.trainer.sampler.texts),
+        "tokens": run.trainer.tokens,
         "epochs": config.epochs,
         **({"pretraining_tokens": run.settings.pretrain.tokens} if run.start is None else {"start": run.start}),
         "validation_loss": round(reached, 4),

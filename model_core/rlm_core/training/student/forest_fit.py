@@ -61,7 +61,7 @@ def fit_forest(
             max_leaf_nodes=config.leaves,
             min_samples_leaf=config.leaf_rows,
             l2_regularization=config.l2,
-            max_features=config.features_a_split,
+            max_features=config.features_per_split,
             monotonic_cst=[int(names[column] in growing) for column in columns],
             random_state=seed,
         )

@@ -23,7 +23,7 @@ from rlm_core.inference.features import answers_alone
 from rlm_core.training.corpus import Corpus
 
 from .batches import HeadInputs, pool_callees
-from .config import LoopConfig
+from .config import EncoderFitConfig
 from .encoder_fit import Bank, loss_of
 from .network import Base, Deep, Head, StudentConfig
 from .ngram_ridge_fit import FOLDS, fold_of
@@ -89,7 +89,7 @@ def fit_head(
     train: npt.NDArray[np.int64],
     val: npt.NDArray[np.int64],
     sizes: StudentConfig,
-    config: LoopConfig,
+    config: EncoderFitConfig,
     deep: Deep | None = None,
 ) -> tuple[Head, float]:
     """Fit a head on finished encodings; the best parts by validation loss, and the loss of the whole.
@@ -114,7 +114,7 @@ def _fit(
     features: Features,
     train: npt.NDArray[np.int64],
     val: npt.NDArray[np.int64],
-    config: LoopConfig,
+    config: EncoderFitConfig,
 ) -> None:
     optimizer = torch.optim.AdamW(part.parameters(), lr=config.head_learning_rate, weight_decay=0.02)
     steps = math.ceil(len(train) / _BATCH) * config.head_epochs
@@ -140,7 +140,7 @@ def _fit(
     part.eval()
 
 
-def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], config: LoopConfig) -> float:
+def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], config: EncoderFitConfig) -> float:
     """Fit how much the deep part's evidence counts in each slice; the loss reached, in nats.
 
     A slice's weight is drawn to the mean of all by a Gaussian prior, so that few held-out rows do not make a large one.

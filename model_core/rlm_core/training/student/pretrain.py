@@ -8,41 +8,37 @@ computed without running it; out comes an encoder that knows the languages and c
 from __future__ import annotations
 
 import dis
-import json
-import math
 import os
-import time
 import types
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids
 from rlm_core.source.languages import LANGUAGES
 from rlm_core.source.syntax_counts import NAMES, structure
+from rlm_core.training.trainer import RunSettings, Trainer
 
-from .batches import pad, token_batches
+from .batches import Indices, pad, token_batches
 from .config import PretrainConfig
-from .encoder_fit import UNKNOWN, autocast, optimizers
+from .encoder_fit import UNKNOWN, autocast, student_optimizers
 from .network import Encoder, Norm, StudentConfig
 
 CHECKPOINT = "pretrain.pt"
 _MEAN_SPAN = 2.5
 
 
-class Pretrainer(nn.Module):
-    """An encoder with the two heads that only pretraining needs."""
+class PretrainingModel(nn.Module):
+    """An encoder with the two heads that pretraining alone needs: hidden tokens, and counts."""
 
     def __init__(self, encoder: Encoder, config: StudentConfig, targets: int) -> None:
         super().__init__()
@@ -87,108 +83,90 @@ def hide_spans(lengths: npt.NDArray[np.int64], width: int, share: float, rng: np
     return torch.from_numpy(hidden & (np.arange(width)[None, :] < lengths[:, None]))
 
 
+class Pretrainer(Trainer[PretrainingModel, Indices, Indices]):
+    """Pretrains an encoder until it has read ``config.tokens``; an item is the texts of a batch."""
+
+    title, unit = "pretraining", "token"
+    log_file, checkpoint_file = "pretrain.jsonl", CHECKPOINT
+
+    def __init__(self, model: PretrainingModel, texts: Texts, config: PretrainConfig, out: Path) -> None:
+        self.texts, self.config = texts, config
+        self.lengths = np.array([len(text) for text in texts.ids])
+        self.targets = torch.from_numpy(texts.targets)
+        settings = RunSettings(
+            epochs=0,  # tokens decide
+            seed=config.seed,
+            warmup_steps=config.warmup_steps,
+            final_rate=0.02,
+            peak_rate=1.02,
+            log_steps=50,
+            checkpoint_minutes=config.checkpoint_minutes,
+        )
+        super().__init__(model, settings, out)
+        encoder = model.encoder
+        self.read = torch.compile(encoder.states, dynamic=True) if config.compile else encoder.states
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Tokens read, and tokens to read."""
+        return self.tokens, self.config.tokens
+
+    def make_optimizers(self) -> list[torch.optim.Optimizer]:
+        """See :class:`Trainer`."""
+        config = self.config
+        rates = config.matrix_learning_rate, config.learning_rate
+        return student_optimizers(self.live, self.live.encoder, *rates, weight_decay=0.01)
+
+    def items(self, epoch: int) -> list[Indices]:
+        """See :class:`Trainer`."""
+        rng = np.random.default_rng((self.config.seed, epoch))
+        return list(token_batches(self.lengths, self.config.tokens_per_batch, rng))
+
+    def load(self, item: Indices) -> Indices:
+        """See :class:`Trainer`."""
+        return item
+
+    def tokens_of(self, item: Indices) -> int:
+        """See :class:`Trainer`."""
+        return int(self.lengths[item].sum())
+
+    def backward(self, batch: Indices) -> dict[str, float]:
+        """The two losses of a batch: of hidden tokens (nats) and of standardised counts (smooth L1)."""
+        config, device, model = self.config, self.device, self.model
+        tokens, mask = pad([self.texts.ids[i] for i in batch])
+        rng = np.random.default_rng((config.seed, self.epoch, self.batch))
+        hidden = hide_spans(self.lengths[batch], tokens.shape[1], config.hidden_share, rng)
+        tokens, mask, hidden = tokens.to(device), mask.to(device), hidden.to(device)
+        with autocast(device):
+            states = self.read(torch.where(hidden, UNKNOWN, tokens), mask)
+            words = F.cross_entropy(model.words(states[hidden]).float(), tokens[hidden], reduction="sum")
+            counts = model.count(model.encoder.pooled(states, mask)).float()
+        targets = self.targets[batch]
+        known = ~targets.isnan()
+        error = F.smooth_l1_loss(counts.cpu()[known], targets[known], beta=0.5, reduction="sum")
+        # A batch of a few short texts may have nothing hidden or nothing to count.
+        words = words / hidden.sum().clamp(min=1)
+        error = (error / known.sum().clamp(min=1)).to(device)
+        loss = words + config.count_weight * error
+        loss.backward()
+        return {"loss": float(loss.detach()), "words": float(words.detach()), "counts": float(error.detach())}
+
+
 def pretrain(
     encoder: Encoder, sizes: StudentConfig, texts: Texts, config: PretrainConfig, out: Path, *, resume: bool
 ) -> int:
-    """Train ``encoder`` in place until it has read ``config.tokens``; the number of tokens read.
+    """Train ``encoder`` in place until it has read ``config.tokens``; returns the number of tokens read.
 
     Raises:
         DataError: there is no text.
     """
     if not texts.ids:
         raise DataError("nothing to pretrain on; give data sets with a train split")
-    device = next(encoder.parameters()).device
-    model = Pretrainer(encoder, sizes, texts.targets.shape[1]).to(device)
-    steppers = optimizers(model, encoder, config.matrix_learning_rate, config.learning_rate, 0.01)
-    state: dict[str, Any] = {"at": [0, 0, 0, 0], "seconds": 0.0}
-    path = out / CHECKPOINT
-    if resume and path.exists():
-        state = torch.load(path, map_location=device, weights_only=True)
-        model.load_state_dict(state["model"])
-        for stepper, saved in zip(steppers, state["optimizers"], strict=True):
-            stepper.load_state_dict(saved)
-    epoch, first, step, tokens = state["at"]
-    read = torch.compile(encoder.states, dynamic=True) if config.compile else encoder.states
-    lengths = np.array([len(text) for text in texts.ids])
-    targets = torch.from_numpy(texts.targets)
-    began = saved_at = time.monotonic()
-
-    def save(done: int) -> None:
-        torch.save(
-            {
-                "model": model.state_dict(),
-                "optimizers": [stepper.state_dict() for stepper in steppers],
-                "at": [epoch, done, step, tokens],
-                "seconds": state["seconds"] + time.monotonic() - began,
-            },
-            path.with_suffix(".partial"),
-        )
-        path.with_suffix(".partial").replace(path)
-
-    bar = tqdm(desc="pretraining", total=config.tokens, initial=tokens, unit="token", unit_scale=True, disable=None)
-    with bar:
-        while tokens < config.tokens:
-            rng = np.random.default_rng((config.seed, epoch))
-            for number, batch in enumerate(token_batches(lengths, config.tokens_a_batch, rng)):
-                if number < first:
-                    continue
-                if tokens >= config.tokens:
-                    break
-                rate = min(1.0, (step + 1) / config.warmup_steps) * _cosine(tokens / config.tokens)
-                for stepper, peak in zip(steppers, (config.matrix_learning_rate, config.learning_rate), strict=True):
-                    for group in stepper.param_groups:
-                        group["lr"] = peak * rate
-                losses = _step(model, read, [texts.ids[i] for i in batch], targets[batch], config, (epoch, number))
-                loss = losses[0] + config.count_weight * losses[1]
-                for stepper in steppers:
-                    stepper.zero_grad(set_to_none=True)
-                loss.backward()
-                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                for stepper in steppers:
-                    stepper.step()
-                step, count = step + 1, int(lengths[batch].sum())
-                tokens += count
-                bar.update(count)
-                if step % 50 == 0:
-                    words, counts = (float(loss.detach()) for loss in losses)
-                    _log(out, step=step, tokens=tokens, words=words, counts=counts)
-                if time.monotonic() - saved_at > 60 * config.checkpoint_minutes:
-                    save(number + 1)
-                    saved_at = time.monotonic()
-            else:
-                epoch, first = epoch + 1, 0
-                continue
-            first = number
-    save(first)
-    return int(tokens)
-
-
-def _cosine(share: float) -> float:
-    return 0.5 * (1 + math.cos(math.pi * min(1.0, share))) + 0.02
-
-
-def _step(
-    model: Pretrainer, read: Any, ids: list[Ids], targets: Tensor, config: PretrainConfig, seed: tuple[int, int]
-) -> tuple[Tensor, Tensor]:
-    """The two losses of a batch: of hidden tokens (nats) and of standardised counts (smooth L1)."""
-    device = model.bias.device
-    tokens, mask = pad(ids)
-    lengths = np.array([len(text) for text in ids])
-    hidden = hide_spans(lengths, tokens.shape[1], config.hidden_share, np.random.default_rng((config.seed, *seed)))
-    tokens, mask, hidden = tokens.to(device), mask.to(device), hidden.to(device)
-    with autocast(device):
-        states = read(torch.where(hidden, UNKNOWN, tokens), mask)
-        words = F.cross_entropy(model.words(states[hidden]).float(), tokens[hidden], reduction="sum")
-        counts = model.count(model.encoder.pooled(states, mask)).float()
-    known = ~targets.isnan()
-    error = F.smooth_l1_loss(counts.cpu()[known], targets[known], beta=0.5, reduction="sum")
-    # A batch of a few short texts may have nothing hidden or nothing to count.
-    return words / hidden.sum().clamp(min=1), (error / known.sum().clamp(min=1)).to(device)
-
-
-def _log(out: Path, **values: float) -> None:
-    with (out / "pretrain.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({name: round(value, 4) for name, value in values.items()}) + "\n")
+    trainer = Pretrainer(PretrainingModel(encoder, sizes, texts.targets.shape[1]), texts, config, out)
+    if resume:
+        trainer.resume()
+    trainer.run()
+    return trainer.tokens
 
 
 TARGETS = (*NAMES, "bytecode", "opcodes", "parameters", "macs")

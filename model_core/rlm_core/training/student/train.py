@@ -35,9 +35,9 @@ from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.datasets.texts import read_texts
 
-from .batches import Task, head_inputs
+from .batches import EncoderData, head_inputs
 from .config import TrainConfig, load_config
-from .encoder_fit import Loop
+from .encoder_fit import EncoderTrainer
 from .encoder_weights import Start
 from .finish import HEAD_STAGE, Trained, finish
 from .network import Student
@@ -54,7 +54,9 @@ class Teaching(Protocol):
 
     name: str
 
-    def extended(self, task: Task, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path) -> Task:
+    def extended(
+        self, task: EncoderData, corpus: Corpus, scales: list[Scale], settings: TrainConfig, out: Path
+    ) -> EncoderData:
         """The task of the encoder with a teacher's targets, perhaps for more texts than the corpus has."""
         ...
 
@@ -118,28 +120,28 @@ def train(
         with _timed(out, "pretraining"):
             _pretrain(student, unlabelled, tokenizer, settings, out, resume)
     scales = _scales(corpus)
-    thin = _thinned(corpus, settings.train.rows_a_slice, settings.train.seed)
+    thin = _thinned(corpus, settings.train.rows_per_task, settings.train.seed)
     few = replace(corpus, rows=corpus.rows.chosen(thin))
     task = _task(few, ids, scales, settings)
     taught = teaching.extended(task, few, scales, settings, out) if teaching is not None else task
-    loop = Loop(student, taught, settings.train, out)
-    if resume and loop.resume():
-        _say(f"resuming at epoch {loop.epoch + 1}, step {loop.step}")
+    trainer = EncoderTrainer(student, taught, settings.train, out)
+    if resume and trainer.resume():
+        _say(f"resuming at epoch {trainer.epoch + 1}, step {trainer.step}")
     with _timed(out, "encoder"):
-        loop.run()
-    loop.task = task  # the head is fitted to labels alone
+        trainer.run()
+    trainer.data = task  # the head is fitted to labels alone
     with _timed(out, "wide part and trees"):
         _say("fitting the wide part")
-        fitted = fit_wide(corpus, ids, bits=settings.wide_bits, penalty=settings.wide_penalty)
+        fitted = fit_wide(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
         wide.save(fitted.parts, out / WIDE)
         _say("fitting the trees")
         grown = _grown(corpus, settings, out, resume)
         predictions = (fitted.predictions + grown.predictions)[thin]
-        loop.task.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
+        trainer.data.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
     with _timed(out, HEAD_STAGE):
         origin = start.model_id if start is not None else None
         made = Trained(
-            loop, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out), origin
+            trainer, few, fitted.terms, grown.residuals, fitted.changes[thin], scales, settings, times(out), origin
         )
         finish(made, read_edits(data, ("train",)), out)
 
@@ -272,7 +274,7 @@ def _thinned(corpus: Corpus, most: int, seed: int) -> npt.NDArray[np.int64]:
     return np.sort(np.concatenate(kept))
 
 
-def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainConfig) -> Task:
+def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainConfig) -> EncoderData:
     """What the loop trains on; the wide predictions, which only the head's base reads, are still zeros."""
     rows = corpus.rows
     target = positions(corpus, rows.value, scales)
@@ -281,7 +283,7 @@ def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainCo
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         counts = np.stack(list(pool.map(_structure, corpus.texts, chunksize=500)))
     basis = np.array([name.split("/")[0] for name in corpus.slices])[rows.slice]
-    return Task(
+    return EncoderData(
         cropped, head_inputs(corpus, counts, lengths, np.zeros(len(rows)), target), rows.split, rows.group, basis
     )
 

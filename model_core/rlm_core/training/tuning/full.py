@@ -21,9 +21,9 @@ from rlm_core.training.corpus import Corpus
 from rlm_core.training.distributed import Processes
 from rlm_core.training.full import store
 from rlm_core.training.full.model import FullModel
-from rlm_core.training.full.model_fit import Loop
+from rlm_core.training.full.model_fit import FullTrainer
 from rlm_core.training.full.store import Serving, autocast
-from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Examples, examples
 from rlm_core.training.full.validation import medians, scores
 
@@ -37,7 +37,7 @@ from .verdict import Verdict, judge
 _FOLDS, _HELD, _STOP = 8, (0, 1), 2
 _FEWEST_GROUPS = 8
 # A tenth of the rates of training: what is known is to stay.
-_LOOP = LoopConfig(epochs=4, learning_rate=1e-4, matrix_learning_rate=2e-4, warmup_steps=20, group_power=1.0)
+_LOOP = ModelFitConfig(epochs=4, learning_rate=1e-4, matrix_learning_rate=2e-4, warmup_steps=20, group_power=1.0)
 
 
 def tune_full(
@@ -46,7 +46,7 @@ def tune_full(
     out: Path,
     options: Options,
     say: Say,
-    loop: LoopConfig = _LOOP,
+    loop: ModelFitConfig = _LOOP,
     processes: Processes | None = None,
 ) -> Tuning:
     """Tune the full model in ``model``; as :func:`rlm_core.training.tuning.run.tune`.
@@ -79,7 +79,7 @@ def tune_full(
     before = _answers(tuned, shipped, held, serving, config, processes)
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-tune-") as scratch:
         say(f"training on {int((split == 'train').sum()):,} rows")
-        running = Loop(tuned, ours, config, Path(scratch), processes)
+        running = FullTrainer(tuned, ours, config, Path(scratch), processes)
         running.run()
     tuned.encoder.recompute(False)
     after = _answers(tuned, ours, held, serving, config, processes)
@@ -144,12 +144,12 @@ def _answers(
     data: Examples,
     rows: np.ndarray[Any, np.dtype[np.int64]],
     serving: Serving,
-    config: LoopConfig,
+    config: ModelFitConfig,
     processes: Processes,
 ) -> Answers:
     model.eval()
     floor = np.array([serving.floors[name] or 1e-12 for name in data.corpus.slices])[data.corpus.rows.slice[rows]]
-    mixed, budget, texts = autocast(model.device), config.tokens_a_batch, data.text[rows]
+    mixed, budget, texts = autocast(model.device), config.tokens_per_batch, data.text[rows]
     found = processes.spread(rows, texts, lambda own: medians(model, data, own, mixed, budget))
     score = processes.spread(rows, texts, lambda own: scores(model, data, own, mixed, budget))
     return Answers(np.log10(np.maximum(found, floor)), score)

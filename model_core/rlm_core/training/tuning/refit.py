@@ -65,7 +65,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
         encoded = encode(student, corpus)
         say("fitting the wide part")
-        fitted = fit_wide(corpus, encoded.ids, bits=_CONFIG.wide_bits, penalty=_CONFIG.wide_penalty)
+        fitted = fit_wide(corpus, encoded.ids, bits=_CONFIG.ngram_bits, penalty=_CONFIG.ngram_penalty)
         features = _features(student, numbered, encoded, fitted)
         draft = Draft(student)
         draft.parts |= fitted.parts

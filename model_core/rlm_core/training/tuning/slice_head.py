@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rlm_core.training.student.batches import HeadInputs
-from rlm_core.training.student.config import LoopConfig
+from rlm_core.training.student.config import EncoderFitConfig
 from rlm_core.training.student.encoder_fit import loss_of
 from rlm_core.training.student.network import Head
 
-_SIGMA = LoopConfig().label_sigma
+_SIGMA = EncoderFitConfig().label_sigma
 _RATE, _MOST_STEPS, _PATIENCE = 0.02, 120, 15
 _DISTANCE = 1e-3  # nats for a squared distance of one from the weights of before
 _STILL = 0.1  # nats for a nat of divergence from the answers of before

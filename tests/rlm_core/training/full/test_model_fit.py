@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.full import model_fit as loops
 from rlm_core.training.full.model import FullModel
-from rlm_core.training.full.model_fit import Loop, make_optimizers, set_rates, trained
-from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.model_fit import FullTrainer, bfloat16, full_optimizers
+from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Batch, Examples, Plan, examples
-from rlm_core.training.full.validation import Validation
+from rlm_core.training.trainer import StepResult, trained
 
 from tests.rlm_core.training.full.tiny import tiny_model
 
-CONFIG = LoopConfig(
+CONFIG = ModelFitConfig(
     epochs=2,
-    tokens_a_batch=256,
+    tokens_per_batch=256,
     learning_rate=3e-3,
     warmup_steps=2,
     token_dropout=0.1,
@@ -83,7 +81,7 @@ def test_an_epoch_takes_the_root_of_a_group_in_turn_and_no_more_of_a_basis_than_
     assert {len(epoch) for epoch in epochs} == {size}
     assert not epochs[0] & epochs[1]
     assert len(set().union(*epochs)) == texts
-    few = Plan(found, replace(CONFIG, texts_a_basis={"call": 5}))
+    few = Plan(found, replace(CONFIG, texts_per_basis={"call": 5}))
     assert len(np.concatenate(few.batches(0))) == 5
 
 
@@ -99,7 +97,7 @@ def test_a_batch_holds_every_row_of_its_texts_once(found: Examples) -> None:
 
 
 def test_both_metrics_come_first_and_alone_and_after_the_other(found: Examples) -> None:
-    plan = Plan(found, replace(CONFIG, numbers_a_sequence=2))
+    plan = Plan(found, replace(CONFIG, numbers_per_sequence=2))
     seen = set()
     for number, texts in enumerate(plan.batches(0)):
         batch = plan.batch(texts, 0, number, 0)
@@ -110,7 +108,7 @@ def test_both_metrics_come_first_and_alone_and_after_the_other(found: Examples) 
 
 
 def test_a_given_order_is_kept_and_skips_what_is_unknown(found: Examples) -> None:
-    plan = Plan(found, replace(CONFIG, order="memory, latency", numbers_a_sequence=2))
+    plan = Plan(found, replace(CONFIG, order="memory, latency", numbers_per_sequence=2))
     seen = set()
     for number, texts in enumerate(plan.batches(0)):
         batch = plan.batch(texts, 0, number, 0)
@@ -121,15 +119,15 @@ def test_a_given_order_is_kept_and_skips_what_is_unknown(found: Examples) -> Non
 
 
 def test_training_lowers_the_loss_and_keeps_the_best_weights(found: Examples, tmp_path: Path) -> None:
-    loop = Loop(model(), found, replace(CONFIG, epochs=6), tmp_path)
-    loop.run()
+    trainer = FullTrainer(model(), found, replace(CONFIG, epochs=6), tmp_path)
+    trainer.run()
     losses = logged(tmp_path, "validation")
     assert losses[-1] < 0.7 * losses[0]
-    assert loop.best is not None
-    assert loop.best.loss in losses
+    assert trainer.best is not None
+    assert trainer.best.loss in losses
     best = torch.load(tmp_path / "best.pt", weights_only=True)
-    assert all(torch.equal(weight, best[name]) for name, weight in trained(loop.model).items())
-    assert not loop.model.training
+    assert all(torch.equal(weight, best[name]) for name, weight in trained(trainer.model).items())
+    assert not trainer.model.training
     assert list((tmp_path / "tensorboard").glob("events*"))
 
 
@@ -142,24 +140,24 @@ def test_a_stopped_run_goes_on_at_the_step_where_it_was(
     found: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str
 ) -> None:
     config = replace(CONFIG, optimizer=optimizer, accumulation=2)
-    straight = Loop(model(), found, config, tmp_path / "straight")
+    straight = FullTrainer(model(), found, config, tmp_path / "straight")
     (tmp_path / "straight").mkdir()
     straight.run()
     assert straight.step == straight.total > 6
 
-    step = Loop._step
+    step = FullTrainer.take_step
 
-    def stopping(self: Loop, parts: list[Batch]) -> Any:
+    def stopping(self: FullTrainer, parts: list[Batch]) -> StepResult:
         if self.step == straight.total // 4 + 1:
             raise _StoppedError
         return step(self, parts)
 
     (tmp_path / "stopped").mkdir()
-    monkeypatch.setattr(Loop, "_step", stopping)
+    monkeypatch.setattr(FullTrainer, "take_step", stopping)
     with pytest.raises(_StoppedError):
-        Loop(model(), found, config, tmp_path / "stopped").run()
-    monkeypatch.setattr(Loop, "_step", step)
-    again = Loop(model(seed=5), found, config, tmp_path / "stopped")
+        FullTrainer(model(), found, config, tmp_path / "stopped").run()
+    monkeypatch.setattr(FullTrainer, "take_step", step)
+    again = FullTrainer(model(seed=5), found, config, tmp_path / "stopped")
     assert again.resume()
     assert again.step == straight.total // 4 + 1
     assert again.epoch == 0
@@ -170,10 +168,6 @@ def test_a_stopped_run_goes_on_at_the_step_where_it_was(
     assert (again.step, again.tokens, again.numbers) == (straight.step, straight.tokens, straight.numbers)
     assert again.best == straight.best
     assert logged(tmp_path / "straight", "validation") == logged(tmp_path / "stopped", "validation")
-
-
-def test_a_new_loop_in_an_empty_folder_has_nothing_to_resume(found: Examples, tmp_path: Path) -> None:
-    assert not Loop(model(), found, CONFIG, tmp_path).resume()
 
 
 def test_accumulated_batches_make_the_step_of_one_large_batch(found: Examples, tmp_path: Path) -> None:
@@ -187,9 +181,9 @@ def test_accumulated_batches_make_the_step_of_one_large_batch(found: Examples, t
     assert sum(part.numbers for part in parts) == whole.numbers
     gradients = []
     for batches in (alone, [whole]):
-        loop = Loop(tiny_model(sharpness=1.0), found, replace(config, clip=1e9), tmp_path)
-        loop._step(batches)
-        gradients.append([weight.grad for weight in trained(loop.model).values() if weight.grad is not None])
+        trainer = FullTrainer(tiny_model(sharpness=1.0), found, replace(config, clip=1e9), tmp_path)
+        trainer.take_step(batches)
+        gradients.append([weight.grad for weight in trained(trainer.model).values() if weight.grad is not None])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
@@ -199,9 +193,9 @@ def test_gradient_checkpointing_changes_no_gradient(found: Examples, tmp_path: P
     part = plan.batch(plan.batches(0)[0], 0, 0, 0)
     gradients = []
     for recompute in (False, True):
-        loop = Loop(tiny_model(), found, replace(CONFIG, recompute=recompute), tmp_path)
-        loop._step([part])
-        gradients.append([weight.grad for weight in trained(loop.model).values() if weight.grad is not None])
+        trainer = FullTrainer(tiny_model(), found, replace(CONFIG, recompute=recompute), tmp_path)
+        trainer.take_step([part])
+        gradients.append([weight.grad for weight in trained(trainer.model).values() if weight.grad is not None])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
@@ -209,13 +203,13 @@ def test_gradient_checkpointing_changes_no_gradient(found: Examples, tmp_path: P
 def test_position_weights_choose_what_is_learnt(found: Examples, tmp_path: Path) -> None:
     one = tiny_model()
     weights = (1.0, *(0.0,) * (one.config.numbers.positions - 1))
-    loop = Loop(one, found, replace(CONFIG, position_weights=weights), tmp_path)
-    part = loop.plan.batch(loop.plan.batches(0)[0], 0, 0, 0)
+    trainer = FullTrainer(one, found, replace(CONFIG, position_weights=weights), tmp_path)
+    part = trainer.plan.batch(trainer.plan.batches(0)[0], 0, 0, 0)
     with torch.no_grad():
         one.train()
         torch.manual_seed(0)
         scores = one(part.ids, part.mask, part.asks, part.tokens)
-    loss, _, _ = loop._step([part])
+    loss = trainer.take_step([part]).figures["loss"]
     assert loss == pytest.approx(float(-scores[..., 0].sum() / part.numbers), rel=1e-5)
 
 
@@ -223,8 +217,8 @@ def test_what_is_frozen_is_neither_changed_nor_saved(found: Examples, tmp_path: 
     one = model()
     one.encoder.requires_grad_(False)
     before = {name: weight.clone() for name, weight in one.encoder.named_parameters()}
-    loop = Loop(one, found, CONFIG, tmp_path)
-    loop.run()
+    trainer = FullTrainer(one, found, CONFIG, tmp_path)
+    trainer.run()
     assert all(torch.equal(weight, before[name]) for name, weight in one.encoder.named_parameters())
     saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["weights"]
     assert saved
@@ -234,7 +228,7 @@ def test_what_is_frozen_is_neither_changed_nor_saved(found: Examples, tmp_path: 
 def test_muon_takes_the_matrices_of_layers_and_the_encoder_has_its_own_pace() -> None:
     one = model()
     config = replace(CONFIG, optimizer="muon", encoder_rate=0.1, matrix_learning_rate=0.5)
-    optimizers = make_optimizers(one, config)
+    optimizers = full_optimizers(one, config)
     assert [type(optimizer).__name__ for optimizer in optimizers] == ["Muon", "AdamW"]
     rates = [[group["peak"] for group in optimizer.param_groups] for optimizer in optimizers]
     np.testing.assert_allclose(rates, [[0.05, 0.5], [3e-4, 3e-3]])
@@ -243,35 +237,18 @@ def test_muon_takes_the_matrices_of_layers_and_the_encoder_has_its_own_pace() ->
     assert all(weight.ndim == 2 for group in optimizers[0].param_groups for weight in group["params"])
 
 
-def test_rates_rise_and_fall() -> None:
-    optimizers = make_optimizers(model(), CONFIG)
-    shares = [set_rates(optimizers, replace(CONFIG, warmup_steps=10, final_rate=0.1), step, 100) for step in range(101)]
-    assert shares[0] == pytest.approx(0.1)
-    assert max(shares) == shares[9]
-    assert shares[9:] == sorted(shares[9:], reverse=True)
-    assert shares[-1] == pytest.approx(0.1)
-    assert optimizers[0].param_groups[0]["lr"] == pytest.approx(0.1 * CONFIG.learning_rate)
-
-
-def test_ranking_decides_unless_the_loss_is_clearly_another() -> None:
-    assert Validation(0.6, 2.0).better_than(Validation(0.5, 1.9))
-    assert not Validation(0.9, 6.0).better_than(Validation(0.1, 3.0))
-    assert Validation(0.1, 3.0).better_than(Validation(0.9, 6.0))
-    assert not Validation(0.5, 2.0).better_than(Validation(0.5, 2.0))
-
-
 def test_bfloat16_is_taken_as_told() -> None:
     cpu = torch.device("cpu")
-    assert loops.bfloat16("bfloat16", cpu)
-    assert not loops.bfloat16("float32", cpu)
-    assert isinstance(loops.bfloat16("auto", cpu), bool)
+    assert bfloat16("bfloat16", cpu)
+    assert not bfloat16("float32", cpu)
+    assert isinstance(bfloat16("auto", cpu), bool)
 
 
 def test_a_step_in_bfloat16_is_near_one_in_float32(found: Examples, tmp_path: Path) -> None:
     losses = []
     for precision in ("float32", "bfloat16"):
-        loop = Loop(tiny_model(sharpness=1.0), found, replace(CONFIG, precision=precision), tmp_path)
-        part = loop.plan.batch(loop.plan.batches(0)[0], 0, 0, 0)
-        losses.append(loop._step([part])[0])
+        trainer = FullTrainer(tiny_model(sharpness=1.0), found, replace(CONFIG, precision=precision), tmp_path)
+        part = trainer.plan.batch(trainer.plan.batches(0)[0], 0, 0, 0)
+        losses.append(trainer.take_step([part]).figures["loss"])
     assert losses[0] != losses[1]
     assert losses[1] == pytest.approx(losses[0], rel=0.02)

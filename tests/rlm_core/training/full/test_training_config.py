@@ -11,7 +11,7 @@ from rlm_core.errors import DataError
 from rlm_core.training.full.training_config import (
     DecoderConfig,
     FullTrainConfig,
-    LoopConfig,
+    ModelFitConfig,
     NumbersConfig,
     is_full,
     load_config,
@@ -40,11 +40,11 @@ def test_values_reach_the_model_and_the_number_format(tmp_path: Path) -> None:
 
 def test_lists_and_tables_are_read(tmp_path: Path) -> None:
     weights = "[1, 1, 1, 1, 1, 1, 0.5, 0.5]"
-    text = f'[train]\nposition_weights = {weights}\norder = "accuracy, latency"\ntexts_a_basis = {{ call = 5 }}\n'
+    text = f'[train]\nposition_weights = {weights}\norder = "accuracy, latency"\ntexts_per_basis = {{ call = 5 }}\n'
     train = read(tmp_path, text).train
     assert train.position_weights == (1, 1, 1, 1, 1, 1, 0.5, 0.5)
     assert train.metrics == ("accuracy", "latency")
-    assert train.texts_a_basis == {"call": 5}
+    assert train.texts_per_basis == {"call": 5}
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_lists_and_tables_are_read(tmp_path: Path) -> None:
         ("[train]\nepochs = 0\n", "epochs must be at least 1"),
         ('[train]\noptimizer = "sgd"\n', "optimizer is 'sgd'; it must be one of adamw, adafactor, muon"),
         ('[train]\norder = "latency, speed"\n', "order is 'speed'"),
-        ("[train]\ntexts_a_basis = { city = 5 }\n", "texts_a_basis is 'city'"),
-        ("[train]\ntexts_a_basis = { call = 0.5 }\n", r"texts_a_basis\.call must be an integer"),
+        ("[train]\ntexts_per_basis = { city = 5 }\n", "texts_per_basis is 'city'"),
+        ("[train]\ntexts_per_basis = { call = 0.5 }\n", r"texts_per_basis\.call must be an integer"),
         ("[train]\nposition_weights = [1.0]\n", "position_weights needs 8 numbers"),
-        ("[train]\nnumbers_a_sequence = 40\n", "numbers_a_sequence is more than the decoder's max_numbers"),
+        ("[train]\nnumbers_per_sequence = 40\n", "numbers_per_sequence is more than the decoder's max_numbers"),
         ("[train]\ngroup_power = 2.0\n", r"must lie within 0\.\.1"),
         ('[encoder]\nkind = "bert"\n', "kind is 'bert'; it must be one of scratch, t5gemma"),
         ('[encoder]\nkind = "t5gemma"\n', "base is missing"),
@@ -94,6 +94,6 @@ def test_the_configuration_in_the_repository_names_every_training_key() -> None:
     path = REPOSITORY / "configs" / "full.toml"
     assert load_config(path).encoder.kind == "scratch"
     raw = tomllib.loads(path.read_text())
-    assert raw["train"].keys() == asdict(LoopConfig()).keys()
+    assert raw["train"].keys() == asdict(ModelFitConfig()).keys()
     assert raw["decoder"].keys() == asdict(DecoderConfig()).keys()
     assert raw["numbers"].keys() == asdict(NumbersConfig()).keys()

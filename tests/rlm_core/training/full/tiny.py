@@ -87,7 +87,7 @@ hidden = 48
 mantissa_digits = 3
 [train]
 epochs = 24
-tokens_a_batch = 512
+tokens_per_batch = 512
 learning_rate = 5e-3
 warmup_steps = 5
 group_power = 1.0

@@ -14,8 +14,16 @@ from rlm_core.inference.tokenizer import PAD
 from rlm_core.queries.query_vector import QUERY, query_vector
 from rlm_core.source.syntax_counts import FACTS, NAMES, structure
 from rlm_core.training.corpus import Corpus
-from rlm_core.training.student.batches import Sampler, Task, head_inputs, pad, pool_callees, soft_targets, token_batches
-from rlm_core.training.student.config import LoopConfig
+from rlm_core.training.student.batches import (
+    EncoderData,
+    Sampler,
+    head_inputs,
+    pad,
+    pool_callees,
+    soft_targets,
+    token_batches,
+)
+from rlm_core.training.student.config import EncoderFitConfig
 
 lengths = st.lists(st.integers(1, 512), min_size=1, max_size=60).map(np.array)
 
@@ -119,21 +127,21 @@ def test_a_target_is_centred_on_its_value(place: float) -> None:
 
 BASES = ("call", "program")
 # Few texts a basis, so that none comes several times an epoch.
-CONFIG = LoopConfig(epochs=2, texts_a_basis=dict.fromkeys(BASES, 8))
+CONFIG = EncoderFitConfig(epochs=2, texts_per_basis=dict.fromkeys(BASES, 8))
 
 
-def with_share(most: int) -> LoopConfig:
-    return replace(CONFIG, texts_a_basis=dict.fromkeys(BASES, most))
+def with_share(most: int) -> EncoderFitConfig:
+    return replace(CONFIG, texts_per_basis=dict.fromkeys(BASES, most))
 
 
-def test_every_training_text_is_read_before_one_comes_again(task: Task) -> None:
+def test_every_training_text_is_read_before_one_comes_again(task: EncoderData) -> None:
     sampler = Sampler(task, CONFIG)
     sampler.groups = [np.arange(4), np.arange(4, 13)]
     read = Counter(int(place) for epoch in range(6) for place in sampler.sample(epoch))
     assert read == dict.fromkeys(range(4), 3) | dict.fromkeys(range(4, 13), 2)
 
 
-def test_no_basis_takes_more_than_its_share_of_an_epoch(task: Task) -> None:
+def test_no_basis_takes_more_than_its_share_of_an_epoch(task: EncoderData) -> None:
     sampler = Sampler(task, with_share(3))
     for epoch in range(4):
         sample = sampler.sample(epoch)
@@ -143,16 +151,16 @@ def test_no_basis_takes_more_than_its_share_of_an_epoch(task: Task) -> None:
         assert len(set(sample.tolist())) == len(sample)
 
 
-def test_a_small_basis_comes_several_times(task: Task) -> None:
+def test_a_small_basis_comes_several_times(task: EncoderData) -> None:
     assert set(Counter(Sampler(task, with_share(10_000)).sample(0).tolist()).values()) == {4}
 
 
-def test_the_sample_of_an_epoch_is_always_the_same(task: Task) -> None:
+def test_the_sample_of_an_epoch_is_always_the_same(task: EncoderData) -> None:
     first, second = Sampler(task, with_share(3)), Sampler(task, with_share(3))
     assert [first.sample(epoch).tolist() for epoch in (1, 0)] == [second.sample(epoch).tolist() for epoch in (1, 0)]
 
 
-def test_what_is_read_are_the_training_rows_of_the_texts_of_all_epochs(task: Task) -> None:
+def test_what_is_read_are_the_training_rows_of_the_texts_of_all_epochs(task: EncoderData) -> None:
     sampler = Sampler(task, with_share(2))
     texts = {int(sampler.texts[place]) for epoch in range(CONFIG.epochs) for place in sampler.sample(epoch)}
     read = sampler.read()

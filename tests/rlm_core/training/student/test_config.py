@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.student.config import TREE_BASES, LoopConfig, PretrainConfig, TrainConfig, load_config
+from rlm_core.training.student.config import TREE_BASES, EncoderFitConfig, PretrainConfig, TrainConfig, load_config
 
 from tests.paths import REPOSITORY
 
@@ -23,10 +23,10 @@ def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
 def test_the_shipped_configuration_names_every_training_key() -> None:
     assert isinstance(load_config(SHIPPED), TrainConfig)
     raw = tomllib.loads(SHIPPED.read_text())
-    assert raw["train"].keys() == asdict(LoopConfig()).keys()
+    assert raw["train"].keys() == asdict(EncoderFitConfig()).keys()
     assert raw["pretrain"].keys() == asdict(PretrainConfig()).keys()
     assert raw["trees"].keys() == set(TREE_BASES)
-    assert raw["wide"].keys() == {"bits", "penalty"}
+    assert raw["ngram_ridge"].keys() == {"bits", "penalty"}
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,11 @@ def test_the_shipped_configuration_names_every_training_key() -> None:
         ("[train]\nepochs = 1.5\n", r"\[train\]: epochs must be an integer"),
         ("[train]\nlearning_rate = true\n", r"\[train\]: learning_rate must be a number"),
         ("[train]\ncompile = 1\n", r"\[train\]: compile must be true or false"),
-        ("[wide]\npenalty = '2'\n", r"\[wide\]: penalty must be a number"),
+        ("[ngram_ridge]\npenalty = '2'\n", r"\[ngram_ridge\]: penalty must be a number"),
         ("[other]\nx = 1\n", "unknown key 'other'"),
-        ("[wide]\nbit = 1\n", r"unknown key 'wide\.bit'"),
+        ("[ngram_ridge]\nbit = 1\n", r"unknown key 'ngram_ridge\.bit'"),
+        ("[wide]\nbits = 1\n", r"unknown key 'wide' \(renamed to 'ngram_ridge'\)"),
+        ("[train]\ntokens_a_batch = 1\n", r"\[train\]: unknown key 'tokens_a_batch' \(renamed to 'tokens_per_batch'\)"),
         ("epochs = \n", "not TOML"),
         ("model = 3\n", r"\[model\] must be a table"),
     ],

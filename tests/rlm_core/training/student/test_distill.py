@@ -26,7 +26,7 @@ from rlm_core.training.datasets.texts import SCHEMA
 from rlm_core.training.full.encoders.scratch import ScratchEncoder
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.student import distill as distill_module
-from rlm_core.training.student.batches import HeadInputs, Task, Teacher
+from rlm_core.training.student.batches import EncoderData, HeadInputs, Teacher
 from rlm_core.training.student.config import TrainConfig
 from rlm_core.training.student.distill import ANSWERS, DistillConfig, Distilling, distill, masses_of
 from rlm_core.training.student.encoder_fit import loss_of
@@ -90,7 +90,7 @@ def out(full: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def task(corpus: Corpus, settings: TrainConfig, out: Path) -> Task:
+def task(corpus: Corpus, settings: TrainConfig, out: Path) -> EncoderData:
     return _task(corpus, corpus.encode(Tokenizer.load(out / "tokenizer.model")), _scales(corpus), settings)
 
 
@@ -129,7 +129,7 @@ def test_the_loss_mixes_teacher_and_label() -> None:
 
 
 def test_training_rows_and_unlabelled_texts_get_targets_and_others_none(
-    predictor: TorchPredictor, task: Task, corpus: Corpus, settings: TrainConfig, out: Path
+    predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, out: Path
 ) -> None:
     teaching = Distilling(predictor, DistillConfig(weight=0.25), TEXTS)
     found = teaching.extended(task, corpus, _scales(corpus), settings, out)
@@ -150,7 +150,7 @@ def test_training_rows_and_unlabelled_texts_get_targets_and_others_none(
 
 
 def test_targets_lie_where_the_teacher_says(
-    predictor: TorchPredictor, task: Task, corpus: Corpus, settings: TrainConfig, out: Path
+    predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, out: Path
 ) -> None:
     found = Distilling(predictor, DistillConfig()).extended(task, corpus, _scales(corpus), settings, out)
     assert found.teacher is not None
@@ -167,7 +167,7 @@ def test_targets_lie_where_the_teacher_says(
 
 
 def test_the_teacher_is_asked_once(
-    predictor: TorchPredictor, task: Task, corpus: Corpus, settings: TrainConfig, out: Path
+    predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, out: Path
 ) -> None:
     (out / ANSWERS).unlink(missing_ok=True)
     first, second, third = (Counting(predictor) for _ in range(3))
@@ -184,7 +184,7 @@ def test_the_teacher_is_asked_once(
 
 def test_what_the_teacher_has_said_is_kept_when_it_breaks_down(
     predictor: TorchPredictor,
-    task: Task,
+    task: EncoderData,
     corpus: Corpus,
     settings: TrainConfig,
     tmp_path: Path,
@@ -210,7 +210,7 @@ def test_what_the_teacher_has_said_is_kept_when_it_breaks_down(
 
 
 def test_a_damaged_file_of_answers_is_told(
-    predictor: TorchPredictor, task: Task, corpus: Corpus, settings: TrainConfig, tmp_path: Path
+    predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, tmp_path: Path
 ) -> None:
     (tmp_path / ANSWERS).write_bytes(b"PAR1 nonsense")
     with pytest.raises(DataError, match=r"teacher\.parquet: cannot be read .*; delete it"):

@@ -1,4 +1,4 @@
-"""The training loop: what it samples, what it learns from, and what it keeps."""
+"""Training of the encoder: what it learns from, and what it keeps."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
-from rlm_core.training.student.batches import Task
-from rlm_core.training.student.config import LoopConfig
-from rlm_core.training.student.encoder_fit import Bank, Loop, encode_texts
+from rlm_core.training.student.batches import EncoderData
+from rlm_core.training.student.config import EncoderFitConfig
+from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, encode_texts
 from rlm_core.training.student.network import Student, StudentConfig
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)
 BASES = ("call", "program")
 # Few texts a basis, so that none comes several times an epoch.
-CONFIG = LoopConfig(epochs=2, tokens_a_batch=128, warmup_steps=1, texts_a_basis=dict.fromkeys(BASES, 8), compile=False)
+CONFIG = EncoderFitConfig(
+    epochs=2, tokens_per_batch=128, warmup_steps=1, texts_per_basis=dict.fromkeys(BASES, 8), compile=False
+)
 
 
-def make_loop(task: Task, out: Path, config: LoopConfig = CONFIG) -> Loop:
+def make_trainer(task: EncoderData, out: Path, config: EncoderFitConfig = CONFIG) -> EncoderTrainer:
     torch.manual_seed(0)
-    return Loop(Student(SIZES), task, config, out)
+    return EncoderTrainer(Student(SIZES), task, config, out)
 
 
 def logged(out: Path, key: str) -> list[float]:
@@ -29,62 +30,53 @@ def logged(out: Path, key: str) -> list[float]:
     return [line[key] for line in lines if key in line]
 
 
-def test_training_lowers_the_validation_loss(task: Task, tmp_path: Path) -> None:
-    make_loop(task, tmp_path, LoopConfig(epochs=12, tokens_a_batch=128, warmup_steps=1, compile=False)).run()
+def test_training_lowers_the_validation_loss(task: EncoderData, tmp_path: Path) -> None:
+    make_trainer(task, tmp_path, EncoderFitConfig(epochs=12, tokens_per_batch=128, warmup_steps=1, compile=False)).run()
     losses = logged(tmp_path, "validation")
     assert len(losses) == 12
     assert min(losses[-3:]) < losses[0] - 0.3
 
 
-def test_the_best_weights_are_kept(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path)
-    loop.run()
-    assert loop.best == min(logged(tmp_path, "validation"))
+def test_the_best_weights_are_kept(task: EncoderData, tmp_path: Path) -> None:
+    trainer = make_trainer(task, tmp_path)
+    trainer.run()
+    assert trainer.best is not None
+    assert trainer.best.loss == min(logged(tmp_path, "validation"))
     best = torch.load(tmp_path / "best.pt", weights_only=True)
-    assert all(torch.equal(value, best[name]) for name, value in loop.student.state_dict().items())
+    weights = trainer.model.state_dict()
+    # The prior's precision is not trained.
+    assert weights.keys() - best.keys() == {"head.prior.precision"}
+    assert all(torch.equal(weights[name], value) for name, value in best.items())
 
 
-def test_only_training_rows_teach(task: Task, tmp_path: Path) -> None:
+def test_only_training_rows_teach(task: EncoderData, tmp_path: Path) -> None:
     held = np.flatnonzero(task.split == "test")
-    before = make_loop(task, tmp_path)
+    before = make_trainer(task, tmp_path)
     before.run()
     task.inputs.target[torch.from_numpy(held)] += 30
     (tmp_path / "other").mkdir()
-    after = make_loop(task, tmp_path / "other")
+    after = make_trainer(task, tmp_path / "other")
     after.run()
-    assert all(torch.equal(a, b) for a, b in zip(before.student.parameters(), after.student.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before.model.parameters(), after.model.parameters(), strict=True))
 
 
-def test_a_new_loop_in_an_empty_folder_has_nothing_to_resume(task: Task, tmp_path: Path) -> None:
-    assert not make_loop(task, tmp_path).resume()
-
-
-def test_a_checkpoint_restores_everything(task: Task, tmp_path: Path) -> None:
-    loop = make_loop(task, tmp_path)
-    loop.run()
-    again = make_loop(task, tmp_path)
+def test_a_checkpoint_restores_everything(task: EncoderData, tmp_path: Path) -> None:
+    trainer = make_trainer(task, tmp_path)
+    trainer.run()
+    again = make_trainer(task, tmp_path)
     assert again.resume()
-    assert (again.epoch, again.batch, again.step, again.tokens, again.best) == (2, 0, loop.step, loop.tokens, loop.best)
-    assert torch.equal(again.bank.known, loop.bank.known)
-    torch.testing.assert_close(again.bank.vectors, loop.bank.vectors, atol=1e-3, rtol=1e-3)
+    assert (again.epoch, again.batch, again.step, again.tokens, again.best) == (
+        2,
+        0,
+        trainer.step,
+        trainer.tokens,
+        trainer.best,
+    )
+    assert torch.equal(again.bank.known, trainer.bank.known)
+    torch.testing.assert_close(again.bank.vectors, trainer.bank.vectors, atol=1e-3, rtol=1e-3)
 
 
-def test_a_broken_save_leaves_the_old_checkpoint(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = make_loop(task, tmp_path)
-    loop.save()
-    before = loop.checkpoint.read_bytes()
-
-    def broken(state: object, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(torch, "save", broken)
-    with pytest.raises(OSError, match="disk full"):
-        loop.save()
-    assert loop.checkpoint.read_bytes() == before
-
-
-def test_padding_does_not_change_a_vector(task: Task) -> None:
+def test_padding_does_not_change_a_vector(task: EncoderData) -> None:
     torch.manual_seed(0)
     student = Student(SIZES)
     texts = np.arange(len(task.ids))

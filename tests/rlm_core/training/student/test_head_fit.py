@@ -16,13 +16,13 @@ from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.student import head_fit
 from rlm_core.training.student.batches import head_inputs, pool_callees
-from rlm_core.training.student.config import LoopConfig
+from rlm_core.training.student.config import EncoderFitConfig
 from rlm_core.training.student.encoder_fit import Bank, loss_of
 from rlm_core.training.student.head_fit import Features, calibrate, fit_head, probabilities
 from rlm_core.training.student.network import Deep, Head, StudentConfig
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)
-CONFIG = LoopConfig(head_epochs=30, head_learning_rate=0.01)
+CONFIG = EncoderFitConfig(head_epochs=30, head_learning_rate=0.01)
 Rows = npt.NDArray[np.int64]
 
 

@@ -6,7 +6,6 @@ import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +17,21 @@ from rlm_core.errors import DataError
 from rlm_core.source.onnx_graph.reader import from_model
 from rlm_core.source.onnx_graph.render import render
 from rlm_core.source.syntax_counts import NAMES, structure
-from rlm_core.training.student import pretrain as module
+from rlm_core.training.student.batches import Indices
 from rlm_core.training.student.config import PretrainConfig
 from rlm_core.training.student.network import Encoder, StudentConfig
-from rlm_core.training.student.pretrain import TARGETS, Texts, hide_spans, pretrain, standardised, synthetic_targets
+from rlm_core.training.student.pretrain import (
+    TARGETS,
+    Pretrainer,
+    Texts,
+    hide_spans,
+    pretrain,
+    standardised,
+    synthetic_targets,
+)
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32)
-CONFIG = PretrainConfig(tokens=6000, tokens_a_batch=256, warmup_steps=2, compile=False, checkpoint_minutes=0)
+CONFIG = PretrainConfig(tokens=6000, tokens_per_batch=256, warmup_steps=2, compile=False, checkpoint_minutes=0)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +105,7 @@ def test_odd_columns_are_no_trouble() -> None:
 
 
 def test_pretraining_learns_words_and_numbers(texts: Texts, tmp_path: Path) -> None:
-    run(texts, tmp_path, replace(CONFIG, tokens=120_000, tokens_a_batch=512, checkpoint_minutes=99))
+    run(texts, tmp_path, replace(CONFIG, tokens=120_000, tokens_per_batch=512, checkpoint_minutes=99))
     lines = [json.loads(line) for line in (tmp_path / "pretrain.jsonl").read_text().splitlines()]
     assert lines[-1]["words"] < lines[0]["words"] - 0.2
     assert lines[-1]["counts"] < 0.75 * lines[0]["counts"]
@@ -107,7 +114,7 @@ def test_pretraining_learns_words_and_numbers(texts: Texts, tmp_path: Path) -> N
 def test_it_reads_as_many_tokens_as_it_is_told(texts: Texts, tmp_path: Path) -> None:
     encoder = fresh()
     read = pretrain(encoder, SIZES, texts, CONFIG, tmp_path, resume=False)
-    assert CONFIG.tokens <= read < CONFIG.tokens + CONFIG.tokens_a_batch
+    assert CONFIG.tokens <= read < CONFIG.tokens + CONFIG.tokens_per_batch
 
 
 def test_the_same_seed_gives_the_same_encoder(texts: Texts, tmp_path: Path) -> None:
@@ -121,19 +128,19 @@ def test_the_same_seed_gives_the_same_encoder(texts: Texts, tmp_path: Path) -> N
 def test_a_stopped_run_goes_on_to_the_same_losses_and_weights(
     texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    step = module._step
+    backward = Pretrainer.backward
     losses: list[tuple[float, float]] = []
     left = [10**6]
 
-    def watched(*arguments: Any) -> Any:
+    def watched(self: Pretrainer, batch: Indices) -> dict[str, float]:
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        found = step(*arguments)
-        losses.append((float(found[0].detach()), float(found[1].detach())))
-        return found
+        figures = backward(self, batch)
+        losses.append((figures["words"], figures["counts"]))
+        return figures
 
-    monkeypatch.setattr(module, "_step", watched)
+    monkeypatch.setattr(Pretrainer, "backward", watched)
     whole = run(texts, tmp_path / "whole")
     expected, losses = losses, []
     assert len(expected) > 2 * steps
@@ -154,7 +161,7 @@ def test_a_checkpoint_is_not_taken_up_unasked(texts: Texts, tmp_path: Path) -> N
 
 def test_a_finished_run_reads_nothing_more(texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(texts, tmp_path)
-    monkeypatch.setattr(module, "_step", None)
+    monkeypatch.setattr(Pretrainer, "backward", None)
     again = run(texts, tmp_path, resume=True)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
 
@@ -162,7 +169,7 @@ def test_a_finished_run_reads_nothing_more(texts: Texts, tmp_path: Path, monkeyp
 @pytest.mark.parametrize("target", [np.nan, 0.5])
 def test_a_batch_with_nothing_to_guess_does_no_harm(tmp_path: Path, target: float) -> None:
     short = Texts([np.array([2], np.int32), np.array([3, 5], np.int32)], np.full((2, 2), target, np.float32))
-    encoder = run(short, tmp_path, replace(CONFIG, tokens=60, tokens_a_batch=16))
+    encoder = run(short, tmp_path, replace(CONFIG, tokens=60, tokens_per_batch=16))
     assert all(bool(torch.isfinite(parameter).all()) for parameter in encoder.parameters())
 
 

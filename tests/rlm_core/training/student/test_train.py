@@ -17,9 +17,11 @@ from rlm_core.training.corpus import Corpus
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.datasets.texts import SCHEMA
 from rlm_core.training.evaluation.model_card import heading
-from rlm_core.training.student.encoder_fit import Loop
+from rlm_core.training.student.batches import Indices
+from rlm_core.training.student.encoder_fit import EncoderTrainer
 from rlm_core.training.student.encoder_weights import read_encoder
 from rlm_core.training.student.train import _unlabelled, train
+from rlm_core.training.trainer import StepResult
 from safetensors.numpy import load_file
 
 from tests.rlm_core.training.conftest import CONFIG, Trained, function_rows, run_cli
@@ -97,15 +99,15 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     )
     train([trained.data], config, tmp_path / "whole")
 
-    step, left = Loop._step, [0]
+    step, left = EncoderTrainer.take_step, [0]
 
-    def stopping(*arguments: object) -> float:
+    def stopping(self: EncoderTrainer, batch: Indices) -> StepResult:
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        return step(*arguments)  # type: ignore[arg-type]
+        return step(self, batch)
 
-    monkeypatch.setattr(Loop, "_step", stopping)
+    monkeypatch.setattr(EncoderTrainer, "take_step", stopping)
     for resume in (False, True):
         # In the middle of the first epoch, then of the second.
         left[0] = 3

@@ -12,15 +12,15 @@ from click.testing import CliRunner
 from rlm_core import DataError, models
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.full.predictor import TorchPredictor
-from rlm_core.training.full.training_config import LoopConfig
+from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.tuning import Options
 from rlm_core.training.tuning.full import tune_full
 from rlm_lsp.cli.app import app
 
 from tests.rlm_core.training.full.tiny import Trained, rows
 
-LOOP = LoopConfig(
-    epochs=12, learning_rate=3e-3, tokens_a_batch=512, warmup_steps=5, group_power=1.0, precision="float32"
+LOOP = ModelFitConfig(
+    epochs=12, learning_rate=3e-3, tokens_per_batch=512, warmup_steps=5, group_power=1.0, precision="float32"
 )
 
 
