@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.queries.devices import DEVICES, Device, canonical_device
-from rlm_core.source.torch_trace import KINDS, Operation, Trace, trace
+from rlm_core.source.torch_trace.recorder import KINDS, Operation, Trace
+from rlm_core.source.torch_trace.tracing import trace
 
 from .roofline import Costs, convolution_peak, costs, launches, seconds
 

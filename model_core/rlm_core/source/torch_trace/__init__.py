@@ -1,6 +1,1 @@
-"""Shapes and costs of PyTorch code, read out of its source text; nothing is run."""
-
-from .recorder import KINDS, Fused, Operation, Trace, fuse
-from .tracing import trace
-
-__all__ = ["KINDS", "Fused", "Operation", "Trace", "fuse", "trace"]
+"""Shapes and costs of PyTorch code, derived from its source text; nothing is run."""

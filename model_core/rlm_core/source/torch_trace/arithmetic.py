@@ -1,7 +1,7 @@
-"""Plain Python arithmetic, comparisons and builtins on known values, bounded whatever a source text asks for.
+"""Plain Python arithmetic, comparisons and builtins on known values, with limits on size and time.
 
-Every function raises TypeError or ValueError for what it does not know or will not compute; the interpreter then
-goes on with ``UNKNOWN``.
+Every function raises TypeError or ValueError for an unknown operation or one over the limits; the interpreter then
+continues with ``UNKNOWN``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,18 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .values import UNKNOWN, Class, Container, Function, Instance, Layer, Ref, Tensor, Unknown, Value
+from .values import (
+    UNKNOWN,
+    Instance,
+    LibraryName,
+    ModuleContainer,
+    SourceClass,
+    SourceFunction,
+    Tensor,
+    TorchLayer,
+    UnknownValue,
+    Value,
+)
 
 _MAX_BITS = 256
 _MAX_LENGTH = 20_000
@@ -57,11 +68,11 @@ def binary(kind: type[ast.operator], left: Value, right: Value) -> Value:
 
 
 def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
-    """``left OP right`` as a truth value, UNKNOWN where the text does not tell."""
+    """``left OP right`` as a truth value, UNKNOWN where it depends on what runs."""
     if kind in (ast.Is, ast.IsNot):
-        if isinstance(left, Unknown) or isinstance(right, Unknown):
+        if isinstance(left, UnknownValue) or isinstance(right, UnknownValue):
             return UNKNOWN
-        same = left is right or (isinstance(left, Ref) and left == right)
+        same = left is right or (isinstance(left, LibraryName) and left == right)
         return same if kind is ast.Is else not same
     if not (_flat(left) and _flat(right)):
         return UNKNOWN
@@ -73,7 +84,7 @@ def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
 
 
 def _flat(value: Value, depth: int = 2) -> bool:
-    if isinstance(value, (Tensor, Unknown)):
+    if isinstance(value, (Tensor, UnknownValue)):
         return False
     if isinstance(value, (list, tuple)):
         return depth > 0 and len(value) <= 1000 and all(_flat(item, depth - 1) for item in value)
@@ -83,21 +94,21 @@ def _flat(value: Value, depth: int = 2) -> bool:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a value counts as true; None where the text does not tell."""
-    if isinstance(value, Unknown):
+    """Whether a value counts as true; None where it depends on what runs."""
+    if isinstance(value, UnknownValue):
         return None
     if isinstance(value, Tensor):
         return None if value.value is None else bool(value.value)
-    if isinstance(value, Container):
+    if isinstance(value, ModuleContainer):
         return bool(value.items)
-    if isinstance(value, (Layer, Instance, Class, Function, Ref)):
+    if isinstance(value, (TorchLayer, Instance, SourceClass, SourceFunction, LibraryName)):
         return True
     return bool(value)
 
 
 def items_of(value: Value, limit: int = _MAX_LENGTH) -> list[Value]:
-    """The items that a loop over the value takes; raises TypeError or ValueError."""
-    if isinstance(value, Container):
+    """The items of a loop over the value; raises TypeError or ValueError."""
+    if isinstance(value, ModuleContainer):
         value = list(value.items) if value.name == "ModuleDict" else list(value.items.values())
     if not isinstance(value, (str, list, tuple, dict, range, set, zip, enumerate, map, Iterator)):
         raise TypeError("no items")
@@ -135,7 +146,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
 def _length(value: Value) -> int:
     if isinstance(value, Tensor):
         return value.shape[0]
-    return len(value.items) if isinstance(value, Container) else len(value)
+    return len(value.items) if isinstance(value, ModuleContainer) else len(value)
 
 
 def _product(values: Value) -> Value:
@@ -164,7 +175,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "all": lambda values: all(_sure(value) for value in items_of(values)),
     "any": lambda values: any(_sure(value) for value in items_of(values)),
     "bool": lambda value=False: _sure(value),
-    "callable": lambda value: isinstance(value, (Function, Class, Ref, Layer, Instance)),
+    "callable": lambda value: isinstance(value, (SourceFunction, SourceClass, LibraryName, TorchLayer, Instance)),
     "dict": _dictionary,
     "divmod": lambda left, right: (binary(ast.FloorDiv, left, right), binary(ast.Mod, left, right)),
     "enumerate": lambda values, start=0: list(enumerate(items_of(values), start)),
@@ -187,38 +198,10 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "zip": lambda *values: list(zip(*(items_of(value) for value in values), strict=False)),
 }
 _MATH = [
-    "acos",
-    "asin",
-    "atan",
-    "atan2",
-    "ceil",
-    "cos",
-    "cosh",
-    "degrees",
-    "erf",
-    "exp",
-    "fabs",
-    "floor",
-    "fmod",
-    "gcd",
-    "hypot",
-    "isclose",
-    "isinf",
-    "isnan",
-    "isqrt",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "pow",
-    "radians",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-]
+    "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "degrees", "erf", "exp", "fabs", "floor", "fmod", "gcd",
+    "hypot", "isclose", "isinf", "isnan", "isqrt", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh",
+    "sqrt", "tan", "tanh", "trunc",
+]  # fmt: skip
 MATH: dict[str, Callable[..., Value]] = {
     **{name: _number(getattr(math, name)) for name in _MATH},
     "prod": _product,

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from . import layers, modules, pretrained, products
+from collections.abc import Callable
+
+from . import layers, products
 from .arithmetic import CONSTANTS, items_of
 from .functions import FUNCTIONS
-from .library import ODD, Named, Runner, build_container, build_layer, call_library
-from .recorder import Stop
+from .library import RULE_ERRORS, Named, Runner, build_container, build_layer, call_library
+from .recorder import TraceLimit
 from .values import (  # fmt: skip
     UNKNOWN,
-    Bound,
-    Class,
-    Container,
-    Function,
+    BoundMethod,
     Instance,
-    Layer,
-    Ref,
-    Scope,
-    Super,
+    LibraryName,
+    ModuleContainer,
+    NameScope,
+    SourceClass,
+    SourceFunction,
+    SuperProxy,
     Tensor,
-    Unknown,
+    TorchLayer,
+    UnknownValue,
     Value,
     tensors_in,
 )
@@ -37,7 +39,7 @@ _KEEPS = frozenset({
     "compile",
 })  # fmt: skip
 _METHOD_NAMES = {"unfold": "unfold_windows"}
-# Names of the parts that functions with several results give.
+# Names of the results of functions with several results.
 _PARTS = {"values": 0, "indices": 1, "sign": 0, "logabsdet": 1, "Q": 0, "R": 1, "U": 0, "S": 1, "Vh": 2, "V": 2,
 "LU": 0, "pivots": 1,
           "eigenvalues": 0, "eigenvectors": 1, "L": 0, "solution": 0}  # fmt: skip
@@ -45,25 +47,29 @@ _VIEW_ATTRIBUTES = frozenset({"T", "mT", "H"})
 
 
 def attribute(runner: Runner, value: Value, name: str) -> Value:
-    """``value.name``; UNKNOWN where the text does not tell; raises AttributeError where it has none."""
-    if isinstance(value, Ref):
-        return CONSTANTS[name] if name in CONSTANTS and value.name in ("math", "numpy") else Ref(f"{value.path}.{name}")
+    """``value.name``; UNKNOWN where it depends on what runs; raises AttributeError for a missing one."""
+    if isinstance(value, LibraryName):
+        return (
+            CONSTANTS[name]
+            if name in CONSTANTS and value.name in ("math", "numpy")
+            else LibraryName(f"{value.path}.{name}")
+        )
     if isinstance(value, Tensor):
         return _tensor_attribute(runner, value, name)
-    if isinstance(value, (Instance, Super)):
+    if isinstance(value, (Instance, SuperProxy)):
         return _instance_attribute(runner, value, name)
-    if isinstance(value, Class):
+    if isinstance(value, SourceClass):
         return class_attribute(value, name)
-    if isinstance(value, Layer):
+    if isinstance(value, TorchLayer):
         found = value.weights.get(name, value.options.get(name))
         if found is None and name not in value.options and name not in ("weight", "bias"):
-            return True if name == "training" else Bound(value, name)
+            return True if name == "training" else BoundMethod(value, name)
         return found
-    if isinstance(value, Container) and name in value.items:
+    if isinstance(value, ModuleContainer) and name in value.items:
         return value.items[name]
     if isinstance(value, tuple) and name in _PARTS:
         return value[_PARTS[name]]
-    return UNKNOWN if isinstance(value, (Unknown, Function)) else Bound(value, name)
+    return UNKNOWN if isinstance(value, (UnknownValue, SourceFunction)) else BoundMethod(value, name)
 
 
 def _tensor_attribute(runner: Runner, x: Tensor, name: str) -> Value:
@@ -75,73 +81,77 @@ def _tensor_attribute(runner: Runner, x: Tensor, name: str) -> Value:
         return FUNCTIONS[name](runner.recorder, [x], {})
     if name in ("real", "imag", "data", "grad", "logits", "last_hidden_state"):
         return x
-    return UNKNOWN if name in ("device", "layout", "names", "is_sparse") else Bound(x, name)
+    return UNKNOWN if name in ("device", "layout", "names", "is_sparse") else BoundMethod(x, name)
 
 
-def _instance_attribute(runner: Runner, value: Instance | Super, name: str) -> Value:
-    target = value.target if isinstance(value, Super) else value
-    if not isinstance(value, Super) and name in target.attributes:
+def _instance_attribute(runner: Runner, value: Instance | SuperProxy, name: str) -> Value:
+    target = value.target if isinstance(value, SuperProxy) else value
+    if not isinstance(value, SuperProxy) and name in target.attributes:
         return target.attributes[name]
     lineage = target.kind.lineage()
-    start = lineage.index(value.after) + 1 if isinstance(value, Super) else 0
+    start = lineage.index(value.after) + 1 if isinstance(value, SuperProxy) else 0
     for kind in lineage[start:]:
-        if isinstance(kind, Class) and name in kind.members:
+        if isinstance(kind, SourceClass) and name in kind.members:
             member = kind.members[name]
-            if isinstance(member, Function) and member.getter:
+            if isinstance(member, SourceFunction) and member.getter:
                 return call_function(runner, member, [target], {})
-            return Bound(target, member) if isinstance(member, Function) and not member.plain else member
+            return BoundMethod(target, member) if isinstance(member, SourceFunction) and not member.plain else member
     if target.base is not None and not name.startswith("__"):
         return attribute(runner, target.base, name)
     if name in ("training", "__class__"):
         return True if name == "training" else target.kind
-    if name != "__init__" and name not in modules.METHODS and name not in _KEEPS:
+    if name != "__init__" and name not in _MODULE_METHODS and name not in _KEEPS:
         raise AttributeError(name)
-    return Bound(target, name)
+    return BoundMethod(target, name)
 
 
-def class_attribute(kind: Class, name: str) -> Value:
+def class_attribute(kind: SourceClass, name: str) -> Value:
     """A member of a class of the source or of its bases."""
     for base in kind.lineage():
-        if isinstance(base, Class) and name in base.members:
+        if isinstance(base, SourceClass) and name in base.members:
             return base.members[name]
     if name == "__name__":
         return kind.name
-    return Bound(kind, name)
+    return BoundMethod(kind, name)
 
 
 def call(runner: Runner, target: Value, args: list[Value], named: Named) -> Value:
-    """Call a value; what is not understood is counted and gives a tensor like its first tensor argument."""
+    """Call a value; an unknown call is counted and returns a tensor like its first tensor argument."""
     try:
         return _call(runner, target, args, named)
-    except ODD:
+    except RULE_ERRORS:
         inputs = tensors_in([*args, *named.values()])
-        if isinstance(target, Bound) and isinstance(target.target, Tensor):
+        if isinstance(target, BoundMethod) and isinstance(target.target, Tensor):
             inputs.insert(0, target.target)
-        name = target.name if isinstance(target, (Ref, Layer)) else "call"
-        return products.unknown_like(runner.recorder, name, inputs) if inputs or isinstance(target, Layer) else UNKNOWN
+        name = target.name if isinstance(target, (LibraryName, TorchLayer)) else "call"
+        return (
+            products.unknown_like(runner.recorder, name, inputs)
+            if inputs or isinstance(target, TorchLayer)
+            else UNKNOWN
+        )
 
 
 def _call(runner: Runner, target: Value, args: list[Value], named: Named) -> Value:
-    if isinstance(target, Ref):
+    if isinstance(target, LibraryName):
         return call_library(runner, target, args, named)
-    if isinstance(target, Function):
+    if isinstance(target, SourceFunction):
         return call_function(runner, target, args, named)
-    if isinstance(target, Bound):
+    if isinstance(target, BoundMethod):
         return _call_bound(runner, target, args, named)
-    if isinstance(target, Class):
+    if isinstance(target, SourceClass):
         return instantiate(runner, target, args, named)
-    if isinstance(target, Layer):
+    if isinstance(target, TorchLayer):
         if target.name == "Pretrained":
-            return pretrained.call(runner.recorder, target, (tensors_in(args) or tensors_in(named))[0])
+            return layers.call_pretrained(runner.recorder, target, (tensors_in(args) or tensors_in(named))[0])
         return layers.call(runner.recorder, target, args, named)
-    if isinstance(target, Container):
+    if isinstance(target, ModuleContainer):
         value = args[0] if args else UNKNOWN
         for item in list(target.items.values()):
             value = call(runner, item, [value], {})
         return value
     if isinstance(target, Instance):
         if target.base is not None and not any(
-            "forward" in kind.members for kind in target.kind.lineage() if isinstance(kind, Class)
+            "forward" in kind.members for kind in target.kind.lineage() if isinstance(kind, SourceClass)
         ):
             return call(runner, target.base, args, named)
         method = "forward" if target.kind.library_base else "__call__"
@@ -152,24 +162,24 @@ def _call(runner: Runner, target: Value, args: list[Value], named: Named) -> Val
     return products.unknown_like(runner.recorder, "call", inputs) if inputs else UNKNOWN
 
 
-def _call_bound(runner: Runner, bound: Bound, args: list[Value], named: Named) -> Value:
+def _call_bound(runner: Runner, bound: BoundMethod, args: list[Value], named: Named) -> Value:
     target, method = bound.target, bound.method
-    if isinstance(method, Function):
+    if isinstance(method, SourceFunction):
         return call_function(runner, method, [target, *args], named)
     if isinstance(target, Tensor):
         return tensor_method(runner, target, method, args, named)
-    if isinstance(target, Class) and method == "apply":  # torch.autograd.Function
+    if isinstance(target, SourceClass) and method == "apply":  # torch.autograd.Function
         return call(runner, class_attribute(target, "forward"), [UNKNOWN, *args], named)
     if method == "partial":
         return call(runner, target, [*args], named)
     if method in ("forward", "__call__"):
         return call(runner, target, args, named)
-    if isinstance(target, Container):
+    if isinstance(target, ModuleContainer):
         return _container_method(target, method, args)
-    if method in _KEEPS and isinstance(target, (Instance, Layer, Container)):
+    if method in _KEEPS and isinstance(target, (Instance, TorchLayer, ModuleContainer)):
         return target
     if isinstance(target, Instance):
-        return modules.METHODS[method](target, *args, **named)
+        return _MODULE_METHODS[method](target, *args, **named)
     if method in _PLAIN_METHODS.get(type(target), ()):
         if method in ("extend", "update") and not isinstance(args[0], dict):
             args = [items_of(args[0])]
@@ -177,7 +187,7 @@ def _call_bound(runner: Runner, bound: Bound, args: list[Value], named: Named) -
     return UNKNOWN
 
 
-def _container_method(target: Container, method: str, args: list[Value]) -> Value:
+def _container_method(target: ModuleContainer, method: str, args: list[Value]) -> Value:
     if method in ("append", "add_module", "insert", "extend"):
         added = items_of(args[0]) if method == "extend" else [args[-1]]
         for item in added:
@@ -212,14 +222,11 @@ def tensor_method(runner: Runner, x: Tensor, name: str, args: list[Value], named
     return FUNCTIONS[plain](runner.recorder, [x, *args], named)
 
 
-def instantiate(runner: Runner, kind: Class, args: list[Value], named: Named) -> Instance:
+def instantiate(runner: Runner, kind: SourceClass, args: list[Value], named: Named) -> Instance:
     """An object of a class of the source, its ``__init__`` run."""
     instance = Instance(kind)
-    method = next(
-        (base.members["__init__"] for base in kind.lineage() if isinstance(base, Class) and "__init__" in base.members),
-        None,
-    )
-    if isinstance(method, Function):
+    method = class_attribute(kind, "__init__")
+    if isinstance(method, SourceFunction):
         call_function(runner, method, [instance, *args], named)
     elif kind.fields:
         members = {key: value for key, value in kind.members.items() if key in kind.fields}
@@ -230,7 +237,7 @@ def instantiate(runner: Runner, kind: Class, args: list[Value], named: Named) ->
 
 
 def initialise_base(runner: Runner, instance: Instance, args: list[Value], named: Named) -> None:
-    """What ``super().__init__`` does when the base is a layer or a container of the library."""
+    """``super().__init__`` of a class whose base is a layer or a container of the library."""
     base = instance.kind.library_base
     if base is not None and base.name in layers.CONTAINERS:
         instance.base = build_container(base.name, args)
@@ -238,10 +245,10 @@ def initialise_base(runner: Runner, instance: Instance, args: list[Value], named
         instance.base = build_layer(runner, base.name, args, named)
 
 
-def call_function(runner: Runner, function: Function, args: list[Value], named: Named) -> Value:
-    """Run a function of the source; raises TypeError when arguments are missing, Stop when calls nest too deeply."""
+def call_function(runner: Runner, function: SourceFunction, args: list[Value], named: Named) -> Value:
+    """Run a function of the source; raises TypeError for missing arguments, TraceLimit when calls nest too deeply."""
     if runner.depth >= _MAX_DEPTH:
-        raise Stop
+        raise TraceLimit
     spec = function.node.args
     positional = [item.arg for item in (*spec.posonlyargs, *spec.args)]
     names = dict(function.defaults)
@@ -259,6 +266,42 @@ def call_function(runner: Runner, function: Function, args: list[Value], named: 
         names["__self__"] = args[0] if args else UNKNOWN
     runner.depth += 1
     try:
-        return runner.run_function(function, Scope(function.scope, names))
+        return runner.run_function(function, NameScope(function.scope, names))
     finally:
         runner.depth -= 1
+
+
+def weights_of(value: Value, seen: set[int] | None = None, depth: int = 24) -> list[Tensor]:
+    """The weights of a module and of all its submodules, each once."""
+    seen = set() if seen is None else seen
+    if id(value) in seen or depth == 0:
+        return []
+    seen.add(id(value))
+    if isinstance(value, Tensor):
+        return [value] if value.parameter else []
+    inside: list[Value] = []
+    if isinstance(value, Instance):
+        inside = [*value.attributes.values(), value.base]
+        inside = [item for item in inside if isinstance(item, (Instance, TorchLayer, ModuleContainer, Tensor))]
+    elif isinstance(value, ModuleContainer):
+        inside = list(value.items.values())
+    elif isinstance(value, TorchLayer):
+        inside = list(value.weights.values())
+    return [weight for item in inside for weight in weights_of(item, seen, depth - 1)]
+
+
+def _keep(target: Instance, name: str, value: Value = None, *_: Value, **__: Value) -> None:
+    target.attributes[name] = value
+
+
+_MODULE_METHODS: dict[str, Callable[..., Value]] = {
+    "register_buffer": _keep,
+    "register_parameter": _keep,
+    "add_module": _keep,
+    "parameters": weights_of,
+    "named_parameters": lambda target: [("", weight) for weight in weights_of(target)],
+    "children": lambda target: [
+        value for value in target.attributes.values() if isinstance(value, (Instance, TorchLayer, ModuleContainer))
+    ],
+    "modules": lambda target: [],
+}

@@ -9,22 +9,10 @@ from .functions import FUNCTIONS, Rule, rule, take, tensor
 from .recorder import Recorder
 from .values import DTYPES, UNKNOWN, Shape, Tensor, Value, as_shape, dtype_of
 
-_CREATED = (
-    "rand",
-    "randn",
-    "zeros",
-    "ones",
-    "empty",
-    "rand_mix",
-    "randperm",
-    "full",
-    "randint",
-    "eye",
-    "arange",
-    "linspace",
-    "logspace",
-    "normal",
-)
+_CREATED = [
+    "rand", "randn", "zeros", "ones", "empty", "rand_mix", "randperm", "full", "randint", "eye", "arange", "linspace",
+    "logspace", "normal",
+]  # fmt: skip
 
 
 def _sizes(args: list[Value], named: dict[str, Value], start: int = 0) -> Shape:
@@ -123,26 +111,11 @@ def _cast_to(dtype: str) -> Rule:
 FUNCTIONS.update({name: _cast_to(dtype) for name, dtype in DTYPES.items()})
 
 
+@rule(
+    "cuda", "cpu", "detach", "requires_grad_", "requires_grad", "pin_memory", "data", "resolve_conj", "checkpoint_name"
+)
 def _same(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
     return tensor(args[0])
-
-
-FUNCTIONS.update(
-    dict.fromkeys(
-        (
-            "cuda",
-            "cpu",
-            "detach",
-            "requires_grad_",
-            "requires_grad",
-            "pin_memory",
-            "data",
-            "resolve_conj",
-            "checkpoint_name",
-        ),
-        _same,
-    )
-)
 
 
 @rule("item", "tolist", "numpy")

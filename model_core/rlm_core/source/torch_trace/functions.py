@@ -1,7 +1,7 @@
 """PyTorch functions and tensor methods by name: elementwise, reductions, normalisations, scans, losses, creation.
 
-A rule takes the recorder, the positional and the keyword arguments, records what the call does to tensors and gives its
-result. It may raise ValueError, TypeError, LookupError or ArithmeticError for a call it does not understand.
+A rule takes the recorder, the positional and the keyword arguments, records what the call does to tensors and returns
+its result. It may raise ValueError, TypeError, LookupError or ArithmeticError for a call it does not understand.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from .recorder import Recorder, promote
-from .values import Shape, Tensor, Unknown, Value, dtype_of, tensors_in
+from .values import Shape, Tensor, UnknownValue, Value, dtype_of, tensors_in
 
 Rule = Callable[[Recorder, list[Value], dict[str, Value]], Value]
 FUNCTIONS: dict[str, Rule] = {}
@@ -42,7 +42,7 @@ def axes(value: Value, rank: int) -> tuple[int, ...]:
     """A ``dim`` argument as positions from the front; all of them for None."""
     if value is None:
         return tuple(range(rank))
-    if isinstance(value, Unknown):  # mostly the last one
+    if isinstance(value, UnknownValue):  # mostly the last one
         value = -1
     chosen = value if isinstance(value, (list, tuple)) else (value,)
     positions = tuple(int(axis) + rank * (int(axis) < 0) for axis in chosen)

@@ -1,15 +1,16 @@
-"""Layers of ``torch.nn``: their options, the weights they hold and what a call of them does to a tensor."""
+"""Layers of ``torch.nn`` and pretrained transformers: their options, weights, and the operations of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .functions import FUNCTIONS, pointwise, tensor
 from .products import matmul, plain_attention, recurrent
 from .recorder import Recorder
 from .shaping import viewed
-from .values import UNKNOWN, Layer, Shape, Tensor, Value, dtype_of
+from .values import UNKNOWN, Shape, Tensor, TorchLayer, Value, dtype_of
 from .windows import convolve, spread
 
 Options = dict[str, Value]
@@ -77,14 +78,14 @@ _PASSED = frozenset({
 })  # fmt: skip
 
 
-def build(name: str, args: Sequence[Value], named: Options, default_dtype: str) -> Layer:
-    """A layer from the arguments of its constructor; raises TypeError or ValueError for odd ones."""
+def build(name: str, args: Sequence[Value], named: Options, default_dtype: str) -> TorchLayer:
+    """A layer from the arguments of its constructor; raises TypeError or ValueError for invalid ones."""
     options = dict(zip(SIGNATURES.get(name, "").split(), args, strict=False)) | named
     dtype = dtype_of(options.get("dtype"), default_dtype)
     weights = {
         key: Tensor(tuple(int(size) for size in shape), dtype, parameter=True) for key, shape in _weights(name, options)
     }
-    layer = Layer(name, options, weights)
+    layer = TorchLayer(name, options, weights)
     if name in ("TransformerEncoder", "TransformerDecoder"):
         inner = options[SIGNATURES[name].split()[0]]
         for number in range(min(int(options["num_layers"]), 500)):
@@ -150,7 +151,7 @@ def _recurrent_weights(name: str, options: Options) -> list[tuple[str, Shape]]:
     return found
 
 
-def call(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
     """Call a layer; raises LookupError for an unknown kind, TypeError or ValueError for an input that does not fit."""
     name, options, weights = layer.name, layer.options, layer.weights
     if name in ("Identity", "Sequential", "Module"):
@@ -173,7 +174,7 @@ def call(recorder: Recorder, layer: Layer, args: list[Value], named: Options) ->
     return FUNCTIONS[_PLAIN[name]](recorder, args, passed)
 
 
-def _linear(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+def _linear(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
     return FUNCTIONS["linear"](recorder, [args[0], layer.weights["weight"], layer.weights.get("bias")], {})
 
 
@@ -181,14 +182,14 @@ def _by_weights(function: str) -> Callable[..., Value]:
     return lambda recorder, layer, args, named: FUNCTIONS[function](recorder, [*args, *layer.weights.values()], {})
 
 
-def _recurrent(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+def _recurrent(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
     options, ways = layer.options, 2 if layer.options.get("bidirectional") else 1
     first = bool(options.get("batch_first"))
     x = tensor(args[0])
     return recurrent(recorder, x, _GATES[layer.name], options["hidden_size"], options.get("num_layers", 1), ways, first)
 
 
-def _cell(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+def _cell(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
     x, gates = tensor(args[0]), _GATES[layer.name]
     width = layer.options["hidden_size"]
     y, _ = recurrent(recorder, x.view((1, *x.shape)), gates, width, 1, 1, False)
@@ -230,7 +231,7 @@ def _batched(x: Tensor) -> Tensor:
     return x if len(x.shape) == 3 else x.view((x.shape[0], 1, x.shape[1]))
 
 
-def _multihead(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+def _multihead(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
     x, first = tensor(args[0] if args else named["query"]), bool(layer.options.get("batch_first"))
     memory = args[1] if len(args) > 1 else named.get("key", x)
     inner = _batched(x)
@@ -259,7 +260,7 @@ def _residual(recorder: Recorder, x: Tensor, change: Tensor) -> Tensor:
     return FUNCTIONS["layer_norm"](recorder, [total], {})  # type: ignore[no-any-return]
 
 
-def _transformer(recorder: Recorder, layer: Layer, args: list[Value], named: Options) -> Value:
+def _transformer(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
     x = tensor(args[0])
     memories = [_batched(tensor(args[1]))] if "Decoder" in layer.name else []
     inner = layer.options[SIGNATURES[layer.name].split()[0]] if layer.name.endswith("coder") else layer
@@ -279,3 +280,72 @@ _SPECIAL: dict[str, Callable[..., Value]] = {
     ),
 }  # fmt: skip
 KNOWN = frozenset(SIGNATURES) | frozenset(_PLAIN) | frozenset(_SPECIAL) | {"Identity"}
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerSizes:
+    """The sizes of a transformer; ``layers`` of the encoder and decoder together."""
+
+    layers: int
+    width: int
+    inner: int
+    heads: int
+    vocabulary: int
+
+
+# Published transformers that code loads by name from a model hub, by the sizes in their papers and configurations:
+# name | layers | width | feed-forward | heads | vocabulary
+_PRETRAINED_TABLE = """
+gpt2|12|768|3072|12|50257
+gpt2-medium|24|1024|4096|16|50257
+gpt2-large|36|1280|5120|20|50257
+gpt2-xl|48|1600|6400|25|50257
+distilgpt2|6|768|3072|12|50257
+gpt-neo-125m|12|768|3072|12|50257
+gpt-neo-1.3b|24|2048|8192|16|50257
+gpt-neo-2.7b|32|2560|10240|20|50257
+opt-125m|12|768|3072|12|50272
+opt-350m|24|1024|4096|16|50272
+opt-1.3b|24|2048|8192|32|50272
+opt-2.7b|32|2560|10240|32|50272
+opt-6.7b|32|4096|16384|32|50272
+bart-base|12|768|3072|12|50265
+bart-large|24|1024|4096|16|50265
+bert-base-uncased|12|768|3072|12|30522
+bert-large-uncased|24|1024|4096|16|30522
+distilbert-base-uncased|6|768|3072|12|30522
+roberta-base|12|768|3072|12|50265
+roberta-large|24|1024|4096|16|50265
+bigbird-roberta-base|12|768|3072|12|50358
+electra-small-discriminator|12|256|1024|4|30522
+electra-base-discriminator|12|768|3072|12|30522
+reformer-enwik8|12|1024|4096|8|258
+llama-2-7b-hf|32|4096|11008|32|32000
+mistral-7b-v0.1|32|4096|14336|32|32000
+"""
+_PRETRAINED = {
+    name: TransformerSizes(*(int(size) for size in sizes))
+    for name, *sizes in (line.split("|") for line in _PRETRAINED_TABLE.strip().splitlines())
+}
+
+
+def load_pretrained(name: str) -> TorchLayer:
+    """The model with a name such as ``facebook/opt-1.3b``; raises KeyError for an unknown one."""
+    sizes = _PRETRAINED[name.rpartition("/")[2].lower()]
+    width, inner = sizes.width, sizes.inner
+    parts = {"attention": (4, width, width), "up": (inner, width), "down": (width, inner)}
+    shapes = {f"{layer}.{part}": shape for layer in range(sizes.layers) for part, shape in parts.items()}
+    weights = {key: Tensor(shape, parameter=True) for key, shape in shapes.items()}
+    weights["embedding"] = Tensor((sizes.vocabulary, width), parameter=True)
+    return TorchLayer("Pretrained", {"sizes": sizes}, weights)
+
+
+def call_pretrained(recorder: Recorder, model: TorchLayer, tokens: Tensor) -> Value:
+    """Token numbers (batch, length) -> logits (batch, length, vocabulary)."""
+    sizes: TransformerSizes = model.options["sizes"]
+    table = model.weights["embedding"]
+    x = recorder.add("embedding", "gather", [tokens], (*tokens.shape, sizes.width), dtype=table.dtype)
+    options = {"nhead": sizes.heads, "dim_feedforward": sizes.inner, "batch_first": True}
+    for _ in range(sizes.layers):
+        x = block(recorder, options, x, ())
+    return matmul(recorder, x, Tensor((sizes.width, sizes.vocabulary), table.dtype), "linear")

@@ -1,4 +1,4 @@
-"""Calls of library names by the shape interpreter: Python's builtins, math, torch, einops and what surrounds them."""
+"""Calls of library names by the shape interpreter: Python's builtins, math, torch, einops and related modules."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ import ast
 from collections.abc import Callable
 from typing import Protocol
 
-from . import creation, einops, indexing, layers, pretrained, products, windows  # noqa: F401 - their rules register themselves
+from . import creation, layers, products, windows  # noqa: F401 - their rules register themselves
 from .arithmetic import BUILTINS, MATH, binary, items_of
 from .functions import FUNCTIONS
 from .recorder import Recorder
-from .values import DTYPES, UNKNOWN, Bound, Container, Function, Layer, Ref, Scope, Tensor, Value, tensors_in
+from .values import (
+    DTYPES,
+    UNKNOWN,
+    BoundMethod,
+    LibraryName,
+    ModuleContainer,
+    NameScope,
+    SourceFunction,
+    Tensor,
+    TorchLayer,
+    Value,
+    tensors_in,
+)
 
 Named = dict[str, Value]
-# What a rule may raise for a call it does not understand.
-ODD = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+# The exceptions of a rule for a call that it does not understand.
+RULE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _QUIET = (
     "torch.", "numpy.", "einops.", "math.", "functools.", "itertools.", "collections.", "copy.", "dataclasses.",
     "typing.",
@@ -22,20 +34,20 @@ _QUIET = (
 
 
 class Runner(Protocol):
-    """What calls need of the interpreter."""
+    """The part of the interpreter that calls need."""
 
     recorder: Recorder
     depth: int
 
-    def run_function(self, function: Function, scope: Scope) -> Value:
+    def run_function(self, function: SourceFunction, scope: NameScope) -> Value:
         """Run a function's body in a scope that holds its arguments."""
 
     def call(self, target: Value, args: list[Value], named: dict[str, Value]) -> Value:
         """Call a value."""
 
 
-def call_library(runner: Runner, ref: Ref, args: list[Value], named: Named) -> Value:
-    """Call a name of a library; raises LookupError for one that is not known."""
+def call_library(runner: Runner, ref: LibraryName, args: list[Value], named: Named) -> Value:
+    """Call a name of a library; raises LookupError for an unknown one."""
     path, name = ref.path, ref.name
     given = tensors_in([*args, *named.values()])
     if path in BUILTINS and not (given and path in ("abs", "max", "min", "pow", "round", "sum", "float", "bool")):
@@ -59,7 +71,7 @@ def call_library(runner: Runner, ref: Ref, args: list[Value], named: Named) -> V
         x = args[0] if args else named.get("data")
         return Tensor(x.shape, x.dtype, parameter=name == "Parameter") if isinstance(x, Tensor) else x
     if name == "from_pretrained":
-        return UNKNOWN if "Config" in path or "Tokenizer" in path else pretrained.load(str(args[0]))
+        return UNKNOWN if "Config" in path or "Tokenizer" in path else layers.load_pretrained(str(args[0]))
     if name == "checkpoint" and args:
         return runner.call(args[0], args[1:], {key: value for key, value in named.items() if key != "use_reentrant"})
     if ".init." in path or name in ("manual_seed", "trunc_normal_"):
@@ -85,7 +97,7 @@ def call_library(runner: Runner, ref: Ref, args: list[Value], named: Named) -> V
     if name in ("is_available", "is_grad_enabled", "is_autocast_enabled", "is_tracing", "is_scripting"):
         return False
     if name in ("is_tensor", "numel", "is_floating_point") and given:
-        return True if name == "is_tensor" else runner.call(Bound(given[0], name), [], {})
+        return True if name == "is_tensor" else runner.call(BoundMethod(given[0], name), [], {})
     if name == "Size" and args:
         return tuple(items_of(args[0]))
     if path.startswith(("torch.", "numpy.")) or path in BUILTINS:
@@ -99,18 +111,18 @@ def _partial(runner: Runner, inner: Value, fixed: list[Value], preset: Named) ->
     return lambda *args, **named: runner.call(inner, [*fixed, *args], {**preset, **named})
 
 
-def build_layer(runner: Runner, name: str, args: list[Value], named: Named) -> Layer:
+def build_layer(runner: Runner, name: str, args: list[Value], named: Named) -> TorchLayer:
     """A layer of the library, without weights when its sizes are not known."""
     try:
         return layers.build(name, args, named, runner.recorder.dtype)
-    except ODD:
+    except RULE_ERRORS:
         runner.recorder.unknown += 1
-        return Layer(name, {**dict(zip(layers.SIGNATURES.get(name, "").split(), args, strict=False)), **named})
+        return TorchLayer(name, {**dict(zip(layers.SIGNATURES.get(name, "").split(), args, strict=False)), **named})
 
 
-def build_container(name: str, args: list[Value]) -> Container:
+def build_container(name: str, args: list[Value]) -> ModuleContainer:
     """A container of the library from its items or its dict."""
     if len(args) == 1 and isinstance(args[0], dict):
-        return Container(name, {str(key): value for key, value in args[0].items()})
+        return ModuleContainer(name, {str(key): value for key, value in args[0].items()})
     parts = args if name == "Sequential" else [item for arg in args for item in items_of(arg)]
-    return Container(name, {str(place): part for place, part in enumerate(parts)})
+    return ModuleContainer(name, {str(place): part for place, part in enumerate(parts)})

@@ -1,4 +1,4 @@
-"""What a traced forward pass does: operations with their sizes, and the memory traffic that fusion leaves of them."""
+"""The operations of a traced forward pass with their sizes, and their memory traffic with fusion."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FUSABLE = frozenset({"elementwise", "reduction", "normalisation", "gather", "poo
 _MAX_OPERATIONS = 20_000
 
 
-class Stop(Exception):  # noqa: N818 - a signal, not an error
-    """The limit on steps or operations is reached; what was traced until then stands."""
+class TraceLimit(Exception):  # noqa: N818 - a signal, not an error
+    """The limit on steps or operations is reached; the trace so far is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What can be told about one forward pass from its source text.
+    """One forward pass as far as it follows from its source text.
 
     ``unknown`` counts the calls whose result had to be guessed, ``views`` the operations that move no data;
     ``complete`` is False when a limit cut the trace short.
@@ -61,7 +61,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusedTraffic:
     """Bytes and launches that stay with an operation when neighbouring pointwise work is fused."""
 
     read: float
@@ -93,14 +93,14 @@ class Recorder:
         weights: float = 0.0,
         kernels: int = 1,
     ) -> Tensor:
-        """Record an operation and give its output; ``passes`` is how often the inputs are read.
+        """Record an operation and return its output; ``passes`` is how often the inputs are read.
 
         Raises:
-            Stop: there are too many operations.
-            ValueError: the output is no shape.
+            TraceLimit: there are too many operations.
+            ValueError: the output is not a shape.
         """
         if len(self.operations) >= _MAX_OPERATIONS:
-            raise Stop
+            raise TraceLimit
         dtype = dtype or promote([tensor.dtype for tensor in inputs]) or self.dtype
         output = Tensor(as_shape(shape), dtype, len(self.operations))
         reads = tuple((tensor.source, passes * float(tensor.bytes)) for tensor in inputs)
@@ -135,11 +135,11 @@ def promote(dtypes: Sequence[str]) -> str | None:
     return max(dtypes, key=lambda name: _RANK.get(name, 0), default=None)
 
 
-def fuse(operations: Sequence[Operation]) -> list[Fused]:
+def fuse(operations: Sequence[Operation]) -> list[FusedTraffic]:
     """Memory traffic when every chain of fusable operations keeps its intermediate tensors in registers.
 
     A tensor is written only if an operation outside such chains, or nothing, reads it; a fused operation launches no
-    kernel of its own. That is the bound that a fusing compiler approaches.
+    kernel. That is the bound that a fusing compiler approaches.
     """
     readers: dict[int, list[str]] = {}
     for operation in operations:
@@ -148,10 +148,10 @@ def fuse(operations: Sequence[Operation]) -> list[Fused]:
     fused = []
     for index, operation in enumerate(operations):
         if operation.kind not in FUSABLE:
-            fused.append(Fused(operation.read, operation.written, operation.kernels))
+            fused.append(FusedTraffic(operation.read, operation.written, operation.kernels))
             continue
         inside = sum(size for source, size in operation.inputs if source >= 0 and operations[source].kind in FUSABLE)
         kinds = readers.get(index, [])
         joined = bool(kinds) and all(kind in FUSABLE for kind in kinds)
-        fused.append(Fused(operation.read - inside, 0.0 if joined else operation.written, 0 if joined else 1))
+        fused.append(FusedTraffic(operation.read - inside, 0.0 if joined else operation.written, 0 if joined else 1))
     return fused

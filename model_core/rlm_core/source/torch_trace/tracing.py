@@ -1,4 +1,4 @@
-"""From source text to a trace: which class or function is meant, with which inputs, and what its forward pass does."""
+"""Source text -> a trace: the class or function to trace, its inputs, and the operations of its forward pass."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from . import calls
-from .interpreter import Interpreter, Raised
-from .library import ODD
-from .modules import weights_of
-from .recorder import Operation, Stop, Trace
-from .values import UNKNOWN, Class, Function, Instance, Ref, Tensor, Value, as_shape, tensors_in
+from .interpreter import Interpreter, SourceException
+from .library import RULE_ERRORS
+from .recorder import Operation, Trace, TraceLimit
+from .values import UNKNOWN, Instance, LibraryName, SourceClass, SourceFunction, Tensor, Value, as_shape, tensors_in
 
 _MAX_TEXT = 400_000
 _RESERVED = frozenset({"dtype", "mode", "backend", "autotuned"})
@@ -25,11 +24,11 @@ _SCALARS = re.compile(
     r"|_(size|dim|shape|features|channels|p|groups|heads)$|^(num|kernel|stride|pad|normalized|output)_?|^dims?\d*$"
 )
 _SIZES = re.compile(r"size$|shape$|dims?$|padding|stride|kernel")
-_FAILURES = (*ODD, Stop, Raised, RecursionError, MemoryError)
+_FAILURES = (*RULE_ERRORS, TraceLimit, SourceException, RecursionError, MemoryError)
 
 
 def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
-    """Trace one forward pass of the module, or one call of the function, that a Python source text holds.
+    """Trace one forward pass of the module, or one call of the function, in a Python source text.
 
     Args:
         text: source text; imports may be missing.
@@ -37,7 +36,7 @@ def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
             ``dtype`` the element type of the inputs, other names replace constants and parameters of the same name.
 
     Returns:
-        The trace; an empty one when the text holds nothing to trace. Never raises.
+        The trace; an empty one when the text has nothing to trace. Never raises.
     """
     given = {} if overrides is None else overrides
     if len(text) > _MAX_TEXT:
@@ -75,17 +74,17 @@ def _trace(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> T
         if not _is_test(statement):
             try:
                 runner.run([statement], runner.top)
-            except Raised:
+            except SourceException:
                 continue
     entry = _entry(runner, tree, given)
     if entry is None:
         return Trace()
-    if isinstance(entry, Function):
+    if isinstance(entry, SourceFunction):
         inputs = _arguments(runner, entry, given, skip=0)
         return _forward(runner, entry, inputs, {}, 0)
     initial, named = _split_named(_call_top(runner, "get_init_inputs"))
     constructor = calls.class_attribute(entry, "__init__")
-    if isinstance(constructor, Function):
+    if isinstance(constructor, SourceFunction):
         known = [item.arg for item in constructor.node.args.args]
         named |= {name: value for name, value in runner.overrides.items() if name in known[1 + len(initial) :]}
     module = calls.instantiate(runner, entry, initial, named)
@@ -93,19 +92,23 @@ def _trace(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> T
     inputs = _reshaped(inputs, given)
     if not inputs and not keywords:
         forward = calls.class_attribute(entry, "forward")
-        inputs = _arguments(runner, forward, given, skip=1) if isinstance(forward, Function) else []
-    return _forward(runner, module, inputs, keywords, sum(weight.elements for weight in weights_of(module)))
+        inputs = _arguments(runner, forward, given, skip=1) if isinstance(forward, SourceFunction) else []
+    return _forward(runner, module, inputs, keywords, sum(weight.elements for weight in calls.weights_of(module)))
 
 
 def _forward(
-    runner: Interpreter, target: Instance | Function, inputs: list[Value], named: dict[str, Value], parameters: int
+    runner: Interpreter,
+    target: Instance | SourceFunction,
+    inputs: list[Value],
+    named: dict[str, Value],
+    parameters: int,
 ) -> Trace:
     recorder = runner.recorder
     recorder.unknown = recorder.views = 0
     start = len(recorder.operations)
     complete, output = True, UNKNOWN
     try:
-        if isinstance(target, Function):
+        if isinstance(target, SourceFunction):
             output = calls.call_function(runner, target, inputs, named)
         else:
             output = calls.call(runner, target, inputs, named)
@@ -122,12 +125,12 @@ def _forward(
 
 
 def _rebased(operation: Operation, start: int) -> Operation:
-    """An operation numbered from the start of the pass; what was made before it is in memory."""
+    """An operation numbered from the start of the pass; results of earlier ones are in memory."""
     return replace(operation, inputs=tuple((max(source - start, -1), size) for source, size in operation.inputs))
 
 
 def _is_test(statement: ast.stmt) -> bool:
-    """Whether a statement of the top level defines or runs a test."""
+    """Whether a top-level statement defines or runs a test."""
     if isinstance(statement, ast.FunctionDef):
         return statement.name.startswith("test")
     value = getattr(statement, "value", None)
@@ -136,14 +139,14 @@ def _is_test(statement: ast.stmt) -> bool:
 
 def _call_top(runner: Interpreter, name: str) -> Value:
     function = runner.top.names.get(name)
-    if not isinstance(function, Function):
+    if not isinstance(function, SourceFunction):
         return []
     spec = function.node.args
     parameters = [item.arg for item in (*spec.args, *spec.kwonlyargs)]
     named = {key: value for key, value in runner.overrides.items() if key in parameters}
     try:
         return calls.call_function(runner, function, [], named)
-    except (*ODD, Raised):
+    except (*RULE_ERRORS, SourceException):
         return []
 
 
@@ -158,8 +161,8 @@ def _split_named(value: Value) -> tuple[list[Value], dict[str, Value]]:
     return list(value), {}
 
 
-def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> Class | Function | None:
-    """The module or function that is meant: ``Model``, else the last module class, else the first fitting function."""
+def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> SourceClass | SourceFunction | None:
+    """The module or function to trace: ``Model``, else the last module class, else the first function that fits."""
     names = runner.top.names
     functions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
     tested = {
@@ -168,7 +171,7 @@ def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> C
         for node in ast.walk(item) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }  # fmt: skip
     classes = [names.get(item.name) for item in tree.body if isinstance(item, ast.ClassDef)]
-    modules = [item for item in classes if isinstance(item, Class) and _is_module(item)]
+    modules = [item for item in classes if isinstance(item, SourceClass) and _is_module(item)]
     for item in modules:
         if item.name == "Model":
             return item
@@ -180,16 +183,16 @@ def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> C
         return modules[-1]
     chosen = sorted(fitting, key=lambda item: item.name not in tested) or plain
     found = names.get(chosen[0].name) if chosen and (wanted or given) else None
-    return found if isinstance(found, Function) else None
+    return found if isinstance(found, SourceFunction) else None
 
 
-def _is_module(kind: Class) -> bool:
+def _is_module(kind: SourceClass) -> bool:
     """Whether a class derives from ``nn.Module`` or from a layer or container of the library."""
-    bases = [base for base in kind.lineage() if isinstance(base, Ref)]
+    bases = [base for base in kind.lineage() if isinstance(base, LibraryName)]
     return any(base.name == "Module" or base.path.startswith("torch.nn.") for base in bases)
 
 
-def _arguments(runner: Interpreter, function: Function, given: Mapping[str, str], *, skip: int) -> list[Value]:
+def _arguments(runner: Interpreter, function: SourceFunction, given: Mapping[str, str], *, skip: int) -> list[Value]:
     """Inputs of a function from the workload, by position or by name; later ones keep their defaults."""
     spec = function.node.args
     known = [*spec.posonlyargs, *spec.args][skip:]
@@ -209,7 +212,7 @@ def _arguments(runner: Interpreter, function: Function, given: Mapping[str, str]
 
 
 def _input(text: str, item: ast.arg | None, dtype: str) -> Value:
-    """An input from its text: a lone number is a scalar or a vector, as the parameter's annotation or name tells."""
+    """An input from its text: a single number is a scalar or a vector, by the parameter's annotation or name."""
     name = "" if item is None else item.arg
     note = "" if item is None or item.annotation is None else ast.unparse(item.annotation)
     value = () if text == "" else parsed(text)
@@ -227,7 +230,7 @@ def _input(text: str, item: ast.arg | None, dtype: str) -> Value:
 
 
 def _reshaped(inputs: list[Value], given: Mapping[str, str]) -> list[Value]:
-    """The module's own inputs, with the shapes that the workload gives instead."""
+    """The inputs of the module, with the shapes of the workload where it has any."""
     result = []
     for place, value in enumerate(inputs):
         text = given.get(f"arg{place}")

@@ -1,7 +1,7 @@
-"""Abstract values of the shape interpreter: what a name in the source can stand for without running the source.
+"""Abstract values of the shape interpreter: the values that names in a source text can have without running it.
 
-Plain Python numbers, strings, tuples, lists and dicts stand for themselves; everything of PyTorch is one of the classes
-here. What cannot be told from the text is ``UNKNOWN``.
+Plain Python numbers, strings, tuples, lists and dicts are themselves; everything of PyTorch is one of the classes here.
+A value that depends on what runs is ``UNKNOWN``.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MAX_RANK = 32
 _MAX_SIZE = 2**40
 
 
-class Unknown:
-    """What the text does not tell; there is one, ``UNKNOWN``."""
+class UnknownValue:
+    """A value that depends on what runs; the only instance is ``UNKNOWN``."""
 
     def __repr__(self) -> str:
         return "?"
 
 
-UNKNOWN = Unknown()
+UNKNOWN = UnknownValue()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +72,8 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
-    """A name of a library, such as ``torch.nn.functional.relu``."""
+class LibraryName:
+    """A name in a library, such as ``torch.nn.functional.relu``."""
 
     path: str
 
@@ -83,18 +83,18 @@ class Ref:
         return self.path.rpartition(".")[2]
 
 
-class Scope:
+class NameScope:
     """Names of one block, and the block around it."""
 
     __slots__ = ("names", "parent")
 
-    def __init__(self, parent: Scope | None = None, names: dict[str, Value] | None = None) -> None:
+    def __init__(self, parent: NameScope | None = None, names: dict[str, Value] | None = None) -> None:
         self.parent = parent
         self.names: dict[str, Value] = {} if names is None else names
 
     def find(self, name: str) -> Value:
         """The value of a name here or in a block around; raises KeyError."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -103,19 +103,19 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Function:
+class SourceFunction:
     """A function of the source with the scope it was written in; ``owner`` is the class that holds a method."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: Scope
+    scope: NameScope
     defaults: dict[str, Value]
-    owner: Class | None = None
+    owner: SourceClass | None = None
     plain: bool = False  # a static method
     getter: bool = False  # a property
 
 
 @dataclass(slots=True, eq=False)
-class Class:
+class SourceClass:
     """A class of the source; bases are classes of the source or library names."""
 
     name: str
@@ -132,27 +132,27 @@ class Class:
             if any(base is other for other in found):
                 continue
             found.append(base)
-            if isinstance(base, Class):
+            if isinstance(base, SourceClass):
                 waiting = [*base.bases, *waiting]
         return found
 
     @property
-    def library_base(self) -> Ref | None:
+    def library_base(self) -> LibraryName | None:
         """The first library class it derives from."""
-        return next((base for base in self.lineage() if isinstance(base, Ref)), None)
+        return next((base for base in self.lineage() if isinstance(base, LibraryName)), None)
 
 
 @dataclass(slots=True, eq=False)
 class Instance:
     """An object of a class of the source; ``base`` is the layer it extends, if it extends one."""
 
-    kind: Class
+    kind: SourceClass
     attributes: dict[str, Value] = field(default_factory=dict)
     base: Value = None
 
 
 @dataclass(slots=True, eq=False)
-class Layer:
+class TorchLayer:
     """A layer of ``torch.nn`` with its options and weights."""
 
     name: str
@@ -161,7 +161,7 @@ class Layer:
 
 
 @dataclass(slots=True, eq=False)
-class Container:
+class ModuleContainer:
     """``nn.Sequential``, ``nn.ModuleList`` or ``nn.ModuleDict``."""
 
     name: str
@@ -169,7 +169,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bound:
+class BoundMethod:
     """A function or a method's name together with the object it is called on."""
 
     target: Value
@@ -177,11 +177,11 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Super:
+class SuperProxy:
     """``super()`` in a method: the object, and the class whose bases are meant."""
 
     target: Instance
-    after: Class
+    after: SourceClass
 
 
 def as_shape(sizes: Value) -> Shape:
@@ -194,7 +194,7 @@ def as_shape(sizes: Value) -> Shape:
 
 def dtype_of(value: Value, default: str) -> str:
     """The dtype that a ``dtype=`` argument names."""
-    if isinstance(value, Ref):
+    if isinstance(value, LibraryName):
         return DTYPES.get(value.name, default)
     if isinstance(value, str):
         return value if value in WIDTH else DTYPES.get(value, default)

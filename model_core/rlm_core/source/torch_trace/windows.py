@@ -34,7 +34,7 @@ def _window(sizes: Shape, kernel: Shape, stride: Value, padding: Value, dilation
 
 
 def convolve(recorder: Recorder, x: Tensor, weight: Tensor, bias: Value, options: Named, *, transposed: bool) -> Tensor:
-    """A convolution of any rank; a bias is an elementwise operation of its own, as PyTorch's GPU backends launch it."""
+    """A convolution of any rank; a bias is a separate elementwise operation, as PyTorch's GPU backends launch it."""
     kernel = weight.shape[2:]
     rank, groups = len(kernel), int(options.get("groups", 1))
     batched = len(x.shape) == rank + 2

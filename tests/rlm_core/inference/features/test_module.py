@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from rlm_core.inference.features import module
-from rlm_core.source.torch_trace import KINDS
+from rlm_core.source.torch_trace.recorder import KINDS
 
 TEXT = """
 size = 1024

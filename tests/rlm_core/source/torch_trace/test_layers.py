@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.source.torch_trace import Trace, trace
+from rlm_core.source.torch_trace.recorder import Trace
+from rlm_core.source.torch_trace.tracing import trace
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 

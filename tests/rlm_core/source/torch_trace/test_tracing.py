@@ -7,7 +7,8 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.source.torch_trace import fuse, trace
+from rlm_core.source.torch_trace.recorder import fuse
+from rlm_core.source.torch_trace.tracing import trace
 
 MODULE = """
 import torch
