@@ -44,9 +44,3 @@ def test_the_extension_recognizes_messages_of_the_server(text: str, literals: st
     sources = (REPOSITORY / "vscode-extension" / "src").rglob("*.ts")
     assert any(text in source.read_text(encoding="utf-8") for source in sources)
     assert text in literals
-
-
-def test_the_extension_recognizes_the_first_notice(literals: str) -> None:
-    source = (REPOSITORY / "vscode-extension" / "src" / "common" / "client.ts").read_text(encoding="utf-8")
-    [pattern] = re.findall(r"FIRST_NOTICE = /\^(.+)/i;", source)
-    assert re.search(pattern, literals, re.IGNORECASE)

@@ -72,9 +72,9 @@ async function servers() {
     await person.open('functions.py');
     await person.hintsLike('before another model is chosen', isCost);
     person.set({ 'rlm-lsp.model': '/nowhere/model' });
-    await person.toast('the model stays as it was').waitFor();
+    await person.toast('the model is unchanged').waitFor();
     await person.shot('wrong-model');
-    await person.press('the model stays as it was', 'Open Settings');
+    await person.press('the model is unchanged', 'Open Settings');
     await settingsShow(person, 'Model');
     person.set({ 'rlm-lsp.model': undefined });
     await person.closeToasts();

@@ -36,9 +36,9 @@ const steps = [
       await person.toast('Installing the rlm-lsp server').waitFor();
       await person.shot('installing');
       await person.hintsLike('after the installation', isCost, 300);
-      await person.toast('predicted, not measured').waitFor();
+      await person.toast('is a prediction, not a measurement').waitFor();
       await person.shot('first-hints');
-      await person.press('predicted, not measured', 'Learn More');
+      await person.press('is a prediction, not a measurement', 'Learn More');
       await person.network().locator('body', { hasText: 'Predicted, not measured' }).waitFor();
       await person.shot('learn-more');
       await person.closeToasts();

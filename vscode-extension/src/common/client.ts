@@ -48,8 +48,8 @@ export const SELECTOR = [
 
 const LAST_WORDS_MS = 2000;
 /** The start of server messages for which we show buttons. */
-const NO_MODEL = /^rlm-lsp: (no predictions|the model stays as it was|the model is unchanged)/;
-const FIRST_NOTICE = /^rlm-lsp: the range (behind|after) a signature/i;
+const NO_MODEL = /^rlm-lsp: (no predictions|the model is unchanged)/;
+const FIRST_NOTICE = 'rlm-lsp: The range after a signature';
 
 /** Receives the events of a connection. */
 export interface Listener {
@@ -167,7 +167,7 @@ function show(type: MessageType, message: string, listener: Listener): void {
     void vscode.window.showErrorMessage(message);
   } else if (type === MessageType.Warning) {
     void vscode.window.showWarningMessage(message);
-  } else if (FIRST_NOTICE.test(message)) {
+  } else if (message.startsWith(FIRST_NOTICE)) {
     void vscode.window.showInformationMessage(message, 'Learn More').then((pressed) => {
       if (pressed !== undefined) {
         void vscode.commands.executeCommand('rlm-lsp.aboutHints');
