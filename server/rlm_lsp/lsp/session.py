@@ -224,7 +224,7 @@ class Session:
         if failure is not None:
             effect = "the model is unchanged" if self.predictions.ready else "no predictions"
             self.log(f"{effect}: {failure}", types.MessageType.Error)
-            self.show(f"{effect}: {failure}", types.MessageType.Error)
+            self.show(f"rlm-lsp: {effect}: {failure}", types.MessageType.Error)
         return failure
 
     async def require_model(self) -> None:
@@ -281,13 +281,13 @@ class Session:
 
     def show(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a message to the user."""
-        self.client.window_show_message(types.ShowMessageParams(kind, f"rlm-lsp: {text}"))
+        self.client.window_show_message(types.ShowMessageParams(kind, text))
 
     def pop_up(self, error: str) -> None:
         """Show the first internal error of the session."""
         if not self._has_popped_up:
             self._has_popped_up = True
-            text = f"internal error: {error}. See the log for details; further errors are only logged."
+            text = f"rlm-lsp: internal error: {error}. See the log for details; further errors are only logged."
             self.show(text, types.MessageType.Error)
 
     def end(self) -> None:

@@ -115,7 +115,7 @@ async def measure_command(session: Session, arguments: Sequence[Any]) -> str:
     command = await asyncio.to_thread(command_for, analysis.document.path)
     if command is None:
         raise JsonRpcInvalidParams(f"{analysis.document.uri}: not in a Python package, so its tests are not known")
-    session.client.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"To measure, run: {command}"))
+    session.show(f"To measure, run: {command}")
     return command
 
 

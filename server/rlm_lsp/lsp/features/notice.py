@@ -15,8 +15,8 @@ from rlm_lsp.lsp.session import Session
 MARKER = "notice-1"
 # The VS Code extension recognizes it by its first words, and adds a button that opens the documentation.
 TEXT = (
-    "The range after a signature is a prediction, not a measurement. About 80 % of calls should fall inside it, for"
-    " inputs like those in a project's tests."
+    "rlm-lsp: The range after a signature is a prediction, not a measurement. About 80 % of calls should fall inside"
+    " it, for inputs like those in a project's tests."
 )
 
 
