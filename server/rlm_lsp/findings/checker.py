@@ -5,6 +5,8 @@ Memory stays flat over any number of files.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +23,6 @@ from rlm_core.source.units import decode, read_source
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Prediction, Query, Span
 
 from rlm_lsp.history.comparison import UnitDiff, comparer_of, unit_diffs
-from rlm_lsp.memory import release
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, ProjectSettings, configured_budgets
@@ -173,7 +174,7 @@ class Checker:
             for (file, _), judgement in zip(step, judgements, strict=True):
                 file.findings += judgement.findings
                 self.abstained.update(map(reason, judgement.abstained))
-            release()
+            release_memory()
         for file in batch:
             for finding in sorted(file.findings, key=lambda finding: finding.span.start_byte):
                 yield self._located(file, finding)
@@ -212,3 +213,12 @@ def _shown(path: Path) -> str:
     """A path as the user named it; an absolute one relative to the working folder where it is below that."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_absolute() and path.is_relative_to(here) else str(path)
+
+
+def release_memory() -> None:
+    """Return freed memory to the system; glibc keeps what texts of many lengths leave behind, hundreds of MiB."""
+    if sys.platform == "linux":
+        # Other C libraries on Linux have no such function.
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

@@ -1,7 +1,7 @@
-"""When the model runs for a document: after a pause in the typing, in small steps, for the newest version only.
+"""When the model runs for a document: after a pause in typing, in small steps, for the newest version only.
 
-One job a document. A job for a newer version replaces the one before; a step that has not begun is dropped then. Steps
-of several documents, and hovers, take turns on the workers.
+There is one job per document. A job for a newer version replaces the current one, and its steps that have not started
+are dropped. Steps of several documents, and hovers, take turns on the workers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PUBLISH_SECONDS = 0.5
 
 
 class Predict(Protocol):
-    """Runs the model for some units; must look at ``cancelled`` before it begins."""
+    """Runs the model for some units; must check ``cancelled`` before it starts."""
 
     def __call__(self, codes: Sequence[CodeText], cancelled: Callable[[], bool]) -> Awaitable[None]:
         """Predict ``codes``."""
@@ -31,15 +31,15 @@ class Predict(Protocol):
 class _Job:
     version: int
     waiting: dict[CodeText, None]
-    soon: set[CodeText]  # what was asked for most narrowly: published as soon as all of it is there
+    urgent: set[CodeText]  # the newest narrow request: published as soon as all of it is predicted
     running: set[CodeText] = field(default_factory=set)
     cancelled: Event = field(default_factory=Event)
     task: asyncio.Task[None] | None = None
 
     def next_step(self) -> list[CodeText]:
-        """What comes next; what is to be there soon has its steps to itself."""
+        """The units to predict next; urgent units do not share a step with others."""
         step = list(self.waiting)[:STEP_UNITS]
-        step = [code for code in step if code in self.soon] or step
+        step = [code for code in step if code in self.urgent] or step
         for code in step:
             del self.waiting[code]
         self.running.update(step)
@@ -51,10 +51,10 @@ class Scheduler:
 
     Args:
         predict: runs the model off the loop.
-        version_of: the version of an open document now, None when it is closed.
-        publish: called with the document when new results of its current version are there.
-        on_error: called with what a job raised.
-        on_step: called with a document and how many of how many units are done; all of them at a job's end.
+        version_of: the current version of an open document, None when it is closed.
+        publish: called with the document when there are new results for its current version.
+        on_error: called with the exception of a job.
+        on_step: called with a document, the number of its units that are done, and of all; equal at the end of a job.
         debounce: seconds of quiet after an edit.
     """
 
@@ -74,29 +74,29 @@ class Scheduler:
         self._edited_at: dict[str, float] = {}
 
     def edited(self, uri: str) -> None:
-        """The document has changed: what was scheduled for it is out of date, and the pause begins anew."""
+        """The document has changed: its job is out of date, and the pause starts again."""
         self._edited_at[uri] = asyncio.get_running_loop().time()
         self._drop(uri)
 
     def closed(self, uri: str) -> None:
-        """The document is no longer open."""
+        """The document is closed."""
         self._edited_at.pop(uri, None)
         self._drop(uri)
 
     def schedule(self, uri: str, version: int, codes: Sequence[CodeText]) -> asyncio.Task[None]:
-        """Predict ``codes`` of a document soon; the task ends when they are done or out of date.
+        """Predict ``codes`` of a document after the pause; the task ends when they are done or out of date.
 
-        Codes for the version that is scheduled already come before those that still wait, unless they are more of the
-        same: what is on the screen does not wait for the whole file.
+        A second request for the same version takes precedence over units that still wait, unless it includes all of
+        them: what is on the screen does not wait for the whole file.
         """
         job = self._jobs.get(uri)
         if job is not None and job.version == version and job.task is not None and not job.task.done():
-            # What is under way is not begun again.
+            # A running step is not started again.
             wanted = dict.fromkeys(code for code in codes if code not in job.running)
             if job.waiting.keys() <= wanted.keys():
                 job.waiting |= wanted
             else:
-                job.waiting, job.soon = {**wanted, **job.waiting}, set(codes)
+                job.waiting, job.urgent = {**wanted, **job.waiting}, set(codes)
             return job.task
         self._drop(uri)
         job = _Job(version, dict.fromkeys(codes), set(codes))
@@ -138,16 +138,16 @@ class Scheduler:
                 step, ran = steps.popleft()
                 await ran
                 done += len(step)
-                was_waited_for = bool(job.soon)
+                was_urgent = bool(job.urgent)
                 job.running.difference_update(step)
-                job.soon.difference_update(step)
-                is_there = was_waited_for and not job.soon
-                if (job.waiting or steps) and not is_there and loop.time() - published < PUBLISH_SECONDS:
+                job.urgent.difference_update(step)
+                urgent_done = was_urgent and not job.urgent
+                if (job.waiting or steps) and not urgent_done and loop.time() - published < PUBLISH_SECONDS:
                     continue
                 published = loop.time()
                 # The version may have moved on while the workers were busy.
                 if not job.cancelled.is_set() and self._version_of(uri) == job.version:
                     self._publish(uri)
         finally:
-            # What has begun ends with the job; one that failed has told enough.
+            # Steps that have started end with the job; the first error is reported, further ones are ignored.
             await asyncio.gather(*(ran for _, ran in steps), return_exceptions=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from rlm_core import ModelError
 from rlm_core.inference.predictor import Predictor
 from rlm_lsp.findings.checked_files import find_files
-from rlm_lsp.findings.checker import Checker
+from rlm_lsp.findings.checker import Checker, release_memory
 from rlm_lsp.findings.formats import LocatedFinding
 
 from .support import LengthPredictor, commit, git, never, write
@@ -186,3 +188,34 @@ def test_fingerprints_do_not_move_with_lines(folder: Path) -> None:
     [after] = check(folder)[0]
     assert before.fingerprint == after.fingerprint
     assert replace(before.location, region=after.location.region) == after.location
+
+
+_BLOCK, _BLOCKS = 100_000, 1_000  # small enough for the heap, 95 MiB together
+
+
+def resident() -> float:
+    """The resident memory of this process in MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 2**20
+
+
+def test_freed_memory_is_given_back_where_the_allocator_can() -> None:
+    if sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"):
+        release_memory()
+        return
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = (
+        ctypes.c_void_p,
+        [ctypes.c_size_t],
+        [ctypes.c_void_p],
+    )
+    blocks = [libc.malloc(_BLOCK) for _ in range(_BLOCKS)]
+    for block in blocks:
+        ctypes.memset(block, 1, _BLOCK)
+    # A block at the end that is still in use keeps all before it.
+    for block in blocks[:-1]:
+        libc.free(block)
+    kept = resident()
+    release_memory()
+    assert kept - resident() > 60
+    libc.free(blocks[-1])

@@ -35,22 +35,23 @@ class HiddenHints:
     """The files and languages whose hints the user has turned off until the server ends."""
 
     def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._languages: set[str] = set()
+        self._hidden: set[tuple[str, str | None]] = set()
 
-    def toggle_file(self, uri: str) -> bool:
-        """Hide a file's hints, or show them again; returns whether they are hidden."""
-        self._files ^= {uri}
-        return uri in self._files
+    def toggle(self, target: object) -> bool:
+        """Hide the hints of ``{"file": URI}`` or ``{"language": NAME}``, or show them; returns whether they are hidden.
 
-    def toggle_language(self, name: str) -> bool:
-        """Hide the hints of all files in a language, or show them again; returns whether they are hidden."""
-        self._languages ^= {name}
-        return name in self._languages
+        Raises:
+            JsonRpcInvalidParams: ``target`` names neither.
+        """
+        for kind in ("language", "file"):
+            if isinstance(target, Mapping) and isinstance(name := target.get(kind), str):
+                self._hidden ^= {(kind, name)}
+                return (kind, name) in self._hidden
+        raise JsonRpcInvalidParams('name a file or a language, like {"file": "file:///a.py"}')
 
     def hides(self, uri: str, language: str | None) -> bool:
         """Whether the hints of a document in a language are hidden."""
-        return uri in self._files or language in self._languages
+        return not self._hidden.isdisjoint((("file", uri), ("language", language)))
 
 
 @dataclass(slots=True)
@@ -151,21 +152,6 @@ class InlayHints:
             hint.tooltip = await content_of(self._session, self._head_diffs, analysis, unit, predictions)
         return hint
 
-    def toggle(self, arguments: Sequence[Any]) -> bool:
-        """Hide the hints of a file (``{"file": URI}``) or a language (``{"language": NAME}``), or show them again.
-
-        Returns whether they are hidden.
-        """
-        target = arguments[0] if arguments else None
-        if isinstance(target, Mapping) and isinstance(target.get("language"), str):
-            is_hidden = self.hidden.toggle_language(target["language"])
-        elif isinstance(target, Mapping) and isinstance(target.get("file"), str):
-            is_hidden = self.hidden.toggle_file(target["file"])
-        else:
-            raise JsonRpcInvalidParams('name a file or a language, like {"file": "file:///a.py"}')
-        self._session.on_results.fire()
-        return is_hidden
-
     def _kept(self, analysis: Analysis, settings: Settings) -> _DocumentHints:
         """The hints of a document, as far as they were made from the same analysis, settings and model."""
         uri = analysis.document.uri
@@ -191,7 +177,9 @@ def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) ->
     hints = InlayHints(session, head_diffs)
 
     async def toggle(*arguments: Any) -> bool:
-        return hints.toggle(arguments)
+        is_hidden = hints.hidden.toggle(arguments[0] if arguments else None)
+        session.on_results.fire()
+        return is_hidden
 
     server.feature(types.TEXT_DOCUMENT_INLAY_HINT)(partial(InlayHints.hints, hints))
     server.feature(types.INLAY_HINT_RESOLVE)(partial(InlayHints.resolve, hints))
