@@ -19,7 +19,7 @@ def share_below(predictor: Predictor, prediction: Prediction, language: str) -> 
     for a model that does not tell.
     """
     # The server imports this before a model is there, and numpy only with one.
-    from rlm_core.queries.query_vector import slice_name
+    from rlm_core.queries.query_vector import task_name
 
     from .adaptation.cpu_score import ScaledPredictor
     from .student import OnnxPredictor
@@ -37,6 +37,6 @@ def share_below(predictor: Predictor, prediction: Prediction, language: str) -> 
             return None
     if prediction.device not in own.devices(prediction.basis):
         return None
-    name = slice_name(prediction.basis, language, prediction.metric)
+    name = task_name(prediction.basis, language, prediction.metric)
     scales = {entry.name: entry.scale for entry in own.card.slices}
     return scales[name].share_below(value) if name in scales else None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from rlm_core.errors import DataError, ModelError
 from rlm_core.queries.devices import answered_by_sheet
-from rlm_core.queries.query_vector import slice_name
+from rlm_core.queries.query_vector import task_name
 from rlm_core.types import (
     MEDIAN,
     Abstention,
@@ -187,7 +187,7 @@ class OnnxPredictor:
 
     def _admit(self, code: CodeText, query: Query) -> tuple[int, float] | Abstention:
         """The slice and date of a query, or why we abstain from it."""
-        name = slice_name(code.basis, code.language, query.metric)
+        name = task_name(code.basis, code.language, query.metric)
         if name not in self._slices:
             return untrained_task(code, query)
         if not self._scope.knows_device(code.basis, query) and not self._is_by_sheet(name, query):
@@ -220,9 +220,9 @@ class OnnxPredictor:
         source = CalibrationSource(key, by_data_sheet=by_sheet)
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), 0.0)
 
-    def _is_by_sheet(self, slice_name: str, query: Query) -> bool:
+    def _is_by_sheet(self, task_name: str, query: Query) -> bool:
         """Whether it is about a device of which the data sheet alone is known, and that is enough."""
-        basis, key = slice_name.split("/")[0], forest_key(slice_name, query.workload, query.device)
+        basis, key = task_name.split("/")[0], forest_key(task_name, query.workload, query.device)
         known = self.card.devices.get(basis, ())
         return data_sheet_key(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)
 

@@ -24,8 +24,8 @@ _NUMBERS = re.compile(r"\d{1,18}(?:x\d{1,18}){0,15}\Z")
 _TYPICAL_GPU = (1e12, 2e13, 1e14, 4e10, 100.0)
 
 
-def slice_name(basis: str, language: str, metric: str) -> str:
-    """The name of a slice of the data: one scale of outcomes, one row of weights."""
+def task_name(basis: str, language: str, metric: str) -> str:
+    """The name of a task: a combination of basis, language and metric with one scale of outcomes."""
     return f"{basis}/{language}/{metric}"
 
 

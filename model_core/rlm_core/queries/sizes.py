@@ -81,7 +81,7 @@ _ATTENTION = frozenset({"seq_len", "kv_len", "head_dim"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class WorkloadSizes:
     """The sizes of a workload.
 
     ``shapes`` of tensor arguments in order, ``scalars`` by position, ``named`` sizes by role, ``others`` with unknown
@@ -100,7 +100,7 @@ class Sizes:
         return self.widths[0] if self.widths else 4.0
 
 
-def read_sizes(workload: Mapping[str, str]) -> Sizes:
+def read_sizes(workload: Mapping[str, str]) -> WorkloadSizes:
     """The sizes in a workload; values that are not numbers are ignored."""
     shapes: dict[int, tuple[int, ...]] = {}
     scalars: dict[int, float] = {}
@@ -134,7 +134,7 @@ def read_sizes(workload: Mapping[str, str]) -> Sizes:
     dtypes = workload.get("dtype", "").split("+")
     widths = tuple(_BYTES[name] for name in dtypes if name in _BYTES)
     ordered = tuple(shapes[index] for index in sorted(shapes))
-    return Sizes(ordered, tuple(scalars[index] for index in sorted(scalars)), roles, tuple(rest), widths)
+    return WorkloadSizes(ordered, tuple(scalars[index] for index in sorted(scalars)), roles, tuple(rest), widths)
 
 
 def is_sized(workload: Mapping[str, str]) -> bool:
@@ -168,7 +168,7 @@ def canonical_workload(workload: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def elements(sizes: Sizes) -> float:
+def elements(sizes: WorkloadSizes) -> float:
     """About how many values all tensors of a call hold together; 0 when nothing is known."""
     if sizes.shapes:
         return float(sum(math.prod(shape) for shape in sizes.shapes))
@@ -186,7 +186,7 @@ def elements(sizes: Sizes) -> float:
     return rows * columns + width * inner * max(named["experts"], 1.0)
 
 
-def products(sizes: Sizes) -> dict[str, float]:
+def products(sizes: WorkloadSizes) -> dict[str, float]:
     """Rough counts of multiply-adds under several readings of the shapes; 0 where a reading does not apply.
 
     ``implied`` are those that the names imply, even when the text has no matrix product (a whole layer is timed).

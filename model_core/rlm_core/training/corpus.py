@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids, Tokenizer
-from rlm_core.queries.query_vector import decimal_year, slice_name
+from rlm_core.queries.query_vector import decimal_year, task_name
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.canonical import canonical
 from rlm_core.training.datasets.schema import read_tables
@@ -94,9 +94,7 @@ def load_corpus(
     parts: list[Rows] = []
     for table in read_tables(paths, splits):
         column = {name: table[name].to_pylist() for name in ("language", "basis", "metric", "device", "text")}
-        names = [
-            slice_name(*entry) for entry in zip(column["basis"], column["language"], column["metric"], strict=True)
-        ]
+        names = [task_name(*entry) for entry in zip(column["basis"], column["language"], column["metric"], strict=True)]
         if slices is None:
             for name in names:
                 numbers.setdefault(name, len(numbers))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
 from rlm_core.queries.devices import DEVICES
-from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector, slice_name
+from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector, task_name
 
 names = st.sampled_from(["arg0", "arg1", "M", "N", "dtype", "mode", "backend", "dataset"])
 values = st.one_of(
@@ -27,7 +27,7 @@ days = st.dates(date(2015, 1, 1), date(2035, 12, 31))
 
 
 def test_a_slice_is_named_by_basis_language_and_metric() -> None:
-    assert slice_name("program", "go", "latency") == "program/go/latency"
+    assert task_name("program", "go", "latency") == "program/go/latency"
 
 
 @given(days)

@@ -24,18 +24,18 @@ def feature_names(basis: str) -> tuple[str, ...]:
     return tuple(module.NAMES) if module is not None else ()
 
 
-def forest_key(slice_name: str, workload: Mapping[str, str], device: str | None) -> str:
+def forest_key(task_name: str, workload: Mapping[str, str], device: str | None) -> str:
     """The name of the forest that answers a query: one a slice, and for networks one a setting.
 
     A network has many values a text, one for each setting (device and batch, or data set, epochs and subset), so each
     setting has enough rows of its own.
     """
-    basis, _, metric = slice_name.split("/")
+    basis, _, metric = task_name.split("/")
     if basis != "network":
-        return slice_name
+        return task_name
     known = [device or ""] if metric == "latency" else []
     known += [workload.get(name, "") for name in _SETTING[metric]]
-    return f"{slice_name}@{'/'.join(known)}"
+    return f"{task_name}@{'/'.join(known)}"
 
 
 def estimate_name(basis: str) -> str | None:

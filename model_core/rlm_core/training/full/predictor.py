@@ -17,7 +17,7 @@ import torch
 
 from rlm_core.inference.calibration import MIN_GROUPS, Level, bands
 from rlm_core.inference.predictor import QueryScope, judge_date, too_few_groups, untrained_task
-from rlm_core.queries.query_vector import slice_name
+from rlm_core.queries.query_vector import task_name
 from rlm_core.source.canonical import canonical
 from rlm_core.training.full.encoders.base import reading
 from rlm_core.types import MEDIAN, Abstention, AbstentionCode, Basis, CalibrationSource, CodeText, Prediction, Query
@@ -138,7 +138,7 @@ class TorchPredictor:
 
     def _admit(self, code: CodeText, query: Query) -> Level | Abstention:
         """The calibration of a query, or why we abstain from it."""
-        if slice_name(code.basis, code.language, query.metric) not in self.serving.floors:
+        if task_name(code.basis, code.language, query.metric) not in self.serving.floors:
             return untrained_task(code, query)
         if not self._scope.knows_device(code.basis, query):
             return self._scope.unknown_device(code.basis, query.device)
@@ -153,7 +153,7 @@ class TorchPredictor:
     def _prediction(self, code: CodeText, query: Query, level: Level, found: Quantiles, cropped: bool) -> Prediction:
         if np.isnan(found.smooth).any():
             return Prediction.missing(code, query, self._id, Abstention(AbstentionCode.NO_NUMBER))
-        floor = self.serving.floors[slice_name(code.basis, code.language, query.metric)]
+        floor = self.serving.floors[task_name(code.basis, code.language, query.metric)]
         values = np.where(found.smooth > floor, found.smooth, 0.0)
         # A band that reaches above the median reaches at least to the floor.
         values[MEDIAN + 1 :] = np.maximum(values[MEDIAN + 1 :], floor)

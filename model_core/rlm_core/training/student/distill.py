@@ -35,7 +35,7 @@ from rlm_core.inference.bins import Scale
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer, crop
-from rlm_core.queries.query_vector import decimal_year, slice_name
+from rlm_core.queries.query_vector import decimal_year, task_name
 from rlm_core.source.canonical import canonical
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, Rows
@@ -157,7 +157,7 @@ class Distilling:
         for place, (_, language) in enumerate(texts):
             basis = basis_of[language]
             for query in self.teacher.default_queries(basis, language):  # type: ignore[arg-type]
-                name = slice_name(basis, language, query.metric)
+                name = task_name(basis, language, query.metric)
                 if name in corpus.slices:
                     asked = query.device, json.dumps(dict(query.workload), sort_keys=True)
                     number = queries.setdefault(asked, len(queries))

@@ -61,8 +61,8 @@ class Draft:
         self.devices["call"] = [own.device]
         for name in [name for name in self.levels if name.startswith("call/") and name.count("/") == 3]:
             # A level of the old device's; that of its slice holds for the new one too.
-            slice_name = name.rpartition("/")[0]
-            self.levels.setdefault(slice_name, self.levels[name])
+            task_name = name.rpartition("/")[0]
+            self.levels.setdefault(task_name, self.levels[name])
             del self.levels[name]
 
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
