@@ -1,5 +1,5 @@
 # `make try` shows what the tool does on a fresh machine; `make test` checks everything that CI checks.
-# Each environment is installed once and again only when pyproject.toml or constraints.txt change.
+# Each environment is installed once, and reinstalled only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version >/dev/null 2>&1 && echo python3.11 || echo python3)
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
@@ -9,18 +9,18 @@ PYTEST ?= -q -n 2 --dist loadfile
 
 help:
 	@echo "make try    install the tool into .venv-try and predict the examples"
-	@echo "make test   install everything into .venv, then formatting, lint, types and all tests"
+	@echo "make test   install everything into .venv and run formatting, lint, types and all tests"
 	@echo "make docs   build the documentation as a site, into site/"
-	@echo "make bench  measure the server and rlm-lsp check, beside the bare encoder (about ten minutes)"
+	@echo "make bench  measure the server and rlm-lsp check, compared with the bare encoder (about ten minutes)"
 	@echo "make model  rebuild the shipped model from labels: make model LABELS=FOLDER RUN=FOLDER"
-	@echo "make vsix   package the VS Code extension with the server in it"
-	@echo "make test-editors  drive the real VS Code, Neovim, Helix and Emacs, with pictures in build/editors (downloads once)"
+	@echo "make vsix   package the VS Code extension with the bundled server"
+	@echo "make test-editors  test VS Code, Neovim, Helix and Emacs, with screenshots in build/editors (downloads them once)"
 	@echo "make clean  remove the environments and caches"
 
 try: .venv-try/installed
 	@echo "==> rlm-lsp predict examples"
 	@.venv-try/bin/rlm-lsp predict examples
-	@echo "==> it works: .venv-try/bin/rlm-lsp predict FILE-OR-FOLDER; README.md shows how to set up an editor"
+	@echo "==> it works; try .venv-try/bin/rlm-lsp predict FILE-OR-FOLDER; README.md shows how to set up an editor"
 
 .venv-try/installed: pyproject.toml
 	@$(MAKE) --no-print-directory check-python

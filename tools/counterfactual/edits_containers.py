@@ -124,7 +124,7 @@ def _replace_node(function: ast.FunctionDef, old: ast.AST, new: ast.AST) -> None
 
 
 def rebuild(function: ast.FunctionDef, rng: Random) -> bool:
-    """A list or dict is built anew for every element that it gains."""
+    """A list or dict is rebuilt for every element that is added."""
     found = []
     for block, at in places(function, ast.Expr):
         call = block[at].value  # type: ignore[attr-defined]

@@ -132,7 +132,7 @@ def swap_branches(function: ast.FunctionDef, rng: Random) -> bool:
 
 
 def guard_loop(function: ast.FunctionDef, rng: Random) -> bool:
-    """A loop's body stands in a ``try`` that never fires."""
+    """The body of a loop is inside a ``try`` that never raises."""
     found = places(function, ast.For)
     if not found:
         return False

@@ -1,7 +1,7 @@
 """Template -> source text of a function and its helpers, its arguments, and what it returns.
 
-The choices of a template are drawn first; then generic statements of the kinds that it works on go before, between and
-after it, and its variables become arguments or expressions whose size stands in the text.
+The choices of a template are drawn first. Generic statements of the kinds that it works on are then inserted before,
+between and after its lines, and its variables become arguments or expressions whose size is in the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def between(rng: Random, low: int, high: int) -> int:
 
 
 class Expansion:
-    """Expands one template; ``helpers``, ``parameters``, ``lines`` and ``result`` are what came of it."""
+    """Expands one template; ``helpers``, ``parameters``, ``lines`` and ``result`` are the expansion."""
 
     def __init__(self, template: str, domain: Domain, rng: Random) -> None:
         self._rng, self._domain = rng, domain

@@ -1,8 +1,8 @@
-"""Generated groups -> measured labels: latency and peak memory of every function, one JSON object a group.
+"""Generated groups -> measured labels: latency and peak memory of every function, one JSON object per group.
 
 Latency is the least of four medians over repeated calls (seconds, an empty call subtracted; the rounds of a function
 and its edits take turns), memory the peak of tracemalloc above the level at entry (bytes). The functions run in a child
-process under the interpreter that the labels speak of, at lower priority and with limits; one that hangs or dies is
+process under the interpreter that the labels refer to, at lower priority and with limits; one that hangs or dies is
 replaced and its group left out.
 """
 

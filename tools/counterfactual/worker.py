@@ -1,6 +1,6 @@
-"""Measures generated functions in a process of its own: requests on stdin, results on stdout, a JSON object a line.
+"""Measures generated functions in a separate process: requests on stdin, results on stdout, one JSON object per line.
 
-It needs the standard library alone and runs under the interpreter that is measured, with limits on memory and on the
+It needs only the standard library and runs under the interpreter that is measured, with limits on memory and on the
 time of a call. It runs what it is sent: :mod:`.measuring` sends nothing but what :mod:`.generator` wrote.
 """
 

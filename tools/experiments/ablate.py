@@ -205,7 +205,7 @@ def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> l
         encode_texts(student, cropped, np.union1d(asked.text, asked.callees[asked.callees >= 0]), bank)
         features = Features.build(inputs, bank)
         head = student.head.eval()
-        # The deep part alone: no base, all of its own logits.
+        # The deep part alone: without the base, with all logits of the deep part.
         found = _deep_medians(features, head, corpus, test, scales)
         rows.append(
             {

@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, nargs="+", required=True)
     parser.add_argument("--model", action="append", required=True, help="NAME=DIR; the first one is compared with")
-    parser.add_argument("--most", type=int, default=3000, help="rows a slice and device")
+    parser.add_argument("--most", type=int, default=3000, help="rows per task and device")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     rows = [row for row in select(arguments.data, ("test",), arguments.most).rows if _is_unseen(row)]

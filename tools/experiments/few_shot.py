@@ -68,7 +68,7 @@ def read(path: Path, name: str, predictor: Predictor) -> Space:
     true = np.log10([[values[text][setting] for setting in settings] for text in texts])
     columns = np.array([text_columns(code, names) for code in codes])
     predicted = np.log10(medians)
-    # A device that the model knows nothing of is never among the known ones; a text that it refuses is no candidate.
+    # A device without training data is never among the known ones; a text for which the model abstains is left out.
     answered = np.isfinite(predicted[:, np.isfinite(predicted).any(0)]).all(1)
     return Space(name, settings, true[answered], predicted[answered], columns[answered])
 

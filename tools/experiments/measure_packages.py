@@ -3,11 +3,12 @@
     python -m tools.experiments.measure_packages --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--jobs N]
         [--out LABELS]
 
-``packages.toml`` beside this file says which packages, in which versions, and where their tests are: in the package as
-it is installed, or in its source distribution. Each gets an environment of its own, into which pip installs it; then
-``rlm-lsp measure tests`` runs its tests twice. A package that is done is not measured again, one that takes longer than
-its minutes keeps what was seen. Nothing else should run on the machine meanwhile; ``--jobs`` packages at a time have a
-core each. ``--out`` gathers the labels of all packages that are done as gzipped JSON lines; they hold no source text.
+``packages.toml`` next to this file names the packages, their versions, and where their tests are: in the installed
+package or in its source distribution. pip installs each package into a separate environment; then
+``rlm-lsp measure tests`` runs its tests twice. A package that is done is not measured again; one that exceeds its
+time limit keeps the measurements so far. Nothing else should run on the machine meanwhile; ``--jobs`` packages at a
+time have a core each. ``--out`` gathers the labels of all packages that are done as gzipped JSON lines; they contain
+no source text.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--python", default="python3.12")
     parser.add_argument("--minutes", type=float, default=30, help="that a package may take, both passes together")
-    parser.add_argument("--jobs", type=int, default=1, help="packages at a time, each on a core of its own")
+    parser.add_argument("--jobs", type=int, default=1, help="packages at a time, each on a separate core")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what is begun in the background else ignores it
@@ -129,7 +130,7 @@ def _install(package: Package, folder: Path, python: str, log: Any) -> Path:
 
 
 def _unpacked(package: Package, folder: Path, own: Path, log: Any) -> Path:
-    """The source distribution, with modules that are no packages any more, so that the installed ones are imported."""
+    """The source distribution without its package files, so that the installed packages are imported."""
     place = folder / "source"
     command = [str(own), "-m", "pip", "download", "-q", "--no-deps", "--no-binary", package.name, "-d", str(place)]
     subprocess.run([*command, f"{package.name}=={package.version}"], check=True, stdout=log, stderr=log)

@@ -4,7 +4,8 @@
 
 Accuracy: Kendall's tau of CIFAR-10 test accuracy after 200 epochs on networks that are not fitted, from 156, 1,562 and
 80 % of them; drawn by row, and by group (no network that computes the same function as a fitted one). Latency:
-Spearman by device and batch from 75 %, beside the ceiling that equal graphs, measured twice, set. Intervals: bootstrap.
+Spearman by device and batch from 75 %, next to the ceiling from equal graphs that were measured twice. Intervals:
+bootstrap.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m tools.experiments.nas_graphs --labels DIR [--run 100] [--files FILE ...]
 
-Prints a row a file: architectures, those that pass ``onnx.checker`` with shape inference, those that run and give
+Prints one row per file: architectures, those that pass ``onnx.checker`` with shape inference, those that run and give
 finite numbers, and how many rows agree with each column of parameters or operations (to the digits that it prints).
 """
 

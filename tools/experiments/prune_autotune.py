@@ -3,8 +3,8 @@
     python -m tools.experiments.prune_autotune --labels benchmark_hub_cuda_hip.jsonl.gz
 
 For each kernel and GPU: rank its configurations, measure the best ranked share, and compare the fastest of those with
-the fastest of all. ``known kernel`` has seen the kernel on other GPUs but never on this one; ``rule`` is what a kernel
-that nobody measured gets; ``other kernels`` is a forest fitted to all other kernels on all GPUs. Random and the rule
+the fastest of all. ``known kernel`` has seen the kernel on other GPUs but never on this one; ``rule`` is for kernels
+without measurements; ``other kernels`` is a forest fitted to all other kernels on all GPUs. Random and the rule
 are means over seeds. Intervals are bootstraps over the pairs of kernel and GPU.
 """
 

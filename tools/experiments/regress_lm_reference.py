@@ -111,8 +111,8 @@ def main() -> None:
     speed.add_argument("--inputs", type=int, default=1)
     speed.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of our encoder")
     speed.add_argument("--tolerance", type=float, default=0.0, help="probability that P10 may leave out")
-    speed.add_argument("--ours", type=int, default=3, help="repetitions of ours; the fastest counts")
-    speed.add_argument("--theirs", type=int, default=1, help="repetitions of regress-lm; 0 leaves it out")
+    speed.add_argument("--ours", type=int, default=3, help="repetitions of our model; the fastest counts")
+    speed.add_argument("--theirs", type=int, default=1, help="repetitions of regress-lm (0: none)")
     speed.add_argument("--device", default="cpu")
     args = parser.parse_args()
     sys.path[:0] = [str(args.reference), str(Path(__file__).parents[2])]  # theirs, and the tests' tiny T5Gemma
@@ -137,7 +137,7 @@ def _vocabulary(scratch: Path, size: int) -> tuple[Any, Path]:
 
 
 def _reference(case: Case, vocabulary: Any, width: int, length: int, extra: dict[str, Any]) -> Any:
-    """A model of theirs with seeded weights whose probabilities are far from even."""
+    """A regress-lm model with seeded weights whose probabilities are far from uniform."""
     from regress_lm import tokenizers, vocabs
     from regress_lm.pytorch import encoders  # type: ignore[import-not-found]
     from regress_lm.pytorch import model as models
@@ -172,7 +172,7 @@ def _pair(
     precision: str = "float32",
     sizes: Mapping[str, Any] | None = None,
 ) -> tuple[Any, FullModel, Path]:
-    """A model of theirs, the same as ours, and the tokenizer or the T5Gemma folder; ``sizes`` are of the latter."""
+    """A regress-lm model, the same model as ours, and the tokenizer or the T5Gemma folder (with ``sizes``)."""
     from regress_lm import vocabs
 
     path = scratch / "checkpoint.pt"

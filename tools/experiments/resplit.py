@@ -1,4 +1,4 @@
-"""The model fitted anew to other splits of the rows, on encodings that have seen no label.
+"""Refits the model to other splits of the rows, on encodings that have seen no label.
 
 For figures under protocols other than that of the shipped model (random rows, folds over all groups, few training
 rows): everything that reads labels is fitted on the ``train`` rows of the corpus it is given.

@@ -16,7 +16,7 @@ class Counts:
     """``parameters`` without running statistics; ``macs`` of Conv, Gemm, MatMul and Attention at the graph's batch.
 
     ``norm_elements`` are the elements that batch normalizations write, ``pool_elements`` those that global pools read
-    and write: what tools add to the multiply-accumulates by conventions of their own.
+    and write: what tools add to the multiply-accumulates by different conventions.
     """
 
     parameters: int

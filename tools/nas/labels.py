@@ -1,8 +1,8 @@
 """The label files of NAS benchmarks: a CSV row -> the architecture that it is about and its measurements in SI units.
 
-Every file has one reader here. Columns of throughput are not read: images a second at an unstated batch, with several
-batches in flight, are no latency. Nor are top-5 accuracies and training times, which are no metric of ours, nor the
-encoder's and decoder's share of HAT's latency, whose sum is read.
+Every file has one reader here. Columns of throughput are not read, because images per second at an unstated batch size,
+with several batches in flight, do not give a latency. Top-5 accuracies and training times are not read either, because
+they are not among our metrics. Of HAT's latency only the sum of encoder and decoder is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One value: seconds or a fraction; ``name`` tells it from the architecture's others."""
+    """One value: seconds or a fraction; ``name`` distinguishes the measurements of an architecture."""
 
     name: str
     metric: str
@@ -66,7 +66,7 @@ class Entry:
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The rows of a label file, told by its name.
+    """The rows of a label file, recognized by its name.
 
     Raises:
         DataError: the file is not one of :data:`FILES`, cannot be read, or lacks a column.

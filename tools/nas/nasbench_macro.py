@@ -27,7 +27,7 @@ def parse(arch: str) -> tuple[str, ...]:
 
 
 def key(arch: str) -> str:
-    """The stages without layers that do nothing: an identity that keeps its size can stand anywhere."""
+    """The stages without layers that do nothing: an identity of unchanged size can be at any position."""
     return ".".join(stage[0] + stage[1:].replace("0", "") for stage in parse(arch))
 
 

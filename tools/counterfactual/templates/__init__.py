@@ -1,9 +1,9 @@
-"""Function bodies as small grammars, a family each; whole families are held out of training.
+"""Function bodies as small grammars, one per family; whole families are held out of training.
 
 In a template ``«a¦b»`` is a choice, ``$ints`` a variable of that kind (``$ints:40`` of at most that size; an argument
 or a literal), ``$item``, ``$text``, ``$number``, ``$other``, ``$flag`` words of the domain, ``#20:400#`` a size,
 ``@num(x)``, ``@cond(x)``, ``@str(s)``, ``@test(s)`` random arithmetic, comparison, text and text test on ``x``.
-Helper functions stand above ``---``; the last line ``=> value | kind`` says what comes out.
+Helper functions are above ``---``; the last line ``=> value | kind`` defines the result.
 """
 
 from __future__ import annotations
