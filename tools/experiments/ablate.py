@@ -36,7 +36,7 @@ from rlm_core.training.student.config import TrainConfig, load_config
 from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, encode_texts
 from rlm_core.training.student.head_fit import Features, fit_head, probabilities
 from rlm_core.training.student.network import Head, Student
-from rlm_core.training.student.ngram_ridge_fit import fit_wide
+from rlm_core.training.student.ngram_ridge_fit import fit_ngram_ridge
 from scipy.stats import spearmanr
 
 _SLICES = ("call/python", "program/python", "program/cpp")
@@ -143,8 +143,8 @@ def parts(corpus: Corpus, run: Path, settings: TrainConfig) -> list[Row]:
     bank = Bank(torch.from_numpy(vectors), torch.ones(len(ids), dtype=torch.bool))
     scales = scales_of(corpus)
     bare = replace(corpus, rows=replace(corpus.rows, callees=np.full_like(corpus.rows.callees, -1)))
-    whole = inputs_of(corpus, ids, scales, on_axis(corpus, 10 ** fit_wide(corpus, ids).predictions, scales))
-    alone = inputs_of(bare, ids, scales, on_axis(bare, 10 ** fit_wide(bare, ids).predictions, scales))
+    whole = inputs_of(corpus, ids, scales, on_axis(corpus, 10 ** fit_ngram_ridge(corpus, ids).predictions, scales))
+    alone = inputs_of(bare, ids, scales, on_axis(bare, 10 ** fit_ngram_ridge(bare, ids).predictions, scales))
     variants: dict[str, tuple[HeadInputs, Callable[[Head], object]]] = {
         "whole": (whole, lambda head: None),
         "without the encoder (deep part's weight 0)": (whole, lambda head: head.weight.data.zero_()),

@@ -29,7 +29,7 @@ from rlm_core.training.full import store
 from rlm_core.training.full.decoding import log_prob, quantiles
 from rlm_core.training.full.encoders.base import encode, reading
 from rlm_core.training.full.model import FullModel, TextMemory
-from rlm_core.training.full.query_tokens import Ask
+from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_core.training.full.sequences import Slot
 from rlm_core.training.full.train import train
 
@@ -98,17 +98,17 @@ def main() -> None:
         arguments.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
-def asks() -> list[Ask]:
+def queries() -> list[NumberQuery]:
     """The questions in the order in which they condition each other."""
-    accuracies = [Ask("accuracy", "network", "onnx", None, workload) for workload in ACCURACIES]
-    return accuracies + [Ask("latency", "network", "onnx", device, _BATCH) for device in DEVICES]
+    accuracies = [NumberQuery("accuracy", "network", "onnx", None, workload) for workload in ACCURACIES]
+    return accuracies + [NumberQuery("latency", "network", "onnx", device, _BATCH) for device in DEVICES]
 
 
 def chosen(data: Path, out: Path, share: float) -> list[tuple[str, dict[int, float]]]:
     """Write the rows of the questions to ``out``; the test networks, each its text and values by question."""
     table = pq.read_table(data)
     columns = {name: table[name].to_pylist() for name in ("family", "metric", "device", "workload")}
-    wanted = {_key(ask.metric, ask.device, ask.workload): place for place, ask in enumerate(asks())}
+    wanted = {_key(query.metric, query.device, query.workload): place for place, query in enumerate(queries())}
     place = [
         wanted.get(_key(metric, device, dict(workload)), -1) if family.startswith("nasbench201/") else -1
         for family, metric, device, workload in zip(*columns.values(), strict=True)
@@ -131,7 +131,7 @@ def _key(metric: str, device: str | None, workload: Mapping[str, str]) -> Key:
 
 def score(model: FullModel, networks: list[tuple[str, dict[int, float]]]) -> list[dict[str, object]]:
     """A line for each question and each set of known numbers before it."""
-    questions = asks()
+    questions = queries()
     patterns: list[tuple[tuple[int, ...], int]] = [((), 1), ((0,), 1)]
     patterns += [(known, place) for place in range(2, len(questions)) for known in ((), (1,), tuple(range(1, place)))]
     patterns = list(dict.fromkeys(patterns))
@@ -155,11 +155,11 @@ def score(model: FullModel, networks: list[tuple[str, dict[int, float]]]) -> lis
 
 
 def _answers(
-    model: FullModel, memories: list[TextMemory], ask: Ask, before: list[list[Slot]], values: list[float]
+    model: FullModel, memories: list[TextMemory], query: NumberQuery, before: list[list[Slot]], values: list[float]
 ) -> tuple[Array, Array]:
     """Medians, and the negative log-likelihood in nats of log10 of the values."""
-    found = quantiles(model, memories, [[[*known, Slot(ask)]] for known in before], (0.5,))
-    scored = log_prob(model, memories, [[[*known, Slot(ask, x)]] for known, x in zip(before, values, strict=True)])
+    found = quantiles(model, memories, [[[*known, Slot(query)]] for known in before], (0.5,))
+    scored = log_prob(model, memories, [[[*known, Slot(query, x)]] for known, x in zip(before, values, strict=True)])
     cells = [model.config.numbers.cell(value) for value in values]
     widths = np.array([math.log10(high / low) for low, high in cells])
     medians = np.array([answer.smooth[0] for [answer] in found])
@@ -167,7 +167,7 @@ def _answers(
 
 
 def _line(
-    questions: list[Ask], known: tuple[int, ...], place: int, medians: Array, losses: Array, values: Array
+    questions: list[NumberQuery], known: tuple[int, ...], place: int, medians: Array, losses: Array, values: Array
 ) -> dict[str, object]:
     rng = np.random.default_rng(0)
     drawn = [rng.integers(len(values), size=len(values)) for _ in range(_RESAMPLES)]
@@ -184,8 +184,12 @@ def _line(
     }
 
 
-def _name(ask: Ask) -> str:
-    return f"{ask.metric} on {ask.device}" if ask.device else f"{ask.metric} after {ask.workload['epochs']} epochs"
+def _name(query: NumberQuery) -> str:
+    return (
+        f"{query.metric} on {query.device}"
+        if query.device
+        else f"{query.metric} after {query.workload['epochs']} epochs"
+    )
 
 
 if __name__ == "__main__":

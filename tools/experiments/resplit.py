@@ -19,7 +19,7 @@ from rlm_core.training.student.config import TrainConfig
 from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.head_fit import Features, fit_head, probabilities
 from rlm_core.training.student.network import StudentConfig
-from rlm_core.training.student.ngram_ridge_fit import fit_wide
+from rlm_core.training.student.ngram_ridge_fit import fit_ngram_ridge
 from rlm_core.training.student.trees_fit import fit_trees
 
 
@@ -44,7 +44,7 @@ class Refit:
 
 def refit(corpus: Corpus, frozen: Frozen, settings: TrainConfig) -> Refit:
     """Fit wide part, trees and head on the corpus' ``train`` and ``val`` rows and answer its ``test`` rows."""
-    fitted = fit_wide(corpus, frozen.ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
+    fitted = fit_ngram_ridge(corpus, frozen.ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
     grown = fit_trees(corpus, settings.trees)
     predictions = fitted.predictions + grown.predictions
     rows = corpus.rows

@@ -140,22 +140,22 @@ class Digits(Output):
 
     def __init__(self, model: FullModel, data: Examples) -> None:
         super().__init__()
-        self.decoder, self.asks = model.decoder, model.asks
+        self.decoder, self.query_tokens = model.decoder, model.query_tokens
         self.model = [model]  # in a list, so that its encoder is not ours
         self.data = data
 
     def loss(self, vectors: Tensor, mask: Tensor, values: Tensor, rows: Tensor) -> Tensor:
         """See :class:`Output`."""
-        asks = self.data.batch[torch.from_numpy(self.data.ask)[rows]].view(len(rows), 1, 1)
+        queries = self.data.batch[torch.from_numpy(self.data.query)[rows]].view(len(rows), 1, 1)
         memory = self.decoder.remember(vectors, mask)
-        return -self.model[0].log_probs(memory, asks, self.data.tokens[rows][:, None, None]).sum() / len(rows)
+        return -self.model[0].log_probs(memory, queries, self.data.tokens[rows][:, None, None]).sum() / len(rows)
 
     def answers(self, vectors: list[Tensor], values: Array) -> tuple[Array, Array | None]:
         """See :class:`Output`."""
         model, memories = self.model[0], [TextMemory(own) for own in vectors]
-        ask = self.data.asks[0]
-        medians = [one[0].smooth[0] for one in quantiles(model, memories, [[[Slot(ask)]]] * len(memories), (0.5,))]
-        scores = log_prob(model, memories, [[[Slot(ask, float(value))]] for value in values])
+        query = self.data.queries[0]
+        medians = [one[0].smooth[0] for one in quantiles(model, memories, [[[Slot(query)]]] * len(memories), (0.5,))]
+        scores = log_prob(model, memories, [[[Slot(query, float(value))]] for value in values])
         widths = np.array([math.log10(high / low) for low, high in map(model.config.numbers.cell, map(float, values))])
         return np.array(medians), -np.array([float(one[0][0]) for one in scores]) + np.log(widths)
 

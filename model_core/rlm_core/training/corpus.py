@@ -110,13 +110,13 @@ def load_corpus(
                 callees[place, level - 1, : len(texts)] = [
                     sources.setdefault((text, language[i]), len(sources)) for text in texts
                 ]
-        asked = ((column["device"][i], json.dumps(workloads[i], sort_keys=True)) for i in kept)
+        pairs = ((column["device"][i], json.dumps(workloads[i], sort_keys=True)) for i in kept)
         parts.append(
             Rows(
                 table["id"].take(kept).to_numpy().astype(np.str_),
                 np.array([sources.setdefault((column["text"][i], language[i]), len(sources)) for i in kept]),
                 np.array([numbers[names[i]] for i in kept]),
-                np.array([queries.setdefault(query, len(queries)) for query in asked]),
+                np.array([queries.setdefault(query, len(queries)) for query in pairs]),
                 table["value"].take(kept).to_numpy(),
                 np.array([decimal_year(workloads[i]) for i in kept]),
                 callees,

@@ -77,9 +77,9 @@ def test_batches_stay_whole_where_there_are_enough(found: Examples) -> None:
 
 def test_a_share_without_numbers_moves_no_weight(found: Examples) -> None:
     plan = Plan(found, CONFIG)
-    part = plan.batch(plan.batches(0)[0], 0, 0, 0).some(slice(1)).unasked()
+    part = plan.batch(plan.batches(0)[0], 0, 0, 0).some(slice(1)).without_numbers()
     model = tiny_model()
-    scores = model(part.ids, part.mask, part.asks, part.tokens)
+    scores = model(part.ids, part.mask, part.queries, part.tokens)
     scores.sum().backward()
     gradients = [weight.grad for weight in model.parameters()]
     assert float(scores.detach().abs().sum()) == 0

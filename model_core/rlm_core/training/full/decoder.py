@@ -72,13 +72,13 @@ class FullConfig:
             raise ModelError("full model: an unknown norm, positions or opening; see the names in FullConfig")
 
     @property
-    def asks(self) -> bool:
+    def has_queries(self) -> bool:
         """Whether a query vector stands before each number."""
         return self.opening == "ask"
 
     def start_of(self, number: int) -> int:
         """The place in the decoder's input whose output predicts the first token of a number (0-based)."""
-        return number * (self.numbers.positions + self.asks)
+        return number * (self.numbers.positions + self.has_queries)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON values."""

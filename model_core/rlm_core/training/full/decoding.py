@@ -20,9 +20,9 @@ from rlm_core.errors import ModelError
 
 from .decoder import Memory
 from .model import FullModel, TextMemory
-from .quantile_search import Search, questions_at_once
-from .query_tokens import Ask, AskBatch
-from .sequences import Branches, Group, Question, Slot, groups
+from .quantile_search import QuantileSearch, max_questions
+from .query_tokens import NumberQuery, QueryBatch
+from .sequences import Group, PrefixCache, Question, Slot, groups
 
 Array = npt.NDArray[np.float64]
 _BUDGET = 32_768
@@ -33,7 +33,7 @@ class Quantiles:
     """Quantiles of one wanted number, given that it is an ordered value (neither NaN nor "unknown").
 
     Attributes:
-        levels: ``(levels,)``, ascending as asked.
+        levels: ``(levels,)``, ascending, as requested.
         values: ``(levels,)``, the numbers x that the tokens hold with F(x) >= level for the first time: exact.
         smooth: ``(levels,)``, the same with probability spread evenly over what is rounded to a number: continuous in
             the level and in the weights, so a hint moves only as much as the model does.
@@ -75,11 +75,11 @@ def quantiles(
     if not all(0 <= level <= 1 for level in levels):
         raise ModelError(f"quantile levels {list(levels)}: must lie within 0..1")
     found: list[list[Quantiles | None]] = [[None] * len(own) for own in questions]
-    for group in groups(model, memories, questions, _BUDGET, questions_at_once(model.config.numbers)):
+    for group in groups(model, memories, questions, _BUDGET, max_questions(model.config.numbers)):
         if group.wanted != (False,) * (len(group.wanted) - 1) + (True,):
             raise ModelError("quantiles are of the last number, all before it known; for several at once use sample()")
         memory = model.remember([memories[text] for text in group.texts])
-        search = Search(model, memory, group, levels, tolerance)
+        search = QuantileSearch(model, memory, group, levels, tolerance)
         search.run()
         values, smooth = search.answers()
         for row, branch, index in group.places:
@@ -113,7 +113,7 @@ def log_prob(
         if any(group.wanted):
             raise ModelError("log_prob scores values; give a value to each number of the question")
         memory = model.remember([memories[text] for text in group.texts])
-        scores = model.log_probs(memory, group.asks, group.tokens, constrained).double().sum(-1).cpu().numpy()
+        scores = model.log_probs(memory, group.queries, group.tokens, constrained).double().sum(-1).cpu().numpy()
         for row, branch, index in group.places:
             found[group.texts[row]][index] = scores[row, branch]
     return found
@@ -161,10 +161,10 @@ def _draw(
     drawn = [torch.empty(shape, dtype=torch.int64, device=model.device)]
     own = torch.arange(questions, device=model.device)  # the question of each row
     source, row = own, own[:, None].expand(-1, count)  # the row that each goes on from; the row of each sample
-    branches: Branches | None = None
+    branches: PrefixCache | None = None
     pending: list[Tensor] = []
     for number, wanted in enumerate(group.wanted):
-        pending.append(model.opening(group.asks, number, group.shape).flatten(0, 1)[own])
+        pending.append(model.opening(group.queries, number, group.shape).flatten(0, 1)[own])
         if not wanted:
             pending.append(model.decoder.embed(group.tokens[:, :, number].flatten(0, 1)[own]))
             continue
@@ -173,7 +173,7 @@ def _draw(
         for position in range(shape[-1]):
             x = torch.cat(pending, 1)
             if branches is None:
-                branches = Branches(model, memory, x.unflatten(0, group.shape))
+                branches = PrefixCache(model, memory, x.unflatten(0, group.shape))
             else:
                 branches.read(source, x)
             mask = model.grammar.mask(position, first)
@@ -226,7 +226,10 @@ class Distribution:
 
 @torch.inference_mode()
 def distribution(
-    model: FullModel, memories: Sequence[TextMemory], asks: Sequence[Sequence[Ask]], values: Sequence[Sequence[float]]
+    model: FullModel,
+    memories: Sequence[TextMemory],
+    queries: Sequence[Sequence[NumberQuery]],
+    values: Sequence[Sequence[float]],
 ) -> list[Distribution]:
     """The distribution of ``asks[i][j]`` about text i at ``values[i][j]``; a distribution a text.
 
@@ -237,11 +240,11 @@ def distribution(
     numbers = model.config.numbers
     if not (numbers.unique and numbers.exponent_first):
         raise ModelError("full model: the distribution function needs unique numbers with the exponent first")
-    slots = [[[Slot(ask, x)] for ask, x in zip(*own, strict=True)] for own in zip(asks, values, strict=True)]
-    found = [Distribution(*(np.empty(len(own)) for _ in range(3))) for own in asks]
+    slots = [[[Slot(query, x)] for query, x in zip(*own, strict=True)] for own in zip(queries, values, strict=True)]
+    found = [Distribution(*(np.empty(len(own)) for _ in range(3))) for own in queries]
     for group in groups(model, memories, slots, _BUDGET):
         memory = model.remember([memories[text] for text in group.texts])
-        below, mass = (part.cpu().numpy() for part in _walk(model, memory, group.asks, group.tokens))
+        below, mass = (part.cpu().numpy() for part in _walk(model, memory, group.queries, group.tokens))
         for row, branch, index in group.places:
             own = found[group.texts[row]]
             own.below[index], own.mass[index] = below[row, branch], mass[row, branch]
@@ -250,9 +253,9 @@ def distribution(
     return found
 
 
-def _walk(model: FullModel, memory: Memory, asks: AskBatch | None, tokens: Tensor) -> tuple[Tensor, Tensor]:
+def _walk(model: FullModel, memory: Memory, queries: QueryBatch | None, tokens: Tensor) -> tuple[Tensor, Tensor]:
     """Probabilities ``(inputs, branches)`` below numbers ``tokens (inputs, branches, 1, positions)``, and of them."""
-    logits = model.logits(memory, asks, tokens)[:, :, -1].double()
+    logits = model.logits(memory, queries, tokens)[:, :, -1].double()
     shape, count = tokens.shape[:2], logits.shape[-1]
     path = tokens[:, :, -1].flatten(0, 1)
     masks = model.grammar.masks(path)

@@ -1,8 +1,8 @@
 """The grammar of number tokens as constant tables on the device: what may follow, and what a beginning can become.
 
-A number is in one of a few states: an ordinary number, or a special token that is repeated to its end. With the state,
-``allowed`` says for each position which tokens may be written; no step asks the host. ``bounds`` gives the interval of
-values that a beginning of a number can still become, which is what the search for quantiles goes by.
+A number is in one of a few states: an ordinary number, or a special token that is repeated to its end. For each state
+and position, ``allowed`` gives the tokens that may be written, without a step that waits for the host. ``bounds`` gives
+the interval of values that a beginning of a number can still become; the search for quantiles uses it.
 """
 
 from __future__ import annotations

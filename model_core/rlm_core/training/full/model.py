@@ -19,7 +19,7 @@ from .decoder import Decoder, FullConfig, Memory
 from .encoders.base import TextEncoder, encode
 from .grammar import Grammar
 from .numbers import PAD
-from .query_tokens import AskBatch, AskEmbedding
+from .query_tokens import QueryBatch, QueryTokens
 
 _GPU_TOKENS = 16_384
 
@@ -49,7 +49,7 @@ class FullModel(nn.Module):
         self.config = config
         self.encoder = encoder
         self.decoder = Decoder(config)
-        self.asks = AskEmbedding(config) if config.asks else None
+        self.query_tokens = QueryTokens(config) if config.has_queries else None
         self.grammar = Grammar(config.numbers)
 
     @property
@@ -77,33 +77,33 @@ class FullModel(nn.Module):
         even = all(len(own) == len(vectors[0]) for own in vectors)
         return self.decoder.remember(padded, None if even else mask)
 
-    def opening(self, asks: AskBatch | None, number: int, shape: tuple[int, int]) -> Tensor:
+    def opening(self, queries: QueryBatch | None, number: int, shape: tuple[int, int]) -> Tensor:
         """What stands before a number: ``(inputs, branches, 0 or 1, width)``; ``asks (inputs, branches, numbers)``."""
-        if self.asks is not None:
-            if asks is None:
+        if self.query_tokens is not None:
+            if queries is None:
                 raise ModelError(
-                    "full model: this model needs to be told what is asked for; give an Ask with each number"
+                    "full model: this model needs to know what each number stands for; give a query with each number"
                 )
-            return self.asks(asks[:, :, number])[:, :, None]  # type: ignore[no-any-return]
+            return self.query_tokens(queries[:, :, number])[:, :, None]  # type: ignore[no-any-return]
         start = torch.full((*shape, 1 if number == 0 else 0), PAD, device=self.device)
         return self.decoder.embed(start)  # type: ignore[no-any-return]
 
-    def sequence(self, asks: AskBatch | None, tokens: Tensor) -> Tensor:
+    def sequence(self, queries: QueryBatch | None, tokens: Tensor) -> Tensor:
         """The decoder's input (inputs, branches, length, width); ``tokens (inputs, branches, numbers, positions)``."""
         parts = []
         for number in range(tokens.shape[2]):
             parts += [
-                self.opening(asks, number, (tokens.shape[0], tokens.shape[1])),
+                self.opening(queries, number, (tokens.shape[0], tokens.shape[1])),
                 self.decoder.embed(tokens[:, :, number]),
             ]
         return torch.cat(parts, 2)
 
-    def logits(self, memory: Memory, asks: AskBatch | None, tokens: Tensor) -> Tensor:
+    def logits(self, memory: Memory, queries: QueryBatch | None, tokens: Tensor) -> Tensor:
         """Logits of each number token given the text and all tokens before it.
 
         Args:
             memory: of ``inputs`` texts.
-            asks: ``(inputs, branches, numbers)``; None for a model without queries.
+            queries: ``(inputs, branches, numbers)``; None for a model without queries.
             tokens: ``(inputs, branches, numbers, positions)``.
 
         Returns:
@@ -114,19 +114,19 @@ class FullModel(nn.Module):
             raise ModelError(
                 f"full model: {numbers} numbers in a row; this model writes {self.config.max_numbers} at most"
             )
-        hidden, _ = self.decoder(self.sequence(asks, tokens)[:, :, :-1], memory)
+        hidden, _ = self.decoder(self.sequence(queries, tokens)[:, :, :-1], memory)
         starts = torch.tensor([self.config.start_of(number) for number in range(numbers)], device=tokens.device)
         places = (starts[:, None] + torch.arange(positions, device=tokens.device)).flatten()
         logits: Tensor = self.decoder.logits(hidden[:, :, places])
         return logits.view(inputs, branches, numbers, positions, -1)
 
-    def log_probs(self, memory: Memory, asks: AskBatch | None, tokens: Tensor, constrained: bool = True) -> Tensor:
+    def log_probs(self, memory: Memory, queries: QueryBatch | None, tokens: Tensor, constrained: bool = True) -> Tensor:
         """Log-probabilities of number tokens ``(inputs, branches, numbers, positions)``, same shape; 0 at padding.
 
         ``constrained`` shares the probability among what the grammar allows; otherwise among the whole vocabulary, as
         regress-lm trains and scores.
         """
-        logits = self.logits(memory, asks, tokens)
+        logits = self.logits(memory, queries, tokens)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if constrained:
             logits = logits.masked_fill(~self.grammar.masks(tokens), torch.finfo(logits.dtype).min)
@@ -134,14 +134,14 @@ class FullModel(nn.Module):
         return scores.masked_fill(tokens == PAD, 0.0)
 
     def forward(
-        self, ids: Tensor, mask: Tensor, asks: AskBatch | None, tokens: Tensor, constrained: bool = True
+        self, ids: Tensor, mask: Tensor, queries: QueryBatch | None, tokens: Tensor, constrained: bool = True
     ) -> Tensor:
         """Training: texts in, log-probabilities of number tokens out.
 
         Args:
             ids: ``(inputs, tokens)``, int64.
             mask: ``(inputs, tokens)``, True at real tokens.
-            asks: ``(inputs, branches, numbers)``, what each number stands for.
+            queries: ``(inputs, branches, numbers)``, what each number stands for.
             tokens: ``(inputs, branches, numbers, positions)``; a number that is missing is all padding.
             constrained: as for :meth:`log_probs`.
 
@@ -149,4 +149,4 @@ class FullModel(nn.Module):
             ``(inputs, branches, numbers, positions)``, 0 at padding.
         """
         memory = self.decoder.remember(self.encoder(ids, mask), mask)
-        return self.log_probs(memory, asks, tokens, constrained)
+        return self.log_probs(memory, queries, tokens, constrained)

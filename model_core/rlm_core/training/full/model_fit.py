@@ -96,7 +96,7 @@ class FullTrainer(Trainer[FullModel, Numbered, list[Batch]]):
             moved = part.to(self.device)
             with self.processes.accumulating(self.module, last=number == len(parts)):
                 with self.autocast:
-                    scores = self.module(moved.ids, moved.mask, moved.asks, moved.tokens)
+                    scores = self.module(moved.ids, moved.mask, moved.queries, moved.tokens)
                 loss = -(scores * self.weights).sum() / count
                 # Gradients of several processes are averaged.
                 (loss * self.processes.world).backward()

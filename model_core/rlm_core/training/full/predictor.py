@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from cachetools import LRUCache
 
 from rlm_core.inference.calibration import MIN_GROUPS, Level, bands
 from rlm_core.inference.predictor import QueryScope, judge_date, too_few_groups, untrained_task
@@ -25,13 +26,26 @@ from rlm_core.types import MEDIAN, Abstention, AbstentionCode, Basis, Calibratio
 from . import store
 from .decoding import Quantiles, quantiles
 from .model import TextMemory
-from .query_tokens import Ask
+from .query_tokens import NumberQuery
 from .sequences import Slot
 from .store import Serving, autocast
 
 _CACHE_BYTES = 1 << 28
 _CHUNK = 64  # texts whose vectors are held at once, beyond the cache
-_Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A complete query about a unit, its index among the answers, and its calibration."""
+
+    index: tuple[int, int]
+    code: CodeText
+    query: Query
+    level: Level
+
+    @property
+    def number_query(self) -> NumberQuery:
+        return NumberQuery.of(self.query, self.code.basis, self.code.language)
 
 
 class TorchPredictor:
@@ -59,7 +73,8 @@ class TorchPredictor:
         self._id = card.model_id
         self._scope = QueryScope(self.serving.defaults, self.serving.devices)
         self._lock = threading.Lock()
-        self._memories = _Memories(cache_bytes)
+        # Encoded texts by content; the lock guards it.
+        self._memories: LRUCache[bytes, TextMemory] = LRUCache(cache_bytes, lambda memory: memory.vectors.nbytes)
 
     @property
     def model_id(self) -> str:
@@ -76,57 +91,56 @@ class TorchPredictor:
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
-        answers: dict[_Place, Prediction] = {}
-        wanted: dict[str, list[tuple[_Place, CodeText, Query, Level]]] = {}
-        for i, (code, asked) in enumerate(zip(texts, queries, strict=True)):
-            text = self._reading(code) if asked else None
-            for j, short in enumerate(asked):
-                query = self._scope.filled(code.basis, short)
+        answers: dict[tuple[int, int], Prediction] = {}
+        by_text: dict[str, list[_Question]] = {}
+        for i, (code, incomplete) in enumerate(zip(texts, queries, strict=True)):
+            text = self._reading(code) if incomplete else None
+            for j, query in enumerate(self._scope.filled(code.basis, query) for query in incomplete):
                 level = self._admit(code, query)
                 if isinstance(level, Abstention):
                     answers[i, j] = Prediction.missing(code, query, self._id, level)
                 elif text is not None:
-                    wanted.setdefault(text, []).append(((i, j), code, query, level))
+                    by_text.setdefault(text, []).append(_Question((i, j), code, query, level))
         # Long texts first: a device that is too small shows at once, and chunks hold texts of similar length.
-        ordered = sorted(wanted, key=len, reverse=True)
+        ordered = sorted(by_text, key=len, reverse=True)
         for start in range(0, len(ordered), _CHUNK):
-            chunk = ordered[start : start + _CHUNK]
-            answers |= self._answer({text: wanted[text] for text in chunk})
-        return [[answers[i, j] for j in range(len(asked))] for i, asked in enumerate(queries)]
+            answers |= self._answer({text: by_text[text] for text in ordered[start : start + _CHUNK]})
+        return [[answers[i, j] for j in range(len(line))] for i, line in enumerate(queries)]
 
-    def _answer(self, wanted: dict[str, list[tuple[_Place, CodeText, Query, Level]]]) -> dict[_Place, Prediction]:
-        """Predictions of the questions about some texts; questions with one calibration share a search."""
-        by_level: dict[str, dict[str, list[tuple[_Place, CodeText, Query, Level]]]] = {}
-        for text, questions in wanted.items():
+    def _answer(self, by_text: dict[str, list[_Question]]) -> dict[tuple[int, int], Prediction]:
+        """Predictions for the questions about some texts; questions with one calibration share a search."""
+        by_level: dict[str, dict[str, list[_Question]]] = {}
+        for text, questions in by_text.items():
             for question in questions:
-                by_level.setdefault(question[3].name, {}).setdefault(text, []).append(question)
-        found: dict[_Place, Prediction] = {}
+                by_level.setdefault(question.level.name, {}).setdefault(text, []).append(question)
+        answers: dict[tuple[int, int], Prediction] = {}
         with self._lock:
-            memories = self._encoded(list(wanted))
+            memories = self._encoded(list(by_text))
             for group in by_level.values():
-                level = next(iter(group.values()))[0][3]
-                slots = [
-                    [[Slot(Ask.of(query, code.basis, code.language))] for _, code, query, _ in line]
-                    for line in group.values()
-                ]
-                own = [memories[text] for text in group]
-                answers = quantiles(self._model, own, slots, level.raw_levels())
-                for memory, line, told in zip(own, group.values(), answers, strict=True):
-                    for (place, code, query, _), answer in zip(line, told, strict=True):
-                        found[place] = self._prediction(code, query, level, answer, memory.cropped > 0)
-        return found
+                level = next(iter(group.values()))[0].level
+                slots = [[[Slot(question.number_query)] for question in questions] for questions in group.values()]
+                group_memories = [memories[text] for text in group]
+                found = quantiles(self._model, group_memories, slots, level.raw_levels())
+                for memory, questions, line in zip(group_memories, group.values(), found, strict=True):
+                    for question, answer in zip(questions, line, strict=True):
+                        cropped = memory.cropped > 0
+                        answers[question.index] = self._prediction(
+                            question.code, question.query, level, answer, cropped
+                        )
+        return answers
 
     def _encoded(self, texts: list[str]) -> dict[str, TextMemory]:
         """Encoded texts; those not yet known are encoded together. The lock is held."""
         keys = {text: hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts}
-        found = {text: memory for text, key in keys.items() if (memory := self._memories.get(key)) is not None}
-        missing = [text for text in texts if text not in found]
+        memories = {text: self._memories[key] for text, key in keys.items() if key in self._memories}
+        missing = [text for text in texts if text not in memories]
         with autocast(self._device):
-            fresh = self._model.encode(missing) if missing else []
-        for text, memory in zip(missing, fresh, strict=True):
-            found[text] = memory
-            self._memories.put(keys[text], memory)
-        return found
+            encoded = self._model.encode(missing) if missing else []
+        for text, memory in zip(missing, encoded, strict=True):
+            memories[text] = memory
+            if memory.vectors.nbytes <= self._memories.maxsize:
+                self._memories[keys[text]] = memory
+        return memories
 
     def _reading(self, code: CodeText) -> str | None:
         """What the model reads; None for a language that it does not know."""
@@ -172,23 +186,3 @@ class TorchPredictor:
             cropped,
             quantiles=ends,
         )
-
-
-class _Memories:
-    """Encoded texts by content, the least recently used dropped first. The predictor's lock guards it."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity, self._size = capacity, 0
-        self._entries: OrderedDict[bytes, TextMemory] = OrderedDict()
-
-    def get(self, key: bytes) -> TextMemory | None:
-        found = self._entries.get(key)
-        if found is not None:
-            self._entries.move_to_end(key)
-        return found
-
-    def put(self, key: bytes, memory: TextMemory) -> None:
-        self._entries[key] = memory
-        self._size += memory.vectors.nbytes
-        while self._size > self._capacity:
-            self._size -= self._entries.popitem(last=False)[1].vectors.nbytes

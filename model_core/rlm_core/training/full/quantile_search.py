@@ -27,7 +27,7 @@ from torch import Tensor
 from .decoder import Memory
 from .model import FullModel
 from .numbers import NumberFormat
-from .sequences import Branches, Group
+from .sequences import Group, PrefixCache
 
 Array = npt.NDArray[np.float64]
 _NODES = 2_000_000
@@ -51,7 +51,7 @@ class _Nodes:
         return _Nodes(*(torch.cat(column) for column in columns))
 
 
-def questions_at_once(numbers: NumberFormat) -> int:
+def max_questions(numbers: NumberFormat) -> int:
     """How many questions a search may take so that its nodes fit into some hundred megabytes."""
     if numbers.exponent_first:
         return 4096
@@ -59,7 +59,7 @@ def questions_at_once(numbers: NumberFormat) -> int:
     return max(_NODES // (2 * mantissas * (2 * numbers.exponent_range + 1)), 1)
 
 
-class Search:
+class QuantileSearch:
     """The quantiles of the last number of a group of questions.
 
     Attributes:
@@ -134,14 +134,14 @@ class Search:
         smooth[finite] = (cells[..., 0] + spread * np.diff(cells)[..., 0])[finite]
         return found, smooth
 
-    def _first(self) -> Branches:
+    def _first(self) -> PrefixCache:
         """The questions up to the wanted number."""
         model, group = self.model, self.group
         known = len(group.wanted) - 1
-        x = model.opening(group.asks, known, group.shape)
+        x = model.opening(group.queries, known, group.shape)
         if known:
-            x = torch.cat([model.sequence(group.asks, group.tokens[:, :, :known]), x], 2)
-        return Branches(model, self.memory, x)
+            x = torch.cat([model.sequence(group.queries, group.tokens[:, :, :known]), x], 2)
+        return PrefixCache(model, self.memory, x)
 
     def _ordered(self, nodes: _Nodes) -> tuple[_Nodes, Tensor]:
         """First tokens without those that have no order, their masses summing up to 1; and which stay."""

@@ -1,6 +1,6 @@
 """The query of the full model: what is asked for, about what kind of unit, on which device, with which sizes.
 
-An ask becomes one vector that stands before the number it asks for, so that each number of a sequence can be another
+A query becomes one vector before the number that it is about, so that each number of a sequence can be another
 metric on another device: "accuracy; then latency on a phone; then latency on a GPU". It is the sum of learned vectors
 for metric, basis and language and a linear map of the device and workload as numbers (``query_vector``).
 """
@@ -25,7 +25,7 @@ _YEAR = 2023.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class NumberQuery:
     """What one number stands for. ``device=None`` and an empty workload say that they are not known."""
 
     metric: str
@@ -35,32 +35,32 @@ class Ask:
     workload: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: Query, basis: str, language: str) -> Ask:
-        """The ask of a query about a unit of a basis and language."""
+    def of(cls, query: Query, basis: str, language: str) -> NumberQuery:
+        """A query about a unit of a basis and language."""
         return cls(query.metric, basis, language, query.device, query.workload)
 
 
 @dataclass(frozen=True, slots=True)
-class AskBatch:
-    """Asks as tensors: ``names (..., 3)``, ids of metric, basis, language; ``features (..., FEATURES)``."""
+class QueryBatch:
+    """Queries as tensors: ``names (..., 3)``, ids of metric, basis, language; ``features (..., FEATURES)``."""
 
     names: Tensor
     features: Tensor
 
-    def to(self, device: torch.device) -> AskBatch:
+    def to(self, device: torch.device) -> QueryBatch:
         """The same on a device."""
-        return AskBatch(self.names.to(device), self.features.to(device))
+        return QueryBatch(self.names.to(device), self.features.to(device))
 
-    def view(self, *shape: int) -> AskBatch:
+    def view(self, *shape: int) -> QueryBatch:
         """The same in another shape."""
-        return AskBatch(self.names.view(*shape, 3), self.features.view(*shape, FEATURES))
+        return QueryBatch(self.names.view(*shape, 3), self.features.view(*shape, FEATURES))
 
-    def __getitem__(self, index: Tensor | tuple[Tensor | slice | int, ...] | slice | int) -> AskBatch:
-        return AskBatch(self.names[index], self.features[index])
+    def __getitem__(self, index: Tensor | tuple[Tensor | slice | int, ...] | slice | int) -> QueryBatch:
+        return QueryBatch(self.names[index], self.features[index])
 
 
-class AskEmbedding(nn.Module):
-    """Asks -> vectors ``(..., width)``."""
+class QueryTokens(nn.Module):
+    """Queries -> vectors ``(..., width)``."""
 
     def __init__(self, config: FullConfig) -> None:
         super().__init__()
@@ -71,28 +71,29 @@ class AskEmbedding(nn.Module):
         self.metric, self.basis, self.language = (nn.Embedding(1 + len(ids), config.width) for ids in self._ids)
         self.features = nn.Linear(FEATURES, config.width)
 
-    def batch(self, asks: Sequence[Ask]) -> AskBatch:
-        """Asks as tensors on the CPU, ``(asks,)``.
+    def batch(self, queries: Sequence[NumberQuery]) -> QueryBatch:
+        """Queries as tensors on the CPU, ``(queries,)``.
 
         Raises:
             ModelError: a metric that the model does not know.
             DataError: a workload's date is malformed.
         """
-        names, features = np.zeros((len(asks), 3), np.int64), np.zeros((len(asks), FEATURES), np.float32)
-        for row, ask in enumerate(asks):
-            if ask.metric not in self._ids[0]:
+        names, features = np.zeros((len(queries), 3), np.int64), np.zeros((len(queries), FEATURES), np.float32)
+        for row, query in enumerate(queries):
+            if query.metric not in self._ids[0]:
                 known = ", ".join(self._ids[0])
-                raise ModelError(f"metric {ask.metric!r}: this model was not trained for it; it knows {known}")
+                raise ModelError(f"metric {query.metric!r}: this model was not trained for it; it knows {known}")
             names[row] = [
-                ids.get(name, 0) for ids, name in zip(self._ids, (ask.metric, ask.basis, ask.language), strict=True)
+                ids.get(name, 0)
+                for ids, name in zip(self._ids, (query.metric, query.basis, query.language), strict=True)
             ]
-            year = decimal_year(ask.workload)
-            features[row, :QUERY] = query_vector(ask.device, ask.workload)
+            year = decimal_year(query.workload)
+            features[row, :QUERY] = query_vector(query.device, query.workload)
             features[row, QUERY:] = (1.0, (year - _YEAR) / 5) if year else (0.0, 0.0)
-        return AskBatch(torch.from_numpy(names), torch.from_numpy(features))
+        return QueryBatch(torch.from_numpy(names), torch.from_numpy(features))
 
-    def forward(self, asks: AskBatch) -> Tensor:
+    def forward(self, queries: QueryBatch) -> Tensor:
         """Vectors ``(..., width)``."""
-        metric, basis, language = asks.names.unbind(-1)
+        metric, basis, language = queries.names.unbind(-1)
         total: Tensor = self.metric(metric) + self.basis(basis) + self.language(language)
-        return total + self.features(asks.features.to(total.dtype))  # type: ignore[no-any-return]
+        return total + self.features(queries.features.to(total.dtype))  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
 """Models of google-deepmind/regress-lm: a training checkpoint becomes one of ours, with the same probabilities.
 
 Its ``.pt`` holds a dictionary with the weights under ``model_state``; it is read once, with ``weights_only=True``, and
-saved as safetensors. What it does not hold has to be told: the tokenizer of the text and the format of the numbers.
+saved as safetensors. The caller supplies what it does not hold: the tokenizer and the format of the numbers.
 """
 
 from __future__ import annotations

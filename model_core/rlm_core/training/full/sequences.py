@@ -20,14 +20,14 @@ from .decoder import Cache, Memory
 from .encoders.base import length_batches
 from .model import FullModel, TextMemory
 from .numbers import PAD
-from .query_tokens import Ask, AskBatch
+from .query_tokens import NumberQuery, QueryBatch
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
     """One number: what it stands for (None for a model without queries) and its value, None where it is wanted."""
 
-    ask: Ask | None = None
+    query: NumberQuery | None = None
     value: float | str | None = None
 
 
@@ -41,14 +41,14 @@ class Group:
     Attributes:
         texts: ``(inputs,)``, indices of the texts.
         places: by question its input, branch, and index among the questions about that text.
-        asks: ``(inputs, branches, numbers)``; None for a model without queries.
+        queries: ``(inputs, branches, numbers)``; None for a model without queries.
         tokens: ``(inputs, branches, numbers, positions)``, padding where a number is wanted.
         wanted: by number whether it is wanted.
     """
 
     texts: list[int]
     places: list[tuple[int, int, int]]
-    asks: AskBatch | None
+    queries: QueryBatch | None
     tokens: Tensor
     wanted: tuple[bool, ...]
 
@@ -107,23 +107,23 @@ def _group(
 ) -> Group:
     branches = max(len(indices) for indices in by_text.values())
     numbers = model.config.numbers
-    places, asks, tokens = [], [], []
+    places, queries, tokens = [], [], []
     for row, (text, indices) in enumerate(by_text.items()):
         places += [(row, branch, index) for branch, index in enumerate(indices)]
         for branch in range(branches):
             # Texts with fewer questions repeat their first; nobody reads the answer.
             question = questions[text][indices[branch if branch < len(indices) else 0]]
-            asks += [slot.ask for slot in question]
+            queries += [slot.query for slot in question]
             tokens += [
                 (PAD,) * numbers.positions if slot.value is None else numbers.encode(slot.value) for slot in question
             ]
     shape = len(by_text), branches, len(pattern)
     batch = None
-    if model.asks is not None:
-        known = [ask for ask in asks if ask is not None]
-        if len(known) < len(asks):
-            raise ModelError("question without an Ask: this model needs to be told what each number stands for")
-        batch = model.asks.batch(known).to(model.device).view(*shape)
+    if model.query_tokens is not None:
+        known = [query for query in queries if query is not None]
+        if len(known) < len(queries):
+            raise ModelError("question without a query: this model needs to know what each number stands for")
+        batch = model.query_tokens.batch(known).to(model.device).view(*shape)
     table = torch.tensor(tokens, device=model.device).view(*shape, numbers.positions)
     return Group(list(by_text), places, batch, table, pattern)
 
@@ -131,7 +131,7 @@ def _group(
 _ROWS = 1024
 
 
-class Branches:
+class PrefixCache:
     """Sequences about the inputs of ``memory``; each read makes the rows that the next one can go on from.
 
     Args:

@@ -8,6 +8,7 @@ was trained on, the defaults of incomplete queries, and the calibration of bands
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +45,7 @@ def save(model: FullModel, directory: Path, name: str, trained: Mapping[str, Any
         directory.mkdir(parents=True, exist_ok=True)
         config = json.dumps(model.config.to_json(), indent=1)
         (directory / CONFIG).write_text(config + "\n", encoding="utf-8")
-        weights = {key: tensor.detach().cpu().contiguous() for key, tensor in _own(model).items()}
+        weights = {key: tensor.detach().cpu().contiguous() for key, tensor in _decoder_weights(model).items()}
         safetensors.torch.save_file(weights, directory / DECODER)
         model.encoder.save(directory / ENCODER)
         paths = [directory / CONFIG, directory / DECODER, *sorted((directory / ENCODER).rglob("*"))]
@@ -86,18 +87,19 @@ def load(directory: Path, device: str | torch.device = "cpu") -> tuple[FullModel
     except ModelError as error:
         raise ModelError(f"{directory / CONFIG}: {error}") from None
     model = FullModel(config, load_encoder(directory / ENCODER))
-    own = _own(model)
-    if own.keys() != weights.keys() or any(own[name].shape != weights[name].shape for name in own):
+    expected = _decoder_weights(model)
+    if expected.keys() != weights.keys() or any(expected[name].shape != weights[name].shape for name in expected):
         raise ModelError(f"{path}: not the weights that {CONFIG} describes; {_ADVICE}")
     with torch.no_grad():
-        for name, tensor in own.items():
+        for name, tensor in expected.items():
             tensor.copy_(weights[name])
     return model.to(device).eval(), card
 
 
-def _own(model: FullModel) -> dict[str, torch.Tensor]:
-    """The weights that the encoder does not keep."""
-    return {name: weight for name, weight in model.state_dict().items() if not name.startswith("encoder.")}
+def _decoder_weights(model: FullModel) -> dict[str, torch.Tensor]:
+    """The weights outside the encoder, by their names in the file: there, query tokens are called ``asks``."""
+    weights = {name: weight for name, weight in model.state_dict().items() if not name.startswith("encoder.")}
+    return {re.sub(r"^query_tokens\.", "asks.", name): weight for name, weight in weights.items()}
 
 
 @dataclass(frozen=True, slots=True)

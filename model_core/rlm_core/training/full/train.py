@@ -121,8 +121,8 @@ def calibrate(trainer: FullTrainer, data: Examples) -> Calibration:
     rows, groups = _calibration_rows(data)
     mixed, budget = autocast(trainer.device), trainer.config.tokens_per_batch
     found = trainer.processes.spread(rows, data.text[rows], lambda own: scores(trainer.model, data, own, mixed, budget))
-    asks = [data.asks[number] for number in data.ask[rows]]
-    names = [parents(ask.basis, ask.language, ask.metric, ask.device or "") for ask in asks]
+    queries = [data.queries[number] for number in data.query[rows]]
+    names = [parents(query.basis, query.language, query.metric, query.device or "") for query in queries]
     return Calibration.fit(names, found, groups)
 
 

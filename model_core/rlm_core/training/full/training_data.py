@@ -24,7 +24,7 @@ from rlm_core.training.full.encoders.base import reading
 from .encoders.base import length_batches, pad
 from .model import FullModel
 from .numbers import PAD
-from .query_tokens import Ask, AskBatch
+from .query_tokens import NumberQuery, QueryBatch
 from .training_config import ModelFitConfig
 
 Ids = npt.NDArray[np.int64]
@@ -36,23 +36,23 @@ class Batch:
 
     ids: Tensor
     mask: Tensor
-    asks: AskBatch
+    queries: QueryBatch
     tokens: Tensor
     numbers: int
 
     def to(self, device: torch.device) -> Batch:
         """The same on a device."""
-        moved = (self.ids.to(device), self.mask.to(device), self.asks.to(device), self.tokens.to(device))
+        moved = (self.ids.to(device), self.mask.to(device), self.queries.to(device), self.tokens.to(device))
         return Batch(*moved, self.numbers)
 
     def some(self, texts: slice) -> Batch:
         """Some of the texts."""
         tokens = self.tokens[texts]
-        return Batch(self.ids[texts], self.mask[texts], self.asks[texts], tokens, int((tokens[..., 0] != PAD).sum()))
+        return Batch(self.ids[texts], self.mask[texts], self.queries[texts], tokens, int((tokens[..., 0] != PAD).sum()))
 
-    def unasked(self) -> Batch:
+    def without_numbers(self) -> Batch:
         """The same texts without a number: they are read, and nothing is learnt."""
-        return Batch(self.ids, self.mask, self.asks, torch.full_like(self.tokens, PAD), 0)
+        return Batch(self.ids, self.mask, self.queries, torch.full_like(self.tokens, PAD), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Examples:
         texts: token ids of each distinct text that is read.
         cropped: how many tokens each lost.
         text: ``(rows,)``, which text a row is about.
-        asks: the distinct questions; ``batch`` the same as tensors.
-        ask: ``(rows,)``, which of them a row answers.
+        queries: the distinct questions; ``batch`` the same as tensors.
+        query: ``(rows,)``, which of them a row answers.
         value: ``(rows,)``, SI units; 0 stands for all at or below the floor.
         tokens: ``(rows, positions)``, the values as number tokens.
         corpus: the rows themselves, in the same order.
@@ -73,9 +73,9 @@ class Examples:
     texts: list[Ids]
     cropped: list[int]
     text: Ids
-    asks: list[Ask]
-    batch: AskBatch
-    ask: Ids
+    queries: list[NumberQuery]
+    batch: QueryBatch
+    query: Ids
     value: npt.NDArray[np.float64]
     tokens: Tensor
     corpus: Corpus
@@ -100,7 +100,7 @@ class Examples:
         index = torch.from_numpy(places)
         known = index >= 0
         tokens = torch.where(known[..., None], self.tokens[index.clamp(min=0)], PAD)
-        return Batch(ids, mask, self.batch[torch.from_numpy(self.ask)[index.clamp(min=0)]], tokens, int(known.sum()))
+        return Batch(ids, mask, self.batch[torch.from_numpy(self.query)[index.clamp(min=0)]], tokens, int(known.sum()))
 
 
 def examples(corpus: Corpus, model: FullModel, callees: int) -> Examples:
@@ -124,19 +124,29 @@ def examples(corpus: Corpus, model: FullModel, callees: int) -> Examples:
         text[row] = keys.setdefault((int(rows.text[row]), *near), len(keys))
     names = [reading(*corpus.texts[own], [corpus.texts[i][0] for i in near], callees) for own, *near in keys]
     tokens = model.encoder.tokenize(names)
-    pairs, ask = np.unique(np.stack([rows.slice, rows.query], 1), axis=0, return_inverse=True)
-    asks = [_ask(corpus, int(slice_), int(query)) for slice_, query in pairs]
+    pairs, query = np.unique(np.stack([rows.slice, rows.query], 1), axis=0, return_inverse=True)
+    queries = [_number_query(corpus, int(slice_), int(query)) for slice_, query in pairs]
     floors = np.array([floor_of(name) for name in corpus.slices])[rows.slice]
     value = np.where(rows.value > floors, rows.value, np.where(np.isnan(rows.value), np.nan, 0.0))
-    assert model.asks is not None
+    assert model.query_tokens is not None
     numbers = torch.from_numpy(model.config.numbers.encode_many(value.tolist()))
-    return Examples(tokens.ids, tokens.cropped, text, asks, model.asks.batch(asks), ask.ravel(), value, numbers, corpus)
+    return Examples(
+        tokens.ids,
+        tokens.cropped,
+        text,
+        queries,
+        model.query_tokens.batch(queries),
+        query.ravel(),
+        value,
+        numbers,
+        corpus,
+    )
 
 
-def _ask(corpus: Corpus, slice_: int, query: int) -> Ask:
+def _number_query(corpus: Corpus, slice_: int, query: int) -> NumberQuery:
     basis, language, metric = corpus.slices[slice_].split("/")
     device, workload = corpus.queries[query]
-    return Ask(metric, basis, language, device, workload)
+    return NumberQuery(metric, basis, language, device, workload)
 
 
 def share(parts: list[Batch], processes: Processes) -> list[Batch]:
@@ -149,7 +159,7 @@ def share(parts: list[Batch], processes: Processes) -> list[Batch]:
     cut = -(-processes.world // len(parts))
     pieces = [part.some(slice(start, None, cut)) for part in parts for start in range(min(cut, len(part.ids)))]
     dealt = pieces[processes.rank :: processes.world]
-    idle = [pieces[0].some(slice(1)).unasked()] * (-(-len(pieces) // processes.world) - len(dealt))
+    idle = [pieces[0].some(slice(1)).without_numbers()] * (-(-len(pieces) // processes.world) - len(dealt))
     return dealt + idle
 
 
@@ -199,7 +209,7 @@ class Plan:
         if self._config.token_dropout > 0:
             hidden = torch.from_numpy(rng.random(batch.mask.shape) < self._config.token_dropout)
             hidden[:, 0] = False  # attention needs something to look at
-            batch = Batch(batch.ids, batch.mask & ~hidden, batch.asks, batch.tokens, batch.numbers)
+            batch = Batch(batch.ids, batch.mask & ~hidden, batch.queries, batch.tokens, batch.numbers)
         return batch
 
     def _sequences(self, rows: Ids, rng: np.random.Generator) -> list[Ids]:
@@ -214,5 +224,5 @@ class Plan:
         return pieces
 
     def _place(self, row: int) -> Any:
-        metric = self._data.asks[self._data.ask[row]].metric
+        metric = self._data.queries[self._data.query[row]].metric
         return self._rank.get(metric, len(self._rank))

@@ -44,10 +44,10 @@ def _answers(model: FullModel, data: Examples, rows: Ids, autocast: torch.autoca
     """Medians and losses of rows, ``(rows, 2)``."""
     answers = np.empty((len(rows), 2))
     for places, memories in _encoded(model, data, rows, autocast, budget):
-        asks = [[data.asks[data.ask[rows[place]]] for place in own] for own in places]
-        found = quantiles(model, memories, [[[Slot(ask)] for ask in own] for own in asks], (_MEDIAN,))
+        queries = [[data.queries[data.query[rows[place]]] for place in own] for own in places]
+        found = quantiles(model, memories, [[[Slot(query)] for query in own] for own in queries], (_MEDIAN,))
         values = [[float(data.value[rows[place]]) for place in own] for own in places]
-        slots = [[[Slot(ask, x)] for ask, x in zip(*own, strict=True)] for own in zip(asks, values, strict=True)]
+        slots = [[[Slot(query, x)] for query, x in zip(*own, strict=True)] for own in zip(queries, values, strict=True)]
         scored = log_prob(model, memories, slots)
         for own, medians, scores in zip(places, found, scored, strict=True):
             answers[own, 0] = [one.smooth[0] for one in medians]
@@ -59,8 +59,8 @@ def medians(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocas
     """The medians of rows in SI units, ``(rows,)``; 0 stands for all at or below the floor."""
     found = np.empty(len(rows))
     for places, memories in _encoded(model, data, rows, autocast, budget):
-        asks = [[[Slot(data.asks[data.ask[rows[place]]])] for place in own] for own in places]
-        for own, answers in zip(places, quantiles(model, memories, asks, (_MEDIAN,)), strict=True):
+        queries = [[[Slot(data.queries[data.query[rows[place]]])] for place in own] for own in places]
+        for own, answers in zip(places, quantiles(model, memories, queries, (_MEDIAN,)), strict=True):
             found[own] = [answer.smooth[0] for answer in answers]
     return found
 
@@ -74,9 +74,9 @@ def scores(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast
     # `disable=None`: no bar where stderr is no terminal.
     with tqdm(desc="calibrating", total=len(rows), unit="row", disable=None) as bar:
         for places, memories in _encoded(model, data, rows, autocast, budget):
-            asks = [[data.asks[data.ask[rows[place]]] for place in own] for own in places]
+            queries = [[data.queries[data.query[rows[place]]] for place in own] for own in places]
             values = [data.value[rows[own]].tolist() for own in places]
-            for own, answer in zip(places, distribution(model, memories, asks, values), strict=True):
+            for own, answer in zip(places, distribution(model, memories, queries, values), strict=True):
                 at_floor = np.maximum(0.0, 1 - 2 * answer.through)
                 found[own] = np.where(data.value[rows[own]] <= 0, at_floor, np.abs(2 * answer.at - 1))
                 bar.update(len(own))

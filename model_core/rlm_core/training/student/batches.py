@@ -92,7 +92,7 @@ def head_inputs(
         position: measured values on the outcome axis, ``(rows,)``.
     """
     rows = corpus.rows
-    told = [
+    features = [
         facts(counts[text], int(lengths[text]), *([int(lengths[i]) for i in level if i >= 0] for level in levels))
         for text, levels in zip(rows.text, rows.callees, strict=True)
     ]
@@ -101,7 +101,7 @@ def head_inputs(
         torch.from_numpy(rows.text),
         torch.from_numpy(rows.callees.astype(np.int64)),
         torch.from_numpy(wide.astype(np.float32)),
-        torch.from_numpy(np.stack(told)),
+        torch.from_numpy(np.stack(features)),
         torch.from_numpy(rows.slice),
         torch.from_numpy(rows.date.astype(np.float32)),
         torch.from_numpy(queries)[torch.from_numpy(rows.query)],

@@ -24,7 +24,7 @@ _SMALLEST = 1e-3  # log10: the least expected error of a ratio
 Pairs = list[tuple[int, int]]
 
 
-def fit_changes(corpus: Corpus, medians: Array, roles: Array, edits: Iterable[Edit] = ()) -> dict[str, ChangeModel]:
+def fit_cost_ratios(corpus: Corpus, medians: Array, roles: Array, edits: Iterable[Edit] = ()) -> dict[str, ChangeModel]:
     """The change models that the corpus has pairs for, by :func:`rlm_core.inference.cost_ratio.change_name`.
 
     Args:
@@ -52,15 +52,15 @@ def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles
     floor = np.array([floor_of(name) or 1e-12 for name in corpus.slices])[corpus.rows.slice]
     logs = np.log10(np.maximum(corpus.rows.value, floor))
     true = logs[after] - logs[before]
-    told = np.stack([medians[after] - medians[before], roles[after] - roles[before]], axis=1)
+    features = np.stack([medians[after] - medians[before], roles[after] - roles[before]], axis=1)
     groups = corpus.rows.group[before]
     _, inverse, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     weight = sizes[inverse] ** -0.25  # the root of a group's weight in a sum of squares
     ridge = 1e-6 * np.eye(2) * len(true)
-    scaled = told * weight[:, None]
+    scaled = features * weight[:, None]
     weights = np.linalg.solve(scaled.T @ scaled + ridge, scaled.T @ (true * weight))
     most = float(np.quantile(np.abs(true), _MOST_LEVEL))
-    ratio = np.clip(told @ weights, -most, most)
+    ratio = np.clip(features @ weights, -most, most)
     sizes_of = np.stack([np.ones_like(ratio), np.abs(ratio)], axis=1) * weight[:, None]
     least, slope = np.linalg.lstsq(sizes_of, np.abs(true - ratio) * weight, rcond=None)[0]
     spread = (float(max(least, _SMALLEST)), float(max(slope, 0.0)))

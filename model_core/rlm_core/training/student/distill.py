@@ -114,9 +114,9 @@ class Distilling:
     ) -> EncoderData:
         """The task with the teacher's targets and the unlabelled texts; rows it does not answer keep their label's."""
         more = self._unlabelled(corpus)
-        asked = [_question(more, row) for row in range(len(more.rows))]
-        fresh = self._answers(asked, out / ANSWERS)
-        kept = np.array([bool(fresh[key_of(question)]) for question in asked], bool)
+        questions = [_question(more, row) for row in range(len(more.rows))]
+        fresh = self._answers(questions, out / ANSWERS)
+        kept = np.array([bool(fresh[key_of(question)]) for question in questions], bool)
         more = Corpus(more.texts, more.queries, more.rows.chosen(np.flatnonzero(kept)), more.slices)
         task = _joined(task, more, settings, out)
         labelled = len(corpus.rows)
@@ -159,8 +159,8 @@ class Distilling:
             for query in self.teacher.default_queries(basis, language):  # type: ignore[arg-type]
                 name = task_name(basis, language, query.metric)
                 if name in corpus.slices:
-                    asked = query.device, json.dumps(dict(query.workload), sort_keys=True)
-                    number = queries.setdefault(asked, len(queries))
+                    pair = query.device, json.dumps(dict(query.workload), sort_keys=True)
+                    number = queries.setdefault(pair, len(queries))
                     date = decimal_year(query.workload)
                     rows.append((f"text/{place}", place, corpus.slices.index(name), number, date))
         return Corpus(texts, [(device, json.loads(own)) for device, own in queries], _rows(rows, corpus), corpus.slices)
@@ -180,8 +180,8 @@ class Distilling:
         starts = range(0, len(codes), _BATCH)
         for number, start in enumerate(tqdm(starts, desc="asking the teacher", unit="batch", disable=None), 1):
             batch = codes[start : start + _BATCH]
-            asked = [list(left[code].values()) for code in batch]
-            for code, line in zip(batch, self.teacher.predict(batch, asked), strict=True):
+            queries = [list(left[code].values()) for code in batch]
+            for code, line in zip(batch, self.teacher.predict(batch, queries), strict=True):
                 for key, answer in zip(left[code], line, strict=True):
                     found[key] = list(answer.quantiles)
             # A large teacher takes hours: what it has said is kept as it goes.
@@ -230,8 +230,8 @@ def key_of(question: Question) -> str:
     """A short name of a question, the same in every run."""
     code, query = question
     callees = [(callee.text, callee.level) for callee in code.callees]
-    told = [code.text, code.language, code.basis, callees, query.metric, query.device, dict(query.workload)]
-    return hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
+    content = [code.text, code.language, code.basis, callees, query.metric, query.device, dict(query.workload)]
+    return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _read(path: Path, teacher: str) -> dict[str, list[float]]:

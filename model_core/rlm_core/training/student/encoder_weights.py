@@ -63,8 +63,8 @@ def read_encoder(folder: Path) -> Encoder:
     probes = torch.randint(0, encoder.config.vocabulary, (_PROBES, length), generator=generator)
     with torch.inference_mode():
         found = encoder.eval()(probes)
-    told = torch.from_numpy(np.concatenate([session.run(None, {"ids": one[None].numpy()})[0] for one in probes]))
-    alike = float(torch.cosine_similarity(found, told).min())
+    expected = torch.from_numpy(np.concatenate([session.run(None, {"ids": one[None].numpy()})[0] for one in probes]))
+    alike = float(torch.cosine_similarity(found, expected).min())
     if not alike > _ALIKE:
         raise ModelError(f"{path}: is not the encoder of a student (cosine {alike:.3f}); export the model again")
     return encoder.train()

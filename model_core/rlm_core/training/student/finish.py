@@ -32,7 +32,7 @@ from rlm_core.training.datasets import functions, leethub
 from rlm_core.training.datasets.schema import Edit
 
 from .config import TrainConfig
-from .cost_ratio_fit import fit_changes
+from .cost_ratio_fit import fit_cost_ratios
 from .encoder_fit import Bank, EncoderTrainer
 from .export import WEIGHTS, export_encoder
 from .head_fit import Features, calibrate, fit_head, log_medians
@@ -95,7 +95,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         return fit_head(features, train, val, student.config, config)[0]
 
     calibration = calibrate(features, corpus, head, run.scales, head_of)
-    changes = fit_changes(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, edits)
+    changes = fit_cost_ratios(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, edits)
     student.head = head
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
     save_file(tensors, out / WEIGHTS)

@@ -32,7 +32,7 @@ Matrix = npt.NDArray[np.float32]
 
 
 def fit_forest(
-    told: Matrix,
+    features: Matrix,
     target: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
     name: str,
@@ -41,7 +41,7 @@ def fit_forest(
     """One forest: boosted regressions with different seeds, averaged, with a share for the basis' own estimate.
 
     Args:
-        told: features, ``(rows, features)``.
+        features: features, ``(rows, features)``.
         target: log10 of the values in SI units, ``(rows,)``.
         weights: of the rows, ``(rows,)``.
         name: of the slice.
@@ -51,7 +51,7 @@ def fit_forest(
     names = feature_names(basis)
     chosen = [names.index(one) for one in learnable_names(basis)]
     # The learner takes no column without a value.
-    columns = np.array([column for column in chosen if np.isfinite(told[:, column]).any()])
+    columns = np.array([column for column in chosen if np.isfinite(features[:, column]).any()])
     growing = monotonic_names(basis) if metric == "latency" else ()
     models = []
     for seed in range(config.seeds):
@@ -65,7 +65,7 @@ def fit_forest(
             monotonic_cst=[int(names[column] in growing) for column in columns],
             random_state=seed,
         )
-        models.append(model.fit(told[:, columns], target, sample_weight=weights))
+        models.append(model.fit(features[:, columns], target, sample_weight=weights))
     estimate = estimate_name(basis) if metric == "latency" and config.estimate_share else None
     column = names.index(estimate) if estimate is not None else -1
     return to_forest(models, columns, column, config.estimate_share if estimate is not None else 0.0)
@@ -112,12 +112,12 @@ _SMALLEST_RESIDUAL = 1e-4  # what lies closer says nothing about how far others 
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What one forest is fitted to: the rows of its key, each array ``(rows, ...)``; ``told`` are the features."""
+class ForestJob:
+    """What one forest is fitted to: the rows of its key, each array ``(rows, ...)``; ``features`` are the features."""
 
     key: str
     config: TreesConfig
-    told: Matrix
+    features: Matrix
     target: npt.NDArray[np.float64]
     group: npt.NDArray[np.str_]
     fold: npt.NDArray[np.int64]
@@ -125,7 +125,7 @@ class Job:
     device: npt.NDArray[np.str_]
 
 
-def fit_job(job: Job) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDArray[np.float64]]:
+def fit_job(job: ForestJob) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDArray[np.float64]]:
     """The forests of a job, their residuals if they answer alone, and its predictions."""
     with threadpool_limits(1):
         if not answers_alone(job.key.split("/")[0]):
@@ -145,14 +145,14 @@ def fit_job(job: Job) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDAr
             held_out = job.split != "test"
         else:
             forests[spread_key(job.key)] = spread = _fit_spread(placed, found)
-            scores /= 10 ** spread.predict(job.told)
+            scores /= 10 ** spread.predict(job.features)
         residuals = without_devices(job)
     if held_out.any():
         residuals[job.key] = fit_residuals(scores[held_out], job.group[held_out], axis)
     return forests, residuals, from_axis(found, axis)
 
 
-def without_devices(job: Job) -> dict[str, Residuals]:
+def without_devices(job: ForestJob) -> dict[str, Residuals]:
     """Residuals of devices left out in turn, for those known by their data sheet; none where such are not answered.
 
     No forest that predicts a row has seen its device or its group. A device counts by the square root of its rows.
@@ -166,33 +166,33 @@ def without_devices(job: Job) -> dict[str, Residuals]:
     for device, number in sorted(set(zip(job.device[held_out].tolist(), fold[held_out].tolist(), strict=True))):
         held = held_out & (job.device == device) & (fold == number)
         kept = train & (job.device != device) & (fold != number)
-        forest = fit_forest(job.told[kept], job.target[kept], weights[kept], slice_of(job.key), job.config)
-        found[held] = forest.predict(job.told[held])
+        forest = fit_forest(job.features[kept], job.target[kept], weights[kept], slice_of(job.key), job.config)
+        found[held] = forest.predict(job.features[held])
     return {data_sheet_key(job.key): fit_residuals((job.target - found)[held_out], job.device[held_out])}
 
 
-def _fit_spread(job: Job, found: npt.NDArray[np.float64]) -> Forest:
+def _fit_spread(job: ForestJob, found: npt.NDArray[np.float64]) -> Forest:
     """A forest of the size of the training rows' residuals, which are out of fold."""
     train = job.split == "train"
     sizes = np.log10(np.abs(job.target - found)[train] + _SMALLEST_RESIDUAL)
     basis = job.key.split("/")[0]
     # Nothing says that a residual grows with a cost.
-    return fit_forest(job.told[train], sizes, group_weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
+    return fit_forest(job.features[train], sizes, group_weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
 
 
-def _cross_fit(job: Job, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
+def _cross_fit(job: ForestJob, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
     """A forest on the training rows, and predictions for all rows, out of fold for the training rows."""
     name = slice_of(job.key)
     weights = group_weights(job.group)
     train = job.split == "train"
-    forest = fit_forest(job.told[train], job.target[train], weights[train], name, job.config)
-    found = forest.predict(job.told)
+    forest = fit_forest(job.features[train], job.target[train], weights[train], name, job.config)
+    found = forest.predict(job.features)
     for number in range(folds):
         held = train & (job.fold % folds == number)
         kept = train & ~held
         if held.any() and kept.any():
-            others = fit_forest(job.told[kept], job.target[kept], weights[kept], name, job.config)
-            found[held] = others.predict(job.told[held])
+            others = fit_forest(job.features[kept], job.target[kept], weights[kept], name, job.config)
+            found[held] = others.predict(job.features[held])
     return forest, found
 
 

@@ -44,7 +44,7 @@ class LinearTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class WideFit:
+class NgramRidgeFit:
     """The fitted wide part. ``predictions (rows,)`` are log10 SI units, out of fold for training rows.
 
     ``changes (rows,)`` is what the change role says of the rows' texts (log10 units), 0 where a basis has none.
@@ -56,7 +56,7 @@ class WideFit:
     changes: npt.NDArray[np.float64]
 
 
-def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 3.0) -> WideFit:
+def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 3.0) -> NgramRidgeFit:
     """Fit every slice on the training rows of the corpus."""
     parts: dict[str, WideSlice] = {}
     terms: dict[str, LinearTerms] = {}
@@ -95,7 +95,7 @@ def fit_wide(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float =
                 changes[rows[mine]] = own @ weights[-1, m]
             terms[name] = LinearTerms(float(model.intercept_), [float(value) for value in dates])
         parts[prefix] = code_weights(idf, weights)
-    return WideFit(parts, terms, predictions, changes)
+    return NgramRidgeFit(parts, terms, predictions, changes)
 
 
 def _within_groups(

@@ -41,7 +41,7 @@ from .encoder_fit import EncoderTrainer
 from .encoder_weights import Start
 from .finish import HEAD_STAGE, Trained, finish
 from .network import Student
-from .ngram_ridge_fit import fit_wide
+from .ngram_ridge_fit import fit_ngram_ridge
 from .pretrain import Texts, pretrain, standardised, synthetic_targets
 from .trees_fit import TreesFit, answerable, fit_trees, load_fit, save_fit
 
@@ -50,7 +50,7 @@ _TOKENIZER_TEXTS = 9_000  # a language, so that the large ones do not take all t
 
 
 class Teaching(Protocol):
-    """What a student learns from besides the labels, and the name of it by which runs are told apart."""
+    """What a student learns from besides the labels; its name distinguishes runs."""
 
     name: str
 
@@ -132,7 +132,7 @@ def train(
     trainer.data = task  # the head is fitted to labels alone
     with _timed(out, "wide part and trees"):
         _say("fitting the wide part")
-        fitted = fit_wide(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
+        fitted = fit_ngram_ridge(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
         wide.save(fitted.parts, out / WIDE)
         _say("fitting the trees")
         grown = _grown(corpus, settings, out, resume)

@@ -25,11 +25,13 @@ from rlm_core.inference.trees import Forest, slice_of
 from rlm_core.training.corpus import Corpus, floor_of
 
 from .config import TreesConfig
-from .forest_fit import Job, Matrix, fit_job
+from .forest_fit import ForestJob, Matrix, fit_job
 from .ngram_ridge_fit import fold_of
 
 _FEWEST_ROWS = 100
-Asked = tuple[str, list[tuple[dict[str, str], str | None]]]  # a text, and the (workload, device) of each of its rows
+TextQueries = tuple[
+    str, list[tuple[dict[str, str], str | None]]
+]  # a text, and the (workload, device) of each of its rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,13 @@ def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
             if not feature_names(basis):
                 continue
             rows = corpus.rows_of(prefix)
-            told = _Features(corpus, rows, basis)
+            features_of = _Features(corpus, rows, basis)
             keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
             names = np.unique(keys).tolist()
             members = {key: np.flatnonzero(keys == key) for key in names}
-            jobs = (_job(corpus, rows[members[key]], told.of(members[key]), key, configs[basis]) for key in names)
+            jobs = (
+                _job(corpus, rows[members[key]], features_of.of(members[key]), key, configs[basis]) for key in names
+            )
             fitted = tqdm(pool.map(fit_job, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
             for key, (grown, measured, found) in zip(names, fitted, strict=True):
                 forests |= grown
@@ -91,11 +95,11 @@ def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
     return TreesFit(forests, residuals, predictions)
 
 
-def _job(corpus: Corpus, rows: npt.NDArray[np.int64], told: Matrix, key: str, config: TreesConfig) -> Job:
+def _job(corpus: Corpus, rows: npt.NDArray[np.int64], matrix: Matrix, key: str, config: TreesConfig) -> ForestJob:
     folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
     target = log_values(corpus, rows, slice_of(key))
     device = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
-    return Job(key, config, told, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
+    return ForestJob(key, config, matrix, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
 
 
 class _Features:
@@ -103,16 +107,15 @@ class _Features:
 
     def __init__(self, corpus: Corpus, rows: npt.NDArray[np.int64], basis: str) -> None:
         if basis == "network":
-            texts, self._place = np.unique(corpus.rows.text[rows], return_inverse=True)
-            asked: list[Asked] = [(corpus.texts[text][0], [({}, None)]) for text in texts]
-            self._matrix = _told(basis, asked)
+            texts, self._index = np.unique(corpus.rows.text[rows], return_inverse=True)
+            self._matrix = _feature_rows(basis, [(corpus.texts[text][0], [({}, None)]) for text in texts])
         else:
-            self._place = np.arange(len(rows))
+            self._index = np.arange(len(rows))
             self._matrix = feature_matrix(corpus, rows, basis)
 
     def of(self, chosen: npt.NDArray[np.int64]) -> Matrix:
         """The features of some of the rows."""
-        return self._matrix[self._place[chosen]]
+        return self._matrix[self._index[chosen]]
 
 
 def answerable(corpus: Corpus) -> Corpus:
@@ -149,26 +152,26 @@ def log_values(corpus: Corpus, rows: npt.NDArray[np.int64], name: str) -> npt.ND
 def feature_matrix(corpus: Corpus, rows: npt.NDArray[np.int64], basis: str) -> Matrix:
     """The features of rows, ``(rows, features)``; each text is described once."""
     order = np.argsort(corpus.rows.text[rows], kind="stable")
-    asked: list[Asked] = []
+    texts: list[TextQueries] = []
     last = -1
     for row in rows[order]:
         device, workload = corpus.queries[corpus.rows.query[row]]
         text = int(corpus.rows.text[row])
         if text != last:
-            asked.append((corpus.texts[text][0], []))
+            texts.append((corpus.texts[text][0], []))
             last = text
-        asked[-1][1].append((workload, device))
+        texts[-1][1].append((workload, device))
     result = np.empty((len(rows), len(feature_names(basis))), np.float32)
-    result[order] = _told(basis, asked)
+    result[order] = _feature_rows(basis, texts)
     return result
 
 
-def _told(basis: str, asked: list[Asked]) -> Matrix:
+def _feature_rows(basis: str, texts: list[TextQueries]) -> Matrix:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        return np.concatenate(list(pool.map(_features, [basis] * len(asked), asked, chunksize=64)))
+        return np.concatenate(list(pool.map(_features, [basis] * len(texts), texts, chunksize=64)))
 
 
-def _features(basis: str, asked: Asked) -> Matrix:
-    text, queries = asked
+def _features(basis: str, entry: TextQueries) -> Matrix:
+    text, queries = entry
     described = describe(text, basis)
     return np.stack([features(described, basis, workload, device) for workload, device in queries])

@@ -25,11 +25,11 @@ from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.student.batches import head_inputs
 from rlm_core.training.student.config import TrainConfig
-from rlm_core.training.student.cost_ratio_fit import fit_changes
+from rlm_core.training.student.cost_ratio_fit import fit_cost_ratios
 from rlm_core.training.student.finish import texts_by_prefix
 from rlm_core.training.student.head_fit import Features, calibrate, log_medians
 from rlm_core.training.student.network import Head
-from rlm_core.training.student.ngram_ridge_fit import BASES, WideFit, fit_wide
+from rlm_core.training.student.ngram_ridge_fit import BASES, NgramRidgeFit, fit_ngram_ridge
 
 from .draft import Draft
 from .material import Encoded, encode
@@ -65,7 +65,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
         encoded = encode(student, corpus)
         say("fitting the wide part")
-        fitted = fit_wide(corpus, encoded.ids, bits=_CONFIG.ngram_bits, penalty=_CONFIG.ngram_penalty)
+        fitted = fit_ngram_ridge(corpus, encoded.ids, bits=_CONFIG.ngram_bits, penalty=_CONFIG.ngram_penalty)
         features = _features(student, numbered, encoded, fitted)
         draft = Draft(student)
         draft.parts |= fitted.parts
@@ -89,7 +89,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         kept = {name: level for name, level in draft.levels.items() if name.split("/")[0] not in bases}
         draft.levels = kept | calibrate(features, numbered, draft.head, scales, head_of).to_json()
         medians = log_medians(features, draft.head, numbered, scales)
-        draft.changes |= fit_changes(numbered, medians, fitted.changes, read_edits(data, ("train",)))
+        draft.changes |= fit_cost_ratios(numbered, medians, fitted.changes, read_edits(data, ("train",)))
         parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
         fresh = fit_familiarity(parts["train"], parts["cal"])
         draft.familiarity = Familiarity({**draft.familiarity.regions, **fresh.regions})
@@ -123,7 +123,7 @@ def _numbered(corpus: Corpus, student: Opened) -> Corpus:
     return replace(corpus, rows=rows, slices=student.slices)
 
 
-def _features(student: Opened, corpus: Corpus, encoded: Encoded, fitted: WideFit) -> Features:
+def _features(student: Opened, corpus: Corpus, encoded: Encoded, fitted: NgramRidgeFit) -> Features:
     """The head's inputs with the new wide part's predictions, which did not see a training row's family."""
     rows = corpus.rows
     wide, target = np.zeros(len(rows)), np.zeros(len(rows))

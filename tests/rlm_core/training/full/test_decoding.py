@@ -12,8 +12,8 @@ from rlm_core.errors import DataError, ModelError
 from rlm_core.training.full.decoding import distribution, log_prob, quantiles, sample
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import NumberFormat
-from rlm_core.training.full.quantile_search import questions_at_once
-from rlm_core.training.full.query_tokens import Ask
+from rlm_core.training.full.quantile_search import max_questions
+from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_core.training.full.regress_lm import SPECIAL, p10
 from rlm_core.training.full.sequences import Slot, groups
 
@@ -35,17 +35,17 @@ def all_numbers(model: FullModel, known: tuple[float, ...] = ()) -> tuple[Array,
     values = np.array([numbers.decode(row) for row in rows.tolist()])
     past = torch.from_numpy(numbers.encode_many(known)).expand(len(rows), -1, -1)
     tokens = torch.cat([past, rows[:, None]], 1)[None]
-    asks = None
-    if model.asks is not None:
-        asks = model.asks.batch([ACCURACY] * len(known) + [LATENCY]).view(1, 1, -1)
-        asks = asks[:, torch.zeros(len(rows), dtype=torch.int64)]
+    queries = None
+    if model.query_tokens is not None:
+        queries = model.query_tokens.batch([ACCURACY] * len(known) + [LATENCY]).view(1, 1, -1)
+        queries = queries[:, torch.zeros(len(rows), dtype=torch.int64)]
     with torch.inference_mode():
-        scores = model.log_probs(model.remember(model.encode(TEXTS[:1])), asks, tokens)
+        scores = model.log_probs(model.remember(model.encode(TEXTS[:1])), queries, tokens)
     return values, scores[0, :, -1].double().sum(-1).exp().numpy()
 
 
 def question(model: FullModel, *known: float) -> list[Slot]:
-    if model.asks is None:
+    if model.query_tokens is None:
         return [*(Slot(value=value) for value in known), Slot()]
     return [*(Slot(ACCURACY, value) for value in known), Slot(LATENCY)]
 
@@ -178,7 +178,7 @@ def test_questions_that_cannot_be_answered_are_refused() -> None:
         ([Slot(LATENCY, 1.0)], "last number"),
         ([Slot(ACCURACY), Slot(LATENCY)], "use sample"),
         ([Slot()], "what each number stands for"),
-        ([Slot(Ask("energy"))], "knows latency, memory, accuracy"),
+        ([Slot(NumberQuery("energy"))], "knows latency, memory, accuracy"),
         ([], "writes 1 to 16"),
     ):
         with pytest.raises(ModelError, match=message):
@@ -194,7 +194,7 @@ def test_questions_that_cannot_be_answered_are_refused() -> None:
 def test_many_questions_are_answered_in_parts() -> None:
     """A search takes a bounded number of questions at once; nobody is lost, and the order stays."""
     numbers = NumberFormat("exponent-last", base=10, mantissa_digits=5, exponent_range=4)
-    assert questions_at_once(numbers) == 1
+    assert max_questions(numbers) == 1
     model = tiny_model()
     memories = model.encode(TEXTS)
     asked = [[[Slot(LATENCY)], [Slot(MEMORY)], [Slot(ACCURACY)]], [[Slot(MEMORY)]], [[Slot(LATENCY)], [Slot(MEMORY)]]]
@@ -221,11 +221,11 @@ def test_quantiles_invert_it() -> None:
     checked = 0
     levels = (0.01, 0.2, 0.5, 0.7, 0.99)
     memories = model.encode(TEXTS)
-    asks = [[LATENCY], [MEMORY], [LATENCY, MEMORY]]
-    found = quantiles(model, memories, [[[Slot(ask)] for ask in own] for own in asks], levels)
-    for own, memory, line in zip(asks, memories, found, strict=True):
-        for ask, answer in zip(own, line, strict=True):
-            [at] = distribution(model, [memory], [[ask] * len(levels)], [answer.smooth.tolist()])
+    queries = [[LATENCY], [MEMORY], [LATENCY, MEMORY]]
+    found = quantiles(model, memories, [[[Slot(query)] for query in own] for own in queries], levels)
+    for own, memory, line in zip(queries, memories, found, strict=True):
+        for query, answer in zip(own, line, strict=True):
+            [at] = distribution(model, [memory], [[query] * len(levels)], [answer.smooth.tolist()])
             # Zero has no interval, and a quantile at an interval's very end may be rounded into the next one.
             inside = (answer.smooth != 0) & (at.share > 1e-9) & (at.share < 1 - 1e-9)
             checked += int(inside.sum())
@@ -236,10 +236,10 @@ def test_quantiles_invert_it() -> None:
 def test_it_is_the_same_alone_and_in_a_batch() -> None:
     model = tiny_model()
     memories = model.encode(TEXTS)
-    asks, values = [[LATENCY], [MEMORY, LATENCY], [LATENCY]], [[0.01], [3.0, 0.2], [7.0]]
-    together = distribution(model, memories, asks, values)
-    for one, ask, value, memory in zip(together, asks, values, memories, strict=True):
-        [alone] = distribution(model, [memory], [ask], [value])
+    queries, values = [[LATENCY], [MEMORY, LATENCY], [LATENCY]], [[0.01], [3.0, 0.2], [7.0]]
+    together = distribution(model, memories, queries, values)
+    for one, query, value, memory in zip(together, queries, values, memories, strict=True):
+        [alone] = distribution(model, [memory], [query], [value])
         np.testing.assert_allclose(one.at, alone.at, atol=1e-6)
 
 

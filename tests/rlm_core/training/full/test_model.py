@@ -25,8 +25,8 @@ def tokens_of(model: FullModel, *values: float) -> torch.Tensor:
 def test_reading_token_by_token_is_reading_all_at_once(own: bool) -> None:
     model = tiny_model() if own else tiny_regress_lm()
     memory = model.remember(model.encode(TEXTS[:1]))
-    asks = model.asks.batch([ACCURACY, LATENCY]).view(1, 1, 2) if model.asks else None
-    x = model.sequence(asks, tokens_of(model, 0.5, 3.0))
+    queries = model.query_tokens.batch([ACCURACY, LATENCY]).view(1, 1, 2) if model.query_tokens else None
+    x = model.sequence(queries, tokens_of(model, 0.5, 3.0))
     whole, _ = model.decoder(x, memory)
     cache, parts = None, []
     for index in range(x.shape[2]):
@@ -38,35 +38,37 @@ def test_reading_token_by_token_is_reading_all_at_once(own: bool) -> None:
 def test_training_scores_are_the_scores_of_decoding() -> None:
     model = tiny_model()
     memories = model.encode(TEXTS)
-    asks = model.asks.batch([ACCURACY, LATENCY] * 3).view(3, 1, 2) if model.asks else None
+    queries = model.query_tokens.batch([ACCURACY, LATENCY] * 3).view(3, 1, 2) if model.query_tokens else None
     tokens = tokens_of(model, 0.5, 3.0).repeat(3, 1, 1, 1)
     ids, mask = pad(model.encoder.tokenize(TEXTS).ids, model.encoder.pad_id)
-    trained = model(ids, mask, asks, tokens)
+    trained = model(ids, mask, queries, tokens)
     assert trained.shape == (3, 1, 2, SMALL.positions)
     for row, memory in enumerate(memories):
-        alone = model.log_probs(model.remember([memory]), None if asks is None else asks[row : row + 1], tokens[:1])
+        alone = model.log_probs(
+            model.remember([memory]), None if queries is None else queries[row : row + 1], tokens[:1]
+        )
         assert torch.allclose(trained[row], alone[0], atol=1e-5)
 
 
 def test_branches_share_a_text_and_do_not_see_each_other() -> None:
     model = tiny_model()
     memory = model.remember(model.encode(TEXTS[:1]))
-    assert model.asks is not None
-    asks = model.asks.batch([LATENCY, MEMORY]).view(1, 2, 1)
+    assert model.query_tokens is not None
+    queries = model.query_tokens.batch([LATENCY, MEMORY]).view(1, 2, 1)
     tokens = torch.cat([tokens_of(model, 0.5), tokens_of(model, -3.0)], 1)
-    both = model.log_probs(memory, asks, tokens)
+    both = model.log_probs(memory, queries, tokens)
     for branch in range(2):
         own = slice(branch, branch + 1)
-        assert torch.allclose(both[:, own], model.log_probs(memory, asks[:, own], tokens[:, own]), atol=1e-5)
+        assert torch.allclose(both[:, own], model.log_probs(memory, queries[:, own], tokens[:, own]), atol=1e-5)
 
 
 def test_a_missing_number_scores_nothing_and_gets_no_gradient() -> None:
     model = tiny_model()
-    assert model.asks is not None
-    asks = model.asks.batch([ACCURACY, LATENCY]).view(1, 1, 2)
+    assert model.query_tokens is not None
+    queries = model.query_tokens.batch([ACCURACY, LATENCY]).view(1, 1, 2)
     tokens = tokens_of(model, 0.5, 3.0)
     tokens[:, :, 1] = PAD
-    scores = model.log_probs(model.remember(model.encode(TEXTS[:1])), asks, tokens)
+    scores = model.log_probs(model.remember(model.encode(TEXTS[:1])), queries, tokens)
     assert (scores[:, :, 1] == 0).all()
     (-scores.sum()).backward()
     assert all(weight.grad is None or weight.grad.isfinite().all() for weight in model.parameters())
@@ -74,10 +76,10 @@ def test_a_missing_number_scores_nothing_and_gets_no_gradient() -> None:
 
 def test_a_later_number_hears_of_an_earlier_one() -> None:
     model = tiny_model()
-    assert model.asks is not None
+    assert model.query_tokens is not None
     memory = model.remember(model.encode(TEXTS[:1]))
-    asks = model.asks.batch([ACCURACY, LATENCY]).view(1, 1, 2)
-    low, high = (model.log_probs(memory, asks, tokens_of(model, known, 3.0)) for known in (0.1, 5.0))
+    queries = model.query_tokens.batch([ACCURACY, LATENCY]).view(1, 1, 2)
+    low, high = (model.log_probs(memory, queries, tokens_of(model, known, 3.0)) for known in (0.1, 5.0))
     assert not torch.allclose(low[:, :, 1], high[:, :, 1], atol=1e-3)
 
 

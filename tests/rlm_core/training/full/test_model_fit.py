@@ -102,7 +102,7 @@ def test_both_metrics_come_first_and_alone_and_after_the_other(found: Examples) 
     for number, texts in enumerate(plan.batches(0)):
         batch = plan.batch(texts, 0, number, 0)
         written = batch.tokens[..., 0] != 0
-        for names, there in zip(batch.asks.names.flatten(0, 1), written.flatten(0, 1), strict=True):
+        for names, there in zip(batch.queries.names.flatten(0, 1), written.flatten(0, 1), strict=True):
             seen.add(tuple(names[there, 0].tolist()))
     assert {(1,), (2,), (1, 2), (2, 1)} <= seen
 
@@ -113,7 +113,7 @@ def test_a_given_order_is_kept_and_skips_what_is_unknown(found: Examples) -> Non
     for number, texts in enumerate(plan.batches(0)):
         batch = plan.batch(texts, 0, number, 0)
         written = batch.tokens[..., 0] != 0
-        for names, there in zip(batch.asks.names.flatten(0, 1), written.flatten(0, 1), strict=True):
+        for names, there in zip(batch.queries.names.flatten(0, 1), written.flatten(0, 1), strict=True):
             seen.add(tuple(names[there, 0].tolist()))
     assert seen - {()} == {(1,), (2,), (2, 1)}
 
@@ -208,7 +208,7 @@ def test_position_weights_choose_what_is_learnt(found: Examples, tmp_path: Path)
     with torch.no_grad():
         one.train()
         torch.manual_seed(0)
-        scores = one(part.ids, part.mask, part.asks, part.tokens)
+        scores = one(part.ids, part.mask, part.queries, part.tokens)
     loss = trainer.take_step([part]).figures["loss"]
     assert loss == pytest.approx(float(-scores[..., 0].sum() / part.numbers), rel=1e-5)
 

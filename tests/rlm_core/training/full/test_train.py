@@ -75,7 +75,7 @@ def test_unlabelled_texts_are_refused(full: Trained, tmp_path: Path) -> None:
     arguments = ["train", "--data", full.data, "--texts", "t.parquet", "--config", full.config, "--out", tmp_path]
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == 2
-    assert "reads labelled texts only" in result.stderr
+    assert "uses labelled texts only" in result.stderr
 
 
 def test_unseen_families_alone_calibrate_where_there_are_enough(tmp_path: Path) -> None:

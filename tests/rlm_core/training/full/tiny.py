@@ -16,13 +16,13 @@ from rlm_core.training.full.encoders.scratch import ScratchConfig, ScratchEncode
 from rlm_core.training.full.grammar import Grammar
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import NumberFormat
-from rlm_core.training.full.query_tokens import Ask
+from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_lsp.cli.app import app
 
 TEXTS = ("def f(x):\n    return x\n", "for i in range(10):\n    print(i)\n" * 4, "import os\n" * 12)
-ACCURACY = Ask("accuracy", "network")
-LATENCY = Ask("latency", "network", device="nvidia-a100-sxm4-80gb", workload={"batch": "32"})
-MEMORY = Ask("memory", "call", "python")
+ACCURACY = NumberQuery("accuracy", "network")
+LATENCY = NumberQuery("latency", "network", device="nvidia-a100-sxm4-80gb", workload={"batch": "32"})
+MEMORY = NumberQuery("memory", "call", "python")
 # Few enough numbers to write them all down, or to meet each of them often.
 SMALL = NumberFormat(base=3, exponent_digits=1, mantissa_digits=2)
 LOOSE = NumberFormat(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from rlm_core.training.corpus import Corpus, Rows
 from rlm_core.training.datasets.schema import Edit
-from rlm_core.training.student.cost_ratio_fit import MOST_A_CELL, fit_changes
+from rlm_core.training.student.cost_ratio_fit import MOST_A_CELL, fit_cost_ratios
 
 Array = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def problems(count: int = 80, each: int = 4, split: str = "cal") -> tuple[Corpus
 
 def test_both_differences_are_weighed_by_what_they_tell() -> None:
     corpus, medians, roles = problems()
-    [model] = fit_changes(corpus, medians, roles).values()
+    [model] = fit_cost_ratios(corpus, medians, roles).values()
     assert model.weights[1] > 2 * model.weights[0] > 0
     assert model.residuals.groups == 80
     assert model.residuals.rows == 2 * 80 * 6
@@ -48,7 +48,7 @@ def test_both_differences_are_weighed_by_what_they_tell() -> None:
 def test_ratio_bands_cover_what_they_state_on_other_problems() -> None:
     corpus, medians, roles = problems(400)
     first = replace(corpus, rows=replace(corpus.rows, split=np.where(np.arange(1600) < 800, "cal", "test")))
-    [model] = fit_changes(first, medians, roles).values()
+    [model] = fit_cost_ratios(first, medians, roles).values()
     before, after = np.arange(800, 1600, 4), np.arange(801, 1600, 4)
     said = model.predict(medians[after] - medians[before], roles[after] - roles[before])
     true = np.log10(corpus.rows.value[after] / corpus.rows.value[before])
@@ -59,18 +59,18 @@ def test_ratio_bands_cover_what_they_state_on_other_problems() -> None:
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_only_calibration_problems_teach(split: str) -> None:
-    assert fit_changes(*problems(split=split)) == {}
+    assert fit_cost_ratios(*problems(split=split)) == {}
 
 
 def test_a_large_problem_gives_no_more_than_its_share() -> None:
-    [model] = fit_changes(*problems(3, 40)).values()
+    [model] = fit_cost_ratios(*problems(3, 40)).values()
     assert model.residuals.rows == 2 * 3 * MOST_A_CELL
 
 
 def test_rows_without_a_prediction_make_no_pair() -> None:
     corpus, medians, roles = problems()
     medians[::4] = np.nan
-    [model] = fit_changes(corpus, medians, roles).values()
+    [model] = fit_cost_ratios(corpus, medians, roles).values()
     assert model.residuals.rows == 2 * 80 * 3
 
 
@@ -79,6 +79,6 @@ def test_edits_teach_functions_where_both_rows_are_known() -> None:
     names = np.array([f"base-{i // 2}/{'after' if i % 2 else 'before'}/latency" for i in range(120)])
     corpus = replace(corpus, slices=["call/python/latency"], rows=replace(corpus.rows, ids=names))
     edits = [Edit(f"base-{i}/before/latency", f"base-{i}/after/latency") for i in range(5, 65)]
-    [(name, model)] = fit_changes(corpus, medians, roles, edits).items()
+    [(name, model)] = fit_cost_ratios(corpus, medians, roles, edits).items()
     assert name == "changes/call/latency"
     assert model.residuals.rows == 2 * 55

@@ -26,25 +26,25 @@ EVEN = np.ones(200)
 def table(rows: int, seed: int = 0) -> tuple[Matrix, npt.NDArray[np.float64]]:
     """Features of different kinds with unknown values, and a target that follows from them."""
     rng = np.random.default_rng(seed)
-    told = rng.normal(size=(rows, 4)).astype(np.float32)
-    told[:, 1] = rng.integers(0, 4, rows)
-    told[:, 2] = (10 ** rng.uniform(-6, 9, rows)).astype(np.float32)
-    target = told[:, 0] + 3 * (told[:, 1] > 1) + np.log10(told[:, 2]) + 0.1 * rng.normal(size=rows)
-    told[rng.random(told.shape) < 0.15] = np.nan
-    return told, target.astype(np.float64)
+    features = rng.normal(size=(rows, 4)).astype(np.float32)
+    features[:, 1] = rng.integers(0, 4, rows)
+    features[:, 2] = (10 ** rng.uniform(-6, 9, rows)).astype(np.float32)
+    target = features[:, 0] + 3 * (features[:, 1] > 1) + np.log10(features[:, 2]) + 0.1 * rng.normal(size=rows)
+    features[rng.random(features.shape) < 0.15] = np.nan
+    return features, target.astype(np.float64)
 
 
 @hypothesis_settings(max_examples=15)
 @given(st.integers(0, 1000), st.integers(1, 3), st.integers(2, 40))
 def test_a_forest_predicts_what_scikit_learn_does(seed: int, models: int, leaves: int) -> None:
-    told, target = table(200, seed)
+    features, target = table(200, seed)
     fitted = [
         HistGradientBoostingRegressor(max_iter=8, max_leaf_nodes=leaves, min_samples_leaf=2, random_state=i).fit(
-            told, target
+            features, target
         )
         for i in range(models)
     ]
-    probe = np.concatenate([told, table(100, seed + 1)[0]])
+    probe = np.concatenate([features, table(100, seed + 1)[0]])
     expected = np.mean([model.predict(probe) for model in fitted], axis=0)
     np.testing.assert_allclose(to_forest(fitted, ALL).predict(probe), expected, atol=1e-5, rtol=0)
 
@@ -54,41 +54,41 @@ def test_neighbouring_numbers_of_single_precision_go_the_ways_of_training() -> N
     cells = [first]
     for _ in range(7):
         cells.append(np.nextafter(cells[-1], np.float32(9)))
-    told = np.repeat(np.array(cells, np.float32), 20)[:, None]
+    features = np.repeat(np.array(cells, np.float32), 20)[:, None]
     target = np.repeat(np.arange(8.0) % 2, 20)
-    model = HistGradientBoostingRegressor(max_iter=30, min_samples_leaf=1, learning_rate=0.5).fit(told, target)
-    np.testing.assert_allclose(to_forest([model], ALL[:1]).predict(told), model.predict(told), atol=1e-5)
+    model = HistGradientBoostingRegressor(max_iter=30, min_samples_leaf=1, learning_rate=0.5).fit(features, target)
+    np.testing.assert_allclose(to_forest([model], ALL[:1]).predict(features), model.predict(features), atol=1e-5)
 
 
 def test_a_fitted_forest_survives_its_file(tmp_path: Path) -> None:
-    told, target = table(300)
-    forest = to_forest([HistGradientBoostingRegressor(max_iter=10).fit(told, target)], ALL, 2, 0.25)
+    features, target = table(300)
+    forest = to_forest([HistGradientBoostingRegressor(max_iter=10).fit(features, target)], ALL, 2, 0.25)
     names = ("a", "b", "c", "d")
     trees.save({KERNELS: forest}, {KERNELS: names}, tmp_path / "trees.safetensors")
     again = trees.load(tmp_path / "trees.safetensors", {KERNELS: names})[KERNELS]
-    assert again.predict(told).tolist() == forest.predict(told).tolist()
+    assert again.predict(features).tolist() == forest.predict(features).tolist()
 
 
 @given(st.floats(0, 0.9), st.integers(0, 99))
 @hypothesis_settings(max_examples=10)
 def test_an_estimate_takes_its_share_of_the_prediction(share: float, seed: int) -> None:
-    told, target = table(150, seed)
-    model = HistGradientBoostingRegressor(max_iter=5).fit(told, target)
-    found = to_forest([model], ALL, 0, share).predict(told)
-    alone, estimate = model.predict(told), told[:, 0]
+    features, target = table(150, seed)
+    model = HistGradientBoostingRegressor(max_iter=5).fit(features, target)
+    found = to_forest([model], ALL, 0, share).predict(features)
+    alone, estimate = model.predict(features), features[:, 0]
     # Where the estimate is unknown, the trees have to do alone.
     expected = np.where(np.isnan(estimate), alone, (1 - share) * alone + share * np.nan_to_num(estimate))
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_features_that_do_not_carry_over_are_not_asked() -> None:
-    told, target = table(150)
-    model = HistGradientBoostingRegressor(max_iter=5).fit(told[:, [1, 3]], target)
+    features, target = table(150)
+    model = HistGradientBoostingRegressor(max_iter=5).fit(features[:, [1, 3]], target)
     wide = np.full((150, 9), 7, np.float32)
-    wide[:, [2, 8]] = told[:, [1, 3]]
+    wide[:, [2, 8]] = features[:, [1, 3]]
     forest = to_forest([model], np.array([2, 8]))
     assert set(forest.feature.tolist()) <= {-1, 2, 8}
-    np.testing.assert_allclose(forest.predict(wide), model.predict(told[:, [1, 3]]), atol=1e-5)
+    np.testing.assert_allclose(forest.predict(wide), model.predict(features[:, [1, 3]]), atol=1e-5)
 
 
 @pytest.fixture
@@ -102,44 +102,44 @@ def simple(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("simple")
 def test_a_latency_grows_with_what_it_can_only_grow_with() -> None:
-    told, _ = table(200)
+    features, _ = table(200)
     noise = np.random.default_rng(0).normal(size=200)
-    forest = fit_forest(told, noise, EVEN, KERNELS, CONFIG)
+    forest = fit_forest(features, noise, EVEN, KERNELS, CONFIG)
     assert not set(forest.feature.tolist()) & {3}
-    probe = np.repeat(told[:1], 50, axis=0)
+    probe = np.repeat(features[:1], 50, axis=0)
     probe[:, 0] = np.linspace(-3, 3, 50)
     assert np.all(np.diff(forest.predict(probe)) >= -1e-9)
 
 
 @pytest.mark.usefixtures("simple")
 def test_only_a_latency_takes_the_estimate() -> None:
-    told, target = table(200)
+    features, target = table(200)
     half = replace(CONFIG, estimate_share=0.5)
-    assert fit_forest(told, target, EVEN, KERNELS, half).offset[1:].tolist() == [0, 0.5]
-    assert fit_forest(told, target, EVEN, "network/onnx/accuracy", half).offset[1:].tolist() == [-1, 0]
-    assert fit_forest(told, target, EVEN, KERNELS, CONFIG).offset[1:].tolist() == [-1, 0]
+    assert fit_forest(features, target, EVEN, KERNELS, half).offset[1:].tolist() == [0, 0.5]
+    assert fit_forest(features, target, EVEN, "network/onnx/accuracy", half).offset[1:].tolist() == [-1, 0]
+    assert fit_forest(features, target, EVEN, KERNELS, CONFIG).offset[1:].tolist() == [-1, 0]
 
 
 @pytest.mark.usefixtures("simple")
 def test_a_feature_that_is_never_known_does_no_harm() -> None:
-    told, target = table(200)
-    told[:, 2] = np.nan
-    forest = fit_forest(told, target, EVEN, "network/onnx/accuracy", CONFIG)
-    assert np.all(np.isfinite(forest.predict(told)))
+    features, target = table(200)
+    features[:, 2] = np.nan
+    forest = fit_forest(features, target, EVEN, "network/onnx/accuracy", CONFIG)
+    assert np.all(np.isfinite(forest.predict(features)))
     assert 2 not in forest.feature
 
 
 @pytest.mark.usefixtures("simple")
 def test_rows_count_by_their_weights() -> None:
-    told, _ = table(200)
+    features, _ = table(200)
     target = np.where(np.arange(200) < 100, 0.0, 5.0)
-    light = fit_forest(told, target, np.where(target > 0, 1e-3, 1.0), "network/onnx/accuracy", CONFIG)
-    heavy = fit_forest(told, target, np.where(target > 0, 1.0, 1e-3), "network/onnx/accuracy", CONFIG)
-    assert light.predict(told).mean() < 1 < 4 < heavy.predict(told).mean()
+    light = fit_forest(features, target, np.where(target > 0, 1e-3, 1.0), "network/onnx/accuracy", CONFIG)
+    heavy = fit_forest(features, target, np.where(target > 0, 1.0, 1e-3), "network/onnx/accuracy", CONFIG)
+    assert light.predict(features).mean() < 1 < 4 < heavy.predict(features).mean()
 
 
 @pytest.mark.usefixtures("simple")
 def test_the_same_seeds_give_the_same_forest() -> None:
-    told, target = table(200)
-    first, second = (fit_forest(told, target, EVEN, KERNELS, CONFIG) for _ in range(2))
-    assert first.predict(told).tolist() == second.predict(told).tolist()
+    features, target = table(200)
+    first, second = (fit_forest(features, target, EVEN, KERNELS, CONFIG) for _ in range(2))
+    assert first.predict(features).tolist() == second.predict(features).tolist()

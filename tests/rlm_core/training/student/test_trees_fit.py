@@ -13,7 +13,7 @@ from rlm_core.inference.residuals import spread_key
 from rlm_core.training.corpus import Corpus
 from rlm_core.training.student import forest_fit
 from rlm_core.training.student.config import TreesConfig
-from rlm_core.training.student.forest_fit import Job, fit_job, without_devices
+from rlm_core.training.student.forest_fit import ForestJob, fit_job, without_devices
 from rlm_core.training.student.trees_fit import TreesFit, feature_matrix, fit_trees, load_fit, log_values, save_fit
 
 CONFIG = TreesConfig(trees=20, seeds=2, leaves=6, leaf_rows=2)
@@ -74,7 +74,7 @@ def four_features(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forest_fit, "learnable_names", lambda basis: ("a", "b", "c", "d"))
 
 
-def network_job(rows: int = 3000) -> Job:
+def network_job(rows: int = 3000) -> ForestJob:
     """Networks of two kinds: the latencies of one spread ten times as far as those of the other."""
     rng = np.random.default_rng(0)
     told = rng.normal(size=(rows, 4)).astype(np.float32)
@@ -83,7 +83,7 @@ def network_job(rows: int = 3000) -> Job:
     groups = np.array([f"network-{number}" for number in range(rows)])
     split = rng.choice(["train", "cal", "test"], rows, p=[0.6, 0.2, 0.2])
     config, device = replace(CONFIG, trees=60, leaf_rows=10), np.full(rows, "pixel-3")
-    return Job(NETWORKS, config, told, target, groups, np.arange(rows) % 5, split, device)
+    return ForestJob(NETWORKS, config, told, target, groups, np.arange(rows) % 5, split, device)
 
 
 @pytest.mark.usefixtures("four_features")

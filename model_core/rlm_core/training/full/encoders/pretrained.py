@@ -120,7 +120,7 @@ def find_checkpoint(name: str, revision: str | None = None) -> Checkpoint:
     hub = need("huggingface_hub")
     errors = need("huggingface_hub.errors")
     if revision is not None:
-        with contextlib.suppress(Exception):  # a commit never changes: when all of it is here, ask nobody
+        with contextlib.suppress(Exception):  # a commit never changes: if all of it is here, the hub is not needed
             folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=_FILES, local_files_only=True))
             return Checkpoint(name, folder, revision)
     page = f"https://huggingface.co/{name}"
