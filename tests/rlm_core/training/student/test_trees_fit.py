@@ -93,10 +93,10 @@ def test_a_forest_that_answers_alone_covers_networks_of_every_kind() -> None:
     assert forests.keys() == {NETWORKS, spread_key(NETWORKS)}
     residuals = measured[NETWORKS]
     assert residuals.rows == residuals.groups == np.count_nonzero(job.split == "cal")
-    size = 10 ** forests[spread_key(NETWORKS)].predict(job.told)
+    size = 10 ** forests[spread_key(NETWORKS)].predict(job.features)
     low, high = residuals.quantiles[4], residuals.quantiles[12]
     inside = (job.target >= found + low * size) & (job.target <= found + high * size)
-    for kind in (job.told[:, 0] > 0, job.told[:, 0] <= 0):
+    for kind in (job.features[:, 0] > 0, job.features[:, 0] <= 0):
         assert inside[kind & (job.split == "test")].mean() == pytest.approx(0.8, abs=0.07)
 
 
@@ -146,7 +146,7 @@ def test_devices_left_out_in_turn_tell_how_far_off_a_new_one_may_be() -> None:
     job = replace(network_job(2000), key=KERNELS)
     device = np.array([f"gpu-{number}" for number in rng.integers(0, 20, 2000)])
     offset = dict(zip(np.unique(device).tolist(), rng.normal(0, 0.5, 20), strict=True))
-    job = replace(job, device=device, target=job.told[:, 1] + [offset[name] for name in device])
+    job = replace(job, device=device, target=job.features[:, 1] + [offset[name] for name in device])
     # A forest per device and fold, twice: small ones learn the one feature that matters.
     job = replace(job, config=replace(job.config, trees=25, seeds=1))
     told = without_devices(job)
