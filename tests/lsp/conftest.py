@@ -19,7 +19,7 @@ from pygls.client import JsonRPCClient
 from pytest_lsp import LanguageClient, make_test_lsp_client
 from rlm_core import Band, Prediction
 from rlm_lsp.cli.app import app
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from .clients import capabilities as capabilities_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rlm_core import Band
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from tests.rlm_lsp.findings.support import commit
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from rlm_core import Band
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from tests.fakes import unpadded
 
@@ -50,7 +50,7 @@ async def test_the_hover_says_how_far_the_band_can_be_trusted(start: Start, exam
         r" \([\d,]+ measurements of Python functions\)\n",
         text,
     )
-    assert re.search(r"- peak memory: more than \d+ % of the Python functions above 64 B that the model learned", text)
+    assert re.search(r"- uses more memory than \d+ % of comparable Python functions \(those above 64 B\)", text)
 
 
 @pytest.mark.parametrize("editor", CLIENTS)
@@ -59,7 +59,7 @@ async def test_each_editor_gets_what_it_can_show(start: Start, examples: Path, e
     text = await session.hover(session.open(examples / "kernel.py"), 7, 5)
     assert ("| latency |" in unpadded(text)) == reads_markdown(editor)
     assert ("`" in text) == reads_markdown(editor)
-    assert "usual sizes, since the file names none" in text
+    assert "typical sizes because the file names none" in text
     assert "n_elements 4194304" in text
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from .clients import CLIENTS, resolves_tooltips
 

@@ -20,7 +20,7 @@ from rlm_core.measurement.gpu.worker import Event, Job, Keeper, Limits, run_job,
 from rlm_core.serving.ray_cluster import Cluster, Need
 
 from rlm_lsp.rendering import console
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.sources import find_sources
 
 from .options import open_store

@@ -16,7 +16,7 @@ from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.query_selection import queries_for
 
 from rlm_lsp import __version__
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from .options import model_option, threads_option
 

@@ -27,7 +27,7 @@ from rlm_core.serving.ray_cluster import Cluster
 from rlm_core.types import Band
 
 from rlm_lsp.rendering import console
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from .options import (
     PATH,

@@ -31,7 +31,7 @@ from rlm_core.source.units import read_source
 from rlm_core.types import Band, Basis, Callee, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.rendering import console
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.console import counted
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row

@@ -11,7 +11,7 @@ from rlm_core.types import Prediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
-from . import values
+from . import labels
 
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
@@ -23,27 +23,27 @@ _ON_DEVICES = frozenset({"kernel", "module", "network"})
 def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, probability: float) -> str:
     """``latency of `f` is predicted to exceed its budget of 1 ms (97 % probability): 2–8 ms (80 % band, ...)``."""
     verb = "fall below" if prediction.metric == "accuracy" else "exceed"
-    cost = f"{values.METRIC_WORDS[prediction.metric]} of {_name(unit)}"
+    cost = f"{labels.METRIC_WORDS[prediction.metric]} of {_name(unit)}"
     if prediction.basis in _ON_DEVICES:
         cost += f" on {prediction.device}" if prediction.device else ""
-        cost += f" ({values.workload(prediction.workload)})" if prediction.workload else ""
+        cost += f" ({labels.workload(prediction.workload)})" if prediction.workload else ""
     message = f"{cost} is predicted to {verb} its budget of {bound(budget)} ({percent(probability)} probability)"
     band = prediction.band
     if band is None:
         return message
-    shown = values.band(prediction.metric, band, prediction.floor)
-    return f"{message}: {shown} ({band.coverage * 100:.0f} % band, median {values.median(prediction)})"
+    shown = labels.band(prediction.metric, band, prediction.floor)
+    return f"{message}: {shown} ({band.coverage * 100:.0f} % band, median {labels.median(prediction)})"
 
 
 def regression_message(unit: Unit, change: Change, revision: str, ratio: float, probability: float) -> str:
     """``latency of `f` is predicted to grow about 4× since HEAD (80 % band 3–5×): more than 1.25× with ...``."""
-    cost = f"{values.METRIC_WORDS[change.metric]} of {_name(unit)}"
+    cost = f"{labels.METRIC_WORDS[change.metric]} of {_name(unit)}"
     cost += f" on {change.device}" if change.device and change.basis in _ON_DEVICES else ""
     about = details = ""
     if change.ratio is not None and change.bands:
         band = change.bands[0]
-        about = f" about {values.number(change.ratio)}×"
-        details = f" ({band.coverage * 100:.0f} % band {values.ratio_band(band)})"
+        about = f" about {labels.number(change.ratio)}×"
+        details = f" ({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"
     chance = f"more than {ratio:g}× with {percent(probability)} probability"
     return f"{cost} is predicted to grow{about} since {revision}{details}: {chance}"
 

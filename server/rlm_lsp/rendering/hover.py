@@ -1,37 +1,46 @@
-"""What a hover says about a unit, in plain words: a table of costs, then how far they can be trusted."""
+"""The text of a hover: a table of predicted and measured costs, then what the numbers mean and rest on.
+
+Input: a unit, its predictions and what else is known about it. Output: Markdown or plain text.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
-from rlm_core.types import Band, Basis, Prediction, Unit
+from rlm_core.types import Band, Basis, Metric, Prediction, Unit
 
-from . import abstentions
-from . import values as render
-from .measured import measured_value, measured_words
+from . import abstentions, labels
 
 if TYPE_CHECKING:
     from rlm_core.inference.cost_ratio import Change
+    from rlm_core.measurement import Measurement
 
     from rlm_lsp.history.measured import Measured
 
 MOST_ROWS = 24
 MOST_NAMES = 3
+MOST_MEASURED = 6
 _MEANING: Mapping[Basis, str] = {
-    "call": "what one call costs with inputs like those in a project's own tests, which are often small",
-    "program": "what the whole program costs on the tests of an online judge",
-    "kernel": "how long one launch takes at these sizes on that GPU",
-    "module": "how long one forward pass takes at these sizes on that GPU",
-    "network": "the accuracy after training, and how long one batch takes on that device",
+    "call": "cost of one call with inputs like those in a project's own tests, which are often small",
+    "program": "cost of the whole program on the tests of an online judge",
+    "kernel": "time of one launch at these sizes on this GPU",
+    "module": "time of one forward pass at these sizes on this GPU",
+    "network": "accuracy after training, and time of one batch on this device",
+}
+_MORE: Mapping[Metric, str] = {
+    "latency": "slower",
+    "memory": "uses more memory",
+    "accuracy": "more accurate",
 }
 _ORIGINS = {
     "comment": "sizes from the comment at the kernel",
     "benchmark": "sizes from the benchmark in this file",
-    "autotune": "usual sizes for the keys of its autotuning; `# rlm: sizes M=4096` above the kernel sets others",
-    "default": "usual sizes, since the file names none; `# rlm: sizes M=4096` above the kernel sets others",
+    "autotune": "typical sizes for the autotuning keys; set others with `# rlm: sizes M=4096` above the kernel",
+    "default": "typical sizes because the file names none; set others with `# rlm: sizes M=4096` above the kernel",
 }
 
 
@@ -50,13 +59,13 @@ def hover_text(
         analysed: the unit.
         predictions: at least one.
         markdown: whether the client shows Markdown.
-        against_head: what :func:`head_words` says.
+        against_head: the text of :func:`head_words`.
         shares: predictions with the share of comparable units that cost less.
-        measured: what was measured of the unit, at most one a metric, or a metric, device and workload.
+        measured: measurements of the unit, at most one per metric, or per metric, device and workload.
     """
     unit, basis = analysed.unit, predictions[0].basis
     answered = [prediction for prediction in predictions if prediction.bands]
-    blocks = [f"{_title(unit, markdown)}: {render.BASIS_WORDS[basis]}"]
+    blocks = [f"{_title(unit, markdown)}: {labels.BASIS_WORDS[basis]}"]
     if answered:
         rows = _rows(answered, measured)
         blocks.append(_table(rows) if markdown else _lines(rows))
@@ -64,7 +73,7 @@ def hover_text(
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
     notes += measured_words(measured, answered[:MOST_ROWS])
-    notes += _asked(answered)
+    notes += _shared_query(answered)
     if analysed.sizes is not None and answered:
         notes.append(_plain(_ORIGINS[analysed.sizes.origin], markdown))
     notes += [_share(prediction, share, unit.language) for prediction, share in shares]
@@ -72,28 +81,67 @@ def hover_text(
     notes += _scaled(answered)
     notes += _abstained(predictions)
     if any(prediction.truncated for prediction in predictions):
-        notes.append("the text is long: the model read only its start and its end")
+        notes.append("the text is long: the model read only its beginning and end")
     if answered:
-        notes.append(f"meaning: {_MEANING[basis]}; the 80 % band holds four costs in five")
+        notes.append(f"meaning: {_MEANING[basis]}; about 80 % of costs fall within the 80 % band")
     notes.append(f"predicted by model {predictions[0].model}; nothing was run")
     blocks.append("\n".join(f"- {note}" for note in notes) if markdown else "\n".join(notes))
     return "\n\n".join(blocks)
 
 
 def head_words(state: str, changes: Sequence[Change]) -> str:
-    """How a unit compares with what it was at git's ``HEAD``; ``state`` is that of ``HeadDiff``."""
+    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``."""
     if state != "changed":
         return {"new": "new", "same": "unchanged"}[state]
-    told = [
-        f"{render.METRIC_WORDS[change.metric]} about {render.times(change.ratio)} ({_percent(change.bands[0])} band"
-        f" {render.ratio_band(change.bands[0])})"
+    ratios = [
+        f"{labels.METRIC_WORDS[change.metric]} about {labels.times(change.ratio)} ({_percent(change.bands[0])} band"
+        f" {labels.ratio_band(change.bands[0])})"
         for change in changes
         if change.ratio is not None and change.bands
     ]
-    if told:
-        return ", ".join(told)
+    if ratios:
+        return ", ".join(ratios)
     reasons = dict.fromkeys(abstentions.reason(change.abstained) for change in changes if change.abstained is not None)
     return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
+
+
+def _measured_value(one: Measured) -> str:
+    """The median of a measurement, marked where it is stale."""
+    return labels.measured(one.measurement) + (" (stale)" if one.stale else "")
+
+
+def measured_words(measured: Sequence[Measured], shown: Sequence[Prediction] = ()) -> Iterable[str]:
+    """Where and when measurements were made, once for those of the same run.
+
+    Values are given where they are not next to a prediction already (``shown``).
+    """
+    by_run: dict[tuple[str, bool], list[str]] = {}
+    for one in measured:
+        its = one.measurement
+        value = "" if any(one.answers(prediction) for prediction in shown) else f" {_measured_value(one)}"
+        at = f" at {labels.workload(its.asked)}" if its.basis not in ("call", "program") and its.asked else ""
+        where = f"on {its.device}{at}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
+        low, high = max(its.low, 0.0), max(its.high, 0.0)
+        spread = labels.band(its.metric, Band(low, high, 0.8), labels.MEASURED_FLOORS[its.metric])
+        rests = f"{_counted(its)}, {spread}" if low < high else _counted(its)
+        words = f"{labels.METRIC_WORDS[its.metric]}{value} ({rests})"
+        by_run.setdefault((where, one.stale), []).append(words)
+    for (where, _), words_of in itertools.islice(by_run.items(), MOST_MEASURED):
+        yield f"measured {where}: {' and '.join(words_of)}"
+    if len(by_run) > MOST_MEASURED:
+        yield f"{len(by_run) - MOST_MEASURED} more measurements: rlm-lsp measure list --functions"
+    if any(stale for _, stale in by_run):
+        yield "stale: the code has changed since it was measured"
+
+
+def _counted(its: Measurement) -> str:
+    """The number of runs or calls behind a measurement."""
+    if its.basis == "program":
+        return f"{its.calls:,} runs on {its.workload.get('input', 'its input')}"
+    if its.basis != "call":
+        return f"{its.calls:,} runs" if its.calls > 1 else "1 run"
+    resumes = "calls" if its.kind == "function" else "resumes"
+    return f"{its.calls:,} {resumes} in {its.tests:,} tests"
 
 
 def _title(unit: Unit, markdown: bool) -> str:
@@ -102,18 +150,18 @@ def _title(unit: Unit, markdown: bool) -> str:
 
 
 def _rows(predictions: Sequence[Prediction], measured: Sequence[Measured]) -> list[dict[str, str]]:
-    """The cells of each prediction by column; a column that says the same everywhere, or nothing, is left out."""
+    """The cells of each prediction by column; empty columns are left out, and so is what all predictions share."""
     common = _common(predictions)
     rows = []
     for prediction in predictions[:MOST_ROWS]:
-        own = {name: value for name, value in prediction.workload.items() if (name, value) not in common}
-        cells = {"": render.METRIC_WORDS[prediction.metric]}
+        workload = {name: value for name, value in prediction.workload.items() if (name, value) not in common}
+        cells = {"": labels.METRIC_WORDS[prediction.metric]}
         cells["device"] = prediction.device or "" if ("device", prediction.device) not in common else ""
-        cells["at"] = render.workload(own)
-        cells["median"] = render.median(prediction)
-        cells["measured"] = next((measured_value(one) for one in measured if one.answers(prediction)), "")
+        cells["at"] = labels.workload(workload)
+        cells["median"] = labels.median(prediction)
+        cells["measured"] = next((_measured_value(one) for one in measured if one.answers(prediction)), "")
         for band in prediction.bands:
-            cells[f"{_percent(band)} band"] = render.band(prediction.metric, band, prediction.floor)
+            cells[f"{_percent(band)} band"] = labels.band(prediction.metric, band, prediction.floor)
         rows.append(cells)
     columns = dict.fromkeys(name for cells in rows for name in cells)
     kept = [name for name in columns if any(cells.get(name) for cells in rows)]
@@ -121,7 +169,7 @@ def _rows(predictions: Sequence[Prediction], measured: Sequence[Measured]) -> li
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
-    # Padded: some editors show it as it is.
+    # Padded: some editors show the source of a table.
     cells = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
@@ -130,48 +178,47 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _lines(rows: Sequence[Mapping[str, str]]) -> str:
-    found = []
+    lines = []
     for cells in rows:
         of = cells[""] + (f" on {cells['device']}" if cells.get("device") else "")
         of += f" at {cells['at']}" if cells.get("at") else ""
         values = (f"{name} {text}" for name, text in cells.items() if name not in ("", "device", "at") and text)
-        found.append(f"{of}: {', '.join(values)}")
-    return "\n".join(found)
+        lines.append(f"{of}: {', '.join(values)}")
+    return "\n".join(lines)
 
 
 def _common(predictions: Sequence[Prediction]) -> set[tuple[str, str | None]]:
     """The device and the parts of the workload that all predictions share."""
-    asked = [{("device", one.device), *one.workload.items()} for one in predictions]
-    return set.intersection(*asked) if asked else set()
+    queries = [{("device", one.device), *one.workload.items()} for one in predictions]
+    return set.intersection(*queries) if queries else set()
 
 
-def _asked(predictions: Sequence[Prediction]) -> list[str]:
+def _shared_query(predictions: Sequence[Prediction]) -> list[str]:
     """Device and workload, as far as they are the same for all predictions."""
     common = dict(_common(predictions))
     device = common.pop("device", None)
-    workload = render.workload({name: value for name, value in common.items() if value and value != device})
+    workload = labels.workload({name: value for name, value in common.items() if value and value != device})
     words = [f"on {device}"] if device else []
     words += [workload if device else f"at {workload}"] if workload else []
     return [", ".join(words)] if words else []
 
 
 def _share(prediction: Prediction, share: float, language: str) -> str:
-    title, kind = languages.LANGUAGES[language].title, abstentions.KINDS[prediction.basis]
-    start = f"{render.METRIC_WORDS[prediction.metric]}: more than {share * 100:.0f} % of the {title} {kind}"
-    above = f" above {render.quantity(prediction.metric, prediction.floor)}" if prediction.floor > 0 else ""
-    return f"{start}{above} that the model learned from"
+    title, kinds = languages.LANGUAGES[language].title, abstentions.KINDS[prediction.basis]
+    above = f" (those above {labels.quantity(prediction.metric, prediction.floor)})" if prediction.floor > 0 else ""
+    return f"{_MORE[prediction.metric]} than {share * 100:.0f} % of comparable {title} {kinds}{above}"
 
 
 def _calibration(predictions: Sequence[Prediction]) -> list[str]:
-    """On what the bands rest, once for all metrics and devices that rest on the same."""
+    """What the bands were calibrated on, once for all metrics and devices with the same calibration."""
     several = len({prediction.device for prediction in predictions if prediction.device}) > 1
-    found: dict[str, dict[str, None]] = {}
+    names_by_words: dict[str, dict[str, None]] = {}
     for prediction in predictions:
         words = abstentions.calibration(prediction.basis, prediction.bands[0])
-        name = render.METRIC_WORDS[prediction.metric]
+        name = labels.METRIC_WORDS[prediction.metric]
         name += f" on {prediction.device}" if several and prediction.device else ""
-        found.setdefault(words, {})[name] = None
-    return [f"{_joined(list(names))}: {words}" for words, names in found.items()]
+        names_by_words.setdefault(words, {})[name] = None
+    return [f"{_joined(list(names))}: {words}" for words, names in names_by_words.items()]
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -181,17 +228,17 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
-    """What was done to the numbers for this machine, nothing where nothing was."""
+    """How the numbers were scaled to this machine; nothing where they were not."""
     for prediction in predictions:
         note = abstentions.scaling(prediction.bands[0].source)
         if note:
-            yield f"{render.METRIC_WORDS[prediction.metric]}: {note}"
+            yield f"{labels.METRIC_WORDS[prediction.metric]}: {note}"
 
 
 def _abstained(predictions: Sequence[Prediction]) -> list[str]:
-    """Why there is no prediction, once a reason."""
+    """Why there is no prediction, once per reason."""
     notes = (
-        f"{render.METRIC_WORDS[prediction.metric]}: no prediction because {abstentions.reason(prediction.abstained)}"
+        f"{labels.METRIC_WORDS[prediction.metric]}: no prediction because {abstentions.reason(prediction.abstained)}"
         for prediction in predictions
         if prediction.abstained is not None
     )

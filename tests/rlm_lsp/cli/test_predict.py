@@ -16,7 +16,7 @@ from rlm_core import Callee, CodeText, Query
 from rlm_core.inference.query_selection import DEFAULT_SELECTION
 from rlm_lsp.cli.app import app
 from rlm_lsp.cli.predict import query_selection
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.json_rows import prediction_fields
 
 from tests.paths import REPOSITORY

@@ -13,9 +13,8 @@ from rlm_core.measurement import Measurement, Store, source_hash
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.history.measured import Measured, command_for, measured_of
-from rlm_lsp.rendering import values as render
-from rlm_lsp.rendering.hover import hover_text
-from rlm_lsp.rendering.measured import MOST_MEASURED
+from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.hover import MOST_MEASURED, hover_text
 
 from tests.fakes import NO_NUMBER, unpadded
 from tests.rlm_core.measurement.test_store import measurement
@@ -110,7 +109,7 @@ def test_a_kernel_has_a_measurement_for_each_device_and_size(tmp_path: Path, mak
     assert ": latency 4 µs (40 runs, 1–8 µs)" in text
     assert "measured on nvidia-l4" in text
     assert ": latency 2 µs (stale) (40 runs, 1–8 µs)" in text
-    assert text.count("stale: the source has changed since it was measured") == 1
+    assert text.count("stale: the code has changed since it was measured") == 1
 
 
 def test_of_many_sizes_a_hover_shows_some_and_says_how_many_there_are(make_prediction: MakePrediction) -> None:
@@ -134,7 +133,7 @@ def test_the_hover_marks_what_is_stale(make_prediction: MakePrediction) -> None:
     one = Measured(measurement(kind="generator"), stale=True)
     text = hover_text(UNIT, [make_prediction()], markdown=True, measured=[one])
     assert "| 2 µs (stale) |" in unpadded(text)
-    assert "- stale: the source has changed since it was measured\n" in text
+    assert "- stale: the code has changed since it was measured\n" in text
     assert "40 resumes in 8 tests" in text
 
 

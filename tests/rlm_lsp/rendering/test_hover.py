@@ -60,8 +60,8 @@ def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> 
         "- on x86-64, runtime cpython-3.12",
         "- latency and peak memory: bands checked on 120 packages that the model had not seen (4,500 measurements of"
         " functions in all languages)",
-        "- meaning: what one call costs with inputs like those in a project's own tests, which are often small; the"
-        " 80 % band holds four costs in five",
+        "- meaning: cost of one call with inputs like those in a project's own tests, which are often small; about 80 %"
+        " of costs fall within the 80 % band",
         "- predicted by model test-1; nothing was run",
     ]
 
@@ -132,7 +132,7 @@ def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kern
     assert "- 7 more are not shown" in text
 
 
-def test_the_level_of_a_band_is_put_in_words(make_prediction: MakePrediction) -> None:
+def test_the_calibration_of_a_band_is_put_in_words(make_prediction: MakePrediction) -> None:
     def words(basis: str, task: str = "", **more: Any) -> str:
         band = Band(1e-5, 1e-4, 0.8, 40, 400, CalibrationSource(task, **more))
         return hover_text(UNIT, [make_prediction(basis=basis, bands=(band,))], markdown=False)
@@ -158,10 +158,10 @@ def test_the_level_of_a_band_is_put_in_words(make_prediction: MakePrediction) ->
     )
 
 
-def test_a_share_of_comparable_units_is_told_with_the_floor(make_prediction: MakePrediction) -> None:
+def test_the_share_of_comparable_units_comes_with_the_floor(make_prediction: MakePrediction) -> None:
     prediction = make_prediction()
     text = hover_text(UNIT, [prediction], markdown=False, shares=[(prediction, 0.634)])
-    assert "latency: more than 63 % of the Python functions above 50 ns that the model learned from\n" in text
+    assert "slower than 63 % of comparable Python functions (those above 50 ns)\n" in text
 
 
 def test_what_is_known_of_head_comes_first(make_prediction: MakePrediction) -> None:

@@ -12,7 +12,7 @@ from rlm_core.types import Metric, Prediction
 
 from rlm_lsp.lsp.documents import LocatedUnit
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
 from .head_diff import HeadDiffs, marks

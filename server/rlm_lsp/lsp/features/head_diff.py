@@ -22,7 +22,7 @@ from rlm_lsp.history.git import GitError
 from rlm_lsp.lsp.documents import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
 if TYPE_CHECKING:

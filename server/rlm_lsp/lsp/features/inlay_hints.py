@@ -18,7 +18,7 @@ from rlm_core.types import CodeText, Metric, Prediction
 
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
 from .head_diff import HeadDiff, HeadDiffs, marks

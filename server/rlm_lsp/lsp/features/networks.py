@@ -25,10 +25,10 @@ from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.history.measured import measured_here
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
+from rlm_lsp.rendering.hover import measured_words
 from rlm_lsp.rendering.json_rows import prediction_fields
-from rlm_lsp.rendering.measured import measured_words
 
 from .parameters import convert, file_path
 from .progress import WorkProgress, progress

@@ -32,7 +32,7 @@ from rlm_lsp.lsp.documents import Document
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.sources import find_sources, matches
 

@@ -12,7 +12,7 @@ from pygls.lsp.server import LanguageServer
 from rlm_lsp import __version__
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
 
 from .parameters import convert

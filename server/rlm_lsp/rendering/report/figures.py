@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from rlm_core.training.evaluation.measured_report import Comparison, Coverage, TaskSummary
 from rlm_core.types import SI_UNIT, Metric
 
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 MOST_POINTS = 3000
 _COLOURS = (

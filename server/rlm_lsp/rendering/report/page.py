@@ -22,7 +22,7 @@ from rlm_core.training.evaluation.measured_report import (
 )
 from rlm_core.types import METRICS_OF_BASIS, Metric
 
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from . import figures
 from .figures import Chart

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rlm_core.training.evaluation.measured_report import Comparison
 from rlm_core.types import Basis, Metric
 
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 
 from .figures import Chart
 

@@ -65,7 +65,7 @@ def test_settings_say_what_a_label_shows_and_how_long_it_is(make_prediction: Mak
     assert hint is not None
     assert (hint.label, hint.tooltip) == ("85 µs", "latency: median of one call, as its tests call it")
     assert label(inlay_hint(UNIT, [make_prediction()], Settings(label="median±"))) == "85 ±75 µs"
-    assert label(inlay_hint(UNIT, [make_prediction()], Settings(max_label=8))) == "10–160µs"
+    assert label(inlay_hint(UNIT, [make_prediction()], Settings(max_label=8))) == "≤160 µs"
     assert inlay_hint(UNIT, [make_prediction()], Settings(max_label=5)) is None
 
 

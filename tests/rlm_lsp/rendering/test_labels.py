@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, Prediction
 from rlm_core.types import CalibrationSource, Metric
-from rlm_lsp.rendering import values as render
+from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import LabelForm
 
 from tests.fakes import NO_NUMBER
@@ -41,6 +41,9 @@ def band_of(low: float, high: float) -> Band:
     [
         ("latency", 4.23e-5, "42 µs"),
         ("latency", 9.996e-4, "1 ms"),
+        ("latency", 9.96e-7, "1 µs"),
+        ("latency", 9.94e-7, "990 ns"),
+        ("memory", 1023.9, "1 KiB"),
         ("latency", 5e-8, "50 ns"),
         ("latency", 123.4, "120 s"),
         ("memory", 64, "64 B"),
@@ -90,11 +93,13 @@ def test_the_label_leaves_out_metrics_on_which_the_model_abstains(make_predictio
     assert render.label([make_prediction(abstained=NO_NUMBER)]) == ""
 
 
-def test_a_long_label_loses_spaces_first_then_lower_ends(make_prediction: Callable[..., Prediction]) -> None:
+def test_a_long_label_loses_lower_ends_from_the_last_metric_on(make_prediction: Callable[..., Prediction]) -> None:
     memory = make_prediction(180.0, 1.2 * 2**20, metric="memory", floor=64.0)
-    assert render.label([make_prediction(8e-5, 2e-3), memory]) == "80µs–2ms · 180B–1.2MiB"
-    memory = make_prediction(1010.0, 990.0 * 2**20, metric="memory", floor=64.0)
-    assert render.label([make_prediction(9.9e-7, 9.9e-1), memory]) == "≤990 ms · ≤990 MiB"
+    latency = make_prediction(8e-5, 2e-3)
+    assert render.label([latency, memory], width=27) == "80 µs–2 ms · 180 B–1.2 MiB"
+    assert render.label([latency, memory]) == "80 µs–2 ms · ≤1.2 MiB"
+    assert render.label([latency, memory], width=20) == "≤2 ms · ≤1.2 MiB"
+    assert render.label([latency, memory], width=12) == "80 µs–2 ms"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_a_long_label_loses_spaces_first_then_lower_ends(make_prediction: Callab
         (1e-5, 0.0, 1.6e-4, ""),
     ],
 )
-def test_the_ends_of_a_band_are_told_as_distances_where_both_are_known(
+def test_the_ends_of_a_band_are_shown_as_distances_where_both_are_known(
     make_prediction: Callable[..., Prediction], low: float, median: float, high: float, text: str
 ) -> None:
     prediction = make_prediction(low, high, median=median)
@@ -127,7 +132,7 @@ def test_the_ends_of_a_band_are_told_as_distances_where_both_are_known(
         (0.0, "▼ >999×", "0×"),
     ],
 )
-def test_a_ratio_is_told_as_a_factor(ratio: float, mark: str, times: str) -> None:
+def test_a_ratio_is_shown_as_a_factor(ratio: float, mark: str, times: str) -> None:
     assert (render.mark(ratio), render.times(ratio)) == (mark, times)
 
 
@@ -137,8 +142,9 @@ def test_a_ratio_is_told_as_a_factor(ratio: float, mark: str, times: str) -> Non
         (1.42, 3.19, "1.4–3.2×"),
         (0.5, 0.9, "0.5–0.9×"),
         (2, 2, "2×"),
-        (203, 5e6, "≥203×"),
-        (2, 1649, "2–1,650×"),
+        (203, 5e6, "≥200×"),
+        (2, 1649, "2–1,600×"),
+        (1e-6, 2, "0.000001–2×"),
         (90, 700.4, "90–700×"),
     ],
 )
@@ -155,7 +161,7 @@ def test_of_several_devices_and_sizes_the_first_is_shown(make_prediction: Callab
 
 def test_a_mark_stays_longer_than_the_second_metric(make_prediction: Callable[..., Prediction]) -> None:
     latency, memory = make_prediction(), make_prediction(2048.0, 3072.0, metric="memory")
-    assert render.label([latency, memory], marks={"latency": "▲ 2.1×"}) == "10–160µs ▲ 2.1× · 2–3KiB"
+    assert render.label([latency, memory], marks={"latency": "▲ 2.1×"}) == "10–160 µs ▲ 2.1× · ≤3 KiB"
     assert render.label([latency, memory], width=16, marks={"latency": "▲ 2.1×"}) == "10–160 µs ▲ 2.1×"
     assert render.label([latency, memory], width=16, marks={"memory": "▼ 1.8×"}) == "2–3 KiB ▼ 1.8×"
     assert render.label([latency, memory], width=9, marks={"latency": "▲ 2.1×"}) == "10–160 µs"
@@ -208,3 +214,19 @@ def test_both_ends_of_a_band_are_within_rounding(metric: Metric, a: float, b: fl
     first, unit, second, last_unit = match[1], match[2] or match[4], match[3] or match[1], match[4] or match[2]
     assert float(first) * SCALE[unit] == pytest.approx(low, rel=0.051)
     assert float(second) * SCALE[last_unit] == pytest.approx(high, rel=0.051)
+
+
+@given(METRICS, st.floats(min_value=1e-7, max_value=1e12))
+def test_the_unit_is_chosen_after_rounding(metric: Metric, value: float) -> None:
+    number, unit = render.quantity(metric, value).split()
+    larger = {"ns": "µs", "µs": "ms", "ms": "s", "B": "KiB", "KiB": "MiB", "MiB": "GiB"}.get(unit)
+    if larger is not None:
+        assert float(number) * SCALE[unit] < SCALE[larger]
+
+
+@given(METRICS, st.floats(min_value=1e-7, max_value=1e12))
+def test_every_number_of_a_label_is_separated_from_its_unit(
+    make_prediction: Callable[..., Prediction], metric: Metric, value: float
+) -> None:
+    label = render.label([make_prediction(value / 30, value, metric=metric), make_prediction()])
+    assert not re.search(r"\d(?:[nµm]?s|B|[KMG]iB|%)", label)

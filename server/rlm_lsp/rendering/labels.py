@@ -1,7 +1,8 @@
-"""SI values -> text for people: `10–160 µs`, `≤3 KiB`, and the label of an inlay hint.
+"""SI values -> text for people: ``10–160 µs``, ``≤3 KiB``, and the label of an inlay hint.
 
-Two significant digits; times in ns, µs, ms, s, sizes in B, KiB, MiB, GiB, accuracies in %. A band whose lower end is 0
-reads `≤high`: the value may lie below what the measurement resolves. A label never exceeds its width.
+Two significant digits in one unit that is chosen after rounding (``1 µs``, never ``1000 ns``); times in ns, µs, ms, s,
+sizes in B, KiB, MiB, GiB, accuracies in %. A band whose lower end is 0 reads ``≤high``: the value may be below what the
+measurement resolves. A label never exceeds its width.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from rlm_lsp.settings.model import LabelForm
 
 LABEL_WIDTH = 25
-# Below it what was taken off for the measuring is larger than the call.
+# Below it the overhead that was subtracted is larger than the call itself.
 MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0}
 METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "memory": "peak memory", "accuracy": "accuracy"}
 BASIS_WORDS: dict[Basis, str] = {
@@ -52,32 +54,32 @@ class _Unit:
         return f"{rounded:.0f}" if rounded >= 100 else f"{rounded:g}"
 
 
-def quantity(metric: Metric, value: float, *, space: str = " ") -> str:
-    """One value with its unit, for example ``40 µs``; ``space`` stands before the unit."""
+def quantity(metric: Metric, value: float) -> str:
+    """One value with its unit, for example ``40 µs``."""
     unit = _unit(metric, value)
-    return f"{unit.digits(value)}{space}{unit.symbol}"
+    return f"{unit.digits(value)} {unit.symbol}"
 
 
-def median(prediction: Prediction, *, space: str = " ") -> str:
-    """The median of a prediction; ``≤floor`` when it lies below what the measurement resolves, empty when abstained."""
+def median(prediction: Prediction) -> str:
+    """The median of a prediction; ``≤floor`` when it is below what the measurement resolves, empty when abstained."""
     if prediction.median is None:
         return ""
     if prediction.median <= 0:
-        return f"≤{quantity(prediction.metric, prediction.floor, space=space)}"
-    return quantity(prediction.metric, prediction.median, space=space)
+        return f"≤{quantity(prediction.metric, prediction.floor)}"
+    return quantity(prediction.metric, prediction.median)
 
 
-def measured(one: Measurement, *, space: str = " ") -> str:
+def measured(measurement: Measurement) -> str:
     """The median of a measurement; ``≤50 ns`` below what timing resolves."""
-    floor = MEASURED_FLOORS[one.metric]
-    below = "≤" if 0 < floor >= one.median else ""
-    return below + quantity(one.metric, max(one.median, floor), space=space)
+    floor = MEASURED_FLOORS[measurement.metric]
+    below = "≤" if 0 < floor >= measurement.median else ""
+    return below + quantity(measurement.metric, max(measurement.median, floor))
 
 
-def spread(prediction: Prediction, *, space: str = " ") -> str:
-    """The median and how far the ends of the default band are from it: ``40 −30/+120 µs``, ``90 ±3 %``.
+def spread(prediction: Prediction) -> str:
+    """The median and its distance to the ends of the default band: ``40 −30/+120 µs``, ``90 ±3 %``.
 
-    Empty where an end is unknown or the median lies below what the measurement resolves.
+    Empty where an end is unknown or the median is below what the measurement resolves.
     """
     interval, centre = prediction.band, prediction.median
     if interval is None or centre is None or min(interval.low, centre) <= 0 or math.isinf(interval.high):
@@ -85,7 +87,7 @@ def spread(prediction: Prediction, *, space: str = " ") -> str:
     unit = _unit(prediction.metric, centre)
     down, up = (unit.digits(max(distance, 0.0)) for distance in (centre - interval.low, interval.high - centre))
     distances = f"±{up}" if down == up else f"−{down}/+{up}"
-    return f"{unit.digits(centre)} {distances}{space}{unit.symbol}"
+    return f"{unit.digits(centre)} {distances} {unit.symbol}"
 
 
 def factor(ratio: float) -> str:
@@ -94,8 +96,8 @@ def factor(ratio: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number with two significant digits, three from 100 on, never as a power of ten."""
-    return f"{float(f'{value:.3g}'):,.0f}" if value >= 99.5 else f"{value:.2g}"
+    """A number with two significant digits, never as a power of ten."""
+    return f"{Decimal(f'{value:.2g}'):,f}"
 
 
 def ratio_band(interval: Band) -> str:
@@ -121,21 +123,26 @@ def workload(named: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in sorted(named.items()))
 
 
-def band(metric: Metric, interval: Band, floor: float = 0.0, *, space: str = " ") -> str:
-    """An interval as ``10–160 µs``, ``8 µs–2 ms`` or ``≤3 KiB``; ``space`` stands before each unit."""
+def band(metric: Metric, interval: Band, floor: float = 0.0) -> str:
+    """An interval as ``10–160 µs``, ``8 µs–2 ms`` or ``≤3 KiB``."""
     low, high = interval.low, max(interval.high, floor)
     if low <= 0:
-        return upper(metric, high, space)
+        return upper(metric, high)
     if math.isinf(high):
-        return "≥" + _joined(metric, low, space)
+        return f"≥{quantity(metric, low)}"
     top = _unit(metric, high)
     # 0.8–2 ms reads better than 800 µs–2 ms; 0.01–2 ms does not.
     bottom = top if low / top.scale >= 0.095 else _unit(metric, low)
     low_digits, high_digits = bottom.digits(low), top.digits(high)
     if bottom is not top:
-        return f"{low_digits}{space}{bottom.symbol}–{high_digits}{space}{top.symbol}"
+        return f"{low_digits} {bottom.symbol}–{high_digits} {top.symbol}"
     shown = low_digits if low_digits == high_digits else f"{low_digits}–{high_digits}"
-    return f"{shown}{space}{top.symbol}"
+    return f"{shown} {top.symbol}"
+
+
+def upper(metric: Metric, high: float) -> str:
+    """An upper end as ``≤3 KiB``."""
+    return "no upper bound" if math.isinf(high) else f"≤{quantity(metric, high)}"
 
 
 def label(
@@ -146,22 +153,23 @@ def label(
     *,
     named: bool = False,
 ) -> str:
-    """A unit's predictions in at most ``width`` characters; empty if all are abstained.
+    """The label of a unit's predictions, in at most ``width`` characters; empty if all are abstained.
 
-    Of a metric that is asked at several sizes or devices the first answer is shown, and ``+5`` tells of five more
-    where there is room. ``marks`` stand behind their metrics, and if ``named`` their names before them. Where the full
-    form is too long the spaces before units go first, then the lower ends, then the last metrics, of which marked ones
-    stay longest, and at last the marks.
+    Of a metric that is predicted at several sizes or devices the first prediction is shown, and ``+5`` stands for five
+    more where there is room. ``marks`` follow their metrics; if ``named``, the names of the metrics precede them. A
+    label that is too long first gets a shorter form of the last metrics (an upper end, or a median), then fewer
+    metrics, of which marked ones stay longest, and finally loses its marks.
     """
     answered = [prediction for prediction in predictions if prediction.band is not None]
     first = list({prediction.metric: prediction for prediction in reversed(answered)}.values())[::-1]
+    full, short = _FORMS[form]
     for shown in _fewer(first, marks):
-        for write in _FORMS[form]:
-            names = (METRIC_WORDS[one.metric] if named else "" for one in shown)
-            parts = (
-                f"{name} {write(one)} {marks.get(one.metric, '')}".strip()
-                for name, one in zip(names, shown, strict=True)
-            )
+        for in_full in range(len(shown), -1, -1):
+            parts = []
+            for number, one in enumerate(shown):
+                text = full(one) if number < in_full else short(one)
+                name = METRIC_WORDS[one.metric] if named else ""
+                parts.append(f"{name} {text} {marks.get(one.metric, '')}".strip())
             text = _JOIN.join(parts)
             if len(text) <= width:
                 metrics = {prediction.metric for prediction in shown}
@@ -179,37 +187,22 @@ def _fewer(predictions: list[Prediction], marks: Mapping[Metric, str]) -> Iterat
         del shown[plain[-1] if plain else -1]
 
 
-def _band(prediction: Prediction, space: str) -> str:
+def _band(prediction: Prediction) -> str:
     assert prediction.band is not None, "abstained predictions have no label"
-    return band(prediction.metric, prediction.band, prediction.floor, space=space)
+    return band(prediction.metric, prediction.band, prediction.floor)
 
 
-def _only_upper(prediction: Prediction) -> str:
+def _upper(prediction: Prediction) -> str:
     assert prediction.band is not None, "abstained predictions have no label"
     return upper(prediction.metric, max(prediction.band.high, prediction.floor))
 
 
-_MEDIANS = (median, lambda prediction: median(prediction, space=""))
-_FORMS: dict[str, tuple[Callable[[Prediction], str], ...]] = {
-    "band": (lambda one: _band(one, " "), lambda one: _band(one, ""), _only_upper),
-    "median": _MEDIANS,
-    "median±": (
-        lambda one: spread(one) or _band(one, " "),
-        lambda one: spread(one, space="") or _band(one, ""),
-        *_MEDIANS,
-    ),
+# The full and the short form of one metric.
+_FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]]] = {
+    "band": (_band, _upper),
+    "median": (median, median),
+    "median±": (lambda prediction: spread(prediction) or _band(prediction), median),
 }
-
-
-def upper(metric: Metric, high: float, space: str = " ") -> str:
-    """An upper end as ``≤3 KiB``; ``space`` stands before the unit."""
-    return "no upper bound" if math.isinf(high) else "≤" + _joined(metric, high, space)
-
-
-def _joined(metric: Metric, value: float, space: str) -> str:
-    return quantity(metric, value, space=space)
-
-
 _UNITS = {metric: tuple(_Unit(*entry) for entry in entries) for metric, entries in _SCALES.items()}
 
 
