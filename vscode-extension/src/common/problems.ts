@@ -7,7 +7,7 @@ import { openSettings, SECTION } from './settings';
 
 export type Problem =
   | { readonly kind: 'no-python' }
-  | { readonly kind: 'old-python'; readonly found: string }
+  | { readonly kind: 'old-python'; readonly interpreter: string }
   | { readonly kind: 'interpreter-missing'; readonly path: string }
   | { readonly kind: 'not-installed'; readonly python: Interpreter }
   | { readonly kind: 'no-wheel' }
@@ -48,7 +48,7 @@ export function described(problem: Problem, oldest: string): { message: string; 
       };
     case 'old-python':
       return {
-        message: `rlm-lsp needs Python ${OLDEST_PYTHON_TEXT} or later; ${problem.found}.`,
+        message: `rlm-lsp needs Python ${OLDEST_PYTHON_TEXT} or later; ${problem.interpreter}.`,
         remedies: [CHOOSE, GET_PYTHON],
       };
     case 'interpreter-missing':

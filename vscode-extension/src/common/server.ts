@@ -24,8 +24,8 @@ export interface Server {
   readonly from: 'path' | 'interpreter' | 'PATH' | 'bundled';
 }
 
-export function isServer(found: Server | Problem): found is Server {
-  return 'command' in found;
+export function isServer(result: Server | Problem): result is Server {
+  return 'command' in result;
 }
 
 export async function findServer(
@@ -40,9 +40,9 @@ export async function findServer(
       : asServer({ command: file, args: [] }, 'path');
   }
   if (settings.importStrategy === 'fromEnvironment') {
-    const found = (await inInterpreter(settings, log)) ?? (await anywhereOnPath());
-    if (found !== undefined) {
-      return found;
+    const installed = (await inInterpreter(settings, log)) ?? (await anywhereOnPath());
+    if (installed !== undefined) {
+      return installed;
     }
   }
   const python = await bundled.installed();
@@ -63,7 +63,7 @@ async function notInstalled(settings: ExtensionSettings, bundled: Bundled): Prom
     }
     old ??= `${interpreter.path} is ${interpreter.version}`;
   }
-  return old === undefined ? { kind: 'no-python' } : { kind: 'old-python', found: old };
+  return old === undefined ? { kind: 'no-python' } : { kind: 'old-python', interpreter: old };
 }
 
 async function inInterpreter(
@@ -74,15 +74,15 @@ async function inInterpreter(
   if (python === undefined) {
     return undefined;
   }
-  const found = await probe(python);
-  if (found === undefined) {
+  const interpreter = await probe(python);
+  if (interpreter === undefined) {
     return settings.interpreter === undefined ? undefined : { kind: 'interpreter-missing', path: python };
   }
-  if (!found.recent) {
-    log.info(`${python} is Python ${found.version}, too old for the server`);
+  if (!interpreter.recent) {
+    log.info(`${python} is Python ${interpreter.version}, too old for the server`);
     return settings.interpreter === undefined
       ? undefined
-      : { kind: 'old-python', found: `${python} is ${found.version}` };
+      : { kind: 'old-python', interpreter: `${python} is ${interpreter.version}` };
   }
   const server = await asServer(module(python), 'interpreter');
   // An interpreter without the server is not an error: another one may have it.

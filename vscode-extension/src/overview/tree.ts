@@ -233,11 +233,11 @@ function title(row: Row): string {
 }
 
 function tooltip(row: Row): vscode.MarkdownString {
-  const asked = Object.entries(row.workload).map(([name, value]) => `${name} ${value}`);
+  const sizes = Object.entries(row.workload).map(([name, value]) => `${name} ${value}`);
   const text = new vscode.MarkdownString();
   text.appendText(`${title(row)}: ${METRICS[row.metric]?.toLowerCase() ?? row.metric} ${row.medianText}\n\n`);
   text.appendText(`80 % range: ${row.bandText}\n\n`);
-  text.appendText([...(row.device !== null ? [`on ${row.device}`] : []), ...asked].join(', '));
+  text.appendText([...(row.device !== null ? [`on ${row.device}`] : []), ...sizes].join(', '));
   return text;
 }
 

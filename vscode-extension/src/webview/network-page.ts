@@ -40,13 +40,13 @@ window.addEventListener('message', (event: MessageEvent<ToPage>) => {
 api.postMessage({ kind: 'ready' });
 
 function problem(text: string, action: string | undefined): HTMLElement[] {
-  const found: HTMLElement[] = [element('p', { role: 'alert' }, text)];
+  const elements: HTMLElement[] = [element('p', { role: 'alert' }, text)];
   if (action !== undefined) {
     const button = element('button', { type: 'button' }, action);
     button.addEventListener('click', () => api.postMessage({ kind: 'act' }));
-    found.push(button);
+    elements.push(button);
   }
-  return found;
+  return elements;
 }
 
 function described(network: Network): HTMLElement[] {
@@ -89,13 +89,13 @@ function accuracy(prediction: Prediction): HTMLElement {
 function latencies(predictions: readonly Prediction[]): HTMLElement[] {
   const predicted = predictions.filter(({ median }) => median !== null);
   const refused = predictions.filter(({ median }) => median === null);
-  const found: HTMLElement[] = [];
+  const elements: HTMLElement[] = [];
   if (predicted.length > 0) {
     const sorted = [...predicted].sort((left, right) => (left.median ?? 0) - (right.median ?? 0));
     const least = Math.min(...sorted.map(({ low, median }) => low || median || Infinity));
     const most = Math.max(...sorted.map(({ high, median }) => high ?? median ?? 0));
     const batch = sorted[0]?.workload.batch ?? '1';
-    found.push(
+    elements.push(
       element('table', {}, [
         element('caption', {}, `Batch size ${batch}; the bars show the 80 % ranges on a logarithmic scale`),
         element('thead', {}, [
@@ -108,12 +108,12 @@ function latencies(predictions: readonly Prediction[]): HTMLElement[] {
         element(
           'tbody',
           {},
-          sorted.map((one) =>
+          sorted.map((prediction) =>
             element('tr', {}, [
-              element('th', { scope: 'row' }, one.deviceName ?? one.device ?? ''),
-              element('td', { class: 'number' }, one.medianText),
-              element('td', { class: 'number' }, one.bandText),
-              element('td', { class: 'range' }, [bar(one, least, most)]),
+              element('th', { scope: 'row' }, prediction.deviceName ?? prediction.device ?? ''),
+              element('td', { class: 'number' }, prediction.medianText),
+              element('td', { class: 'number' }, prediction.bandText),
+              element('td', { class: 'range' }, [bar(prediction, least, most)]),
             ]),
           ),
         ),
@@ -121,11 +121,11 @@ function latencies(predictions: readonly Prediction[]): HTMLElement[] {
     );
   }
   if (refused.length > 0) {
-    const reasons = [...new Set(refused.map((one) => one.abstained ?? ''))];
+    const reasons = [...new Set(refused.map(({ abstained }) => abstained ?? ''))];
     const devices = refused.length === 1 ? '1 device' : `${refused.length} devices`;
-    found.push(element('p', {}, `No prediction for ${devices}: ${reasons[0]}`));
+    elements.push(element('p', {}, `No prediction for ${devices}: ${reasons[0]}`));
   }
-  return found;
+  return elements;
 }
 
 const WIDTH = 160;

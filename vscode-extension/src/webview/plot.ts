@@ -9,17 +9,17 @@ const [WIDTH, HEIGHT] = [720, 380];
 const MARGIN = { left: 62, right: 24, top: 28, bottom: 52 };
 const MOST_NAMES = 13;
 
-type Tell = (message: FromPage) => void;
+type Send = (message: FromPage) => void;
 
-export function compared(networks: Networks, current: string | undefined, tell: Tell): HTMLElement[] {
+export function compared(networks: Networks, current: string | undefined, send: Send): HTMLElement[] {
   const { points, others, folder } = networks;
-  const found: HTMLElement[] = [];
+  const elements: HTMLElement[] = [];
   if (points.length + others.length <= 1 && current !== undefined) {
-    return found;
+    return elements;
   }
-  found.push(element(current === undefined ? 'h1' : 'h2', {}, `Models in ${folder}/`));
+  elements.push(element(current === undefined ? 'h1' : 'h2', {}, `Models in ${folder}/`));
   if (points.length === 0) {
-    found.push(
+    elements.push(
       element(
         'p',
         {},
@@ -31,16 +31,18 @@ export function compared(networks: Networks, current: string | undefined, tell: 
   } else {
     const best = points.filter((point) => point.front).length;
     const summary = `${best} of ${points.length} ${best === 1 ? 'is' : 'are'} on the Pareto front: no other network is both faster and more accurate.`;
-    found.push(
+    elements.push(
       element('p', {}, summary),
-      devices(networks, tell),
-      plot(points, current, tell),
-      table(points, current, tell),
+      devices(networks, send),
+      plot(points, current, send),
+      table(points, current, send),
     );
   }
   if (others.length > 0) {
-    const rows = others.map((one) => element('li', {}, [link(one.name, one.uri, current, tell), ` – ${one.reason}`]));
-    found.push(
+    const rows = others.map(({ name, uri, reason }) =>
+      element('li', {}, [link(name, uri, current, send), ` – ${reason}`]),
+    );
+    elements.push(
       element('details', {}, [
         element('summary', {}, `Without a prediction: ${others.length}`),
         element('ul', {}, rows),
@@ -48,12 +50,12 @@ export function compared(networks: Networks, current: string | undefined, tell: 
     );
   }
   if (networks.left > 0) {
-    found.push(element('p', {}, `${networks.left} more files are not shown.`));
+    elements.push(element('p', {}, `${networks.left} more files are not shown.`));
   }
-  return found;
+  return elements;
 }
 
-function devices({ devices: known, device }: Networks, tell: Tell): HTMLElement {
+function devices({ devices: known, device }: Networks, send: Send): HTMLElement {
   const choice = element('select', { id: 'device' }, [
     ...known.map(({ id, name }) => {
       const option = element('option', { value: id }, name);
@@ -61,15 +63,15 @@ function devices({ devices: known, device }: Networks, tell: Tell): HTMLElement 
       return option;
     }),
   ]);
-  choice.addEventListener('change', () => tell({ kind: 'device', device: choice.value }));
+  choice.addEventListener('change', () => send({ kind: 'device', device: choice.value }));
   return element('p', {}, [element('label', { for: 'device' }, 'Latency on '), choice]);
 }
 
-function plot(points: readonly Point[], current: string | undefined, tell: Tell): HTMLElement {
+function plot(points: readonly Point[], current: string | undefined, send: Send): HTMLElement {
   const place = places(points);
   const front = points.filter((point) => point.front);
   // The current network is drawn on top.
-  const drawnLast = [...points].sort((one, other) => Number(one.uri === current) - Number(other.uri === current));
+  const drawnLast = [...points].sort((left, right) => Number(left.uri === current) - Number(right.uri === current));
   const marks = drawnLast.map((point) => {
     const [x, y] = [place.x(median(point.latency)), place.y(median(point.accuracy))];
     const [left, right] = [
@@ -85,7 +87,7 @@ function plot(points: readonly Point[], current: string | undefined, tell: Tell)
       element('line', { class: 'band', x1: px(x), y1: px(bottom), x2: px(x), y2: px(top) }),
       element('circle', { cx: px(x), cy: px(y), r: point.uri === current ? '7' : '5' }),
     ]);
-    const open = (): void => tell({ kind: 'open', uri: point.uri });
+    const open = (): void => send({ kind: 'open', uri: point.uri });
     mark.addEventListener('click', open);
     mark.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' || event.key === ' ') {
@@ -123,8 +125,11 @@ interface Places {
 
 /** Where latencies (logarithmic) and accuracies (linear) are in the plot. */
 function places(points: readonly Point[]): Places {
-  const latencies = points.flatMap(({ latency: one }) => [one.low || median(one), one.high ?? median(one)]);
-  const accuracies = points.flatMap(({ accuracy: one }) => [one.low ?? median(one), one.high ?? median(one)]);
+  const latencies = points.flatMap(({ latency }) => [latency.low || median(latency), latency.high ?? median(latency)]);
+  const accuracies = points.flatMap(({ accuracy }) => [
+    accuracy.low ?? median(accuracy),
+    accuracy.high ?? median(accuracy),
+  ]);
   const [quick, slow] = [Math.min(...latencies) / 1.15, Math.max(...latencies) * 1.15];
   const room = Math.max((Math.max(...accuracies) - Math.min(...accuracies)) * 0.08, 0.002);
   const [worst, best] = [Math.max(Math.min(...accuracies) - room, 0), Math.min(Math.max(...accuracies) + room, 1)];
@@ -186,29 +191,31 @@ function axes(place: Places): Element[] {
 /** The names of the front and the current network, to the upper left, where no other network is; without overlap. */
 function names(points: readonly Point[], current: string | undefined, place: Places): Element[] {
   const named = points.filter((point) => point.front || point.uri === current);
-  const order = [...named].sort((one, other) => Number(other.uri === current) - Number(one.uri === current));
+  const order = [...named].sort((left, right) => Number(right.uri === current) - Number(left.uri === current));
   const taken: { readonly end: number; readonly y: number; readonly width: number }[] = [];
-  const found: Element[] = [];
+  const labels: Element[] = [];
   for (const point of order.slice(0, MOST_NAMES)) {
     const width = point.name.length * 7;
     const end = Math.max(place.x(median(point.latency)) - 6, MARGIN.left + width + 4);
     const y = Math.max(place.y(median(point.accuracy)) - 9, MARGIN.top + 12);
-    const isFree = !taken.some((one) => Math.abs(one.y - y) < 14 && end - width < one.end && one.end - one.width < end);
+    const isFree = !taken.some(
+      (label) => Math.abs(label.y - y) < 14 && end - width < label.end && label.end - label.width < end,
+    );
     if (isFree) {
       taken.push({ end, y, width });
       const kind = point.uri === current ? 'name current' : 'name';
-      found.push(
+      labels.push(
         drawn('text', { class: kind, x: px(end), y: px(y), 'text-anchor': 'end', 'aria-hidden': 'true' }, point.name),
       );
     }
   }
-  return found;
+  return labels;
 }
 
-function table(points: readonly Point[], current: string | undefined, tell: Tell): HTMLElement {
+function table(points: readonly Point[], current: string | undefined, send: Send): HTMLElement {
   const rows = points.map((point) =>
     element('tr', point.uri === current ? { class: 'current' } : {}, [
-      element('th', { scope: 'row' }, [link(point.name, point.uri, current, tell)]),
+      element('th', { scope: 'row' }, [link(point.name, point.uri, current, send)]),
       element('td', { class: 'number' }, point.latency.medianText),
       element('td', { class: 'number' }, point.latency.bandText),
       element('td', { class: 'number' }, percent(point.accuracy.median)),
@@ -229,16 +236,16 @@ function table(points: readonly Point[], current: string | undefined, tell: Tell
   ]);
 }
 
-function link(name: string, uri: string, current: string | undefined, tell: Tell): Node {
+function link(name: string, uri: string, current: string | undefined, send: Send): Node {
   if (uri === current) {
     return document.createTextNode(name);
   }
-  const found = element('a', { href: '#' }, name);
-  found.addEventListener('click', (event) => {
+  const anchor = element('a', { href: '#' }, name);
+  anchor.addEventListener('click', (event) => {
     event.preventDefault();
-    tell({ kind: 'open', uri });
+    send({ kind: 'open', uri });
   });
-  return found;
+  return anchor;
 }
 
 function median(prediction: Point['latency']): number {
@@ -252,12 +259,12 @@ function px(value: number): string {
 /** Values of the form 1, 2 or 5 times a power of ten; all of 1 to 9 if the range is short. */
 function logTicks(low: number, high: number): number[] {
   for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
-    const found: number[] = [];
+    const ticks: number[] = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-      found.push(...steps.map((step) => step * 10 ** power).filter((value) => value >= low && value <= high));
+      ticks.push(...steps.map((step) => step * 10 ** power).filter((value) => value >= low && value <= high));
     }
-    if (found.length >= 3) {
-      return found;
+    if (ticks.length >= 3) {
+      return ticks;
     }
   }
   return [low * 1.15, high / 1.15];
@@ -266,10 +273,10 @@ function logTicks(low: number, high: number): number[] {
 function linearTicks(low: number, high: number): number[] {
   const rough = (high - low) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough;
-  const found: number[] = [];
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((width) => width >= rough) ?? rough;
+  const ticks: number[] = [];
   for (let number = Math.ceil(low / step); number * step <= high; number++) {
-    found.push(number * step);
+    ticks.push(number * step);
   }
-  return found;
+  return ticks;
 }
