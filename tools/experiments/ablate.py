@@ -55,8 +55,8 @@ def main() -> None:
     parser.add_argument("--only", choices=["parts", "encoders"], help="one of the two kinds")
     arguments = parser.parse_args()
     settings = load_config(arguments.config)
-    known = load_corpus(arguments.data, ("val",)).slices
-    corpus = load_corpus(arguments.data, slices=[name for name in known if name.rpartition("/")[0] in _SLICES])
+    known = load_corpus(arguments.data, ("val",)).tasks
+    corpus = load_corpus(arguments.data, tasks=[name for name in known if name.rpartition("/")[0] in _SLICES])
     corpus = smaller(corpus, arguments.share)
     rows: list[Row] = []
     if arguments.only != "encoders":
@@ -81,8 +81,8 @@ def scales_of(corpus: Corpus) -> list[Scale]:
     """The outcome scales of the slices."""
     train = corpus.rows.split == "train"
     return [
-        fit_scale(corpus.rows.value[train & (corpus.rows.slice == number)], floor_of(name))
-        for number, name in enumerate(corpus.slices)
+        fit_scale(corpus.rows.value[train & (corpus.rows.task == number)], floor_of(name))
+        for number, name in enumerate(corpus.tasks)
     ]
 
 
@@ -90,7 +90,7 @@ def on_axis(corpus: Corpus, values: npt.NDArray[np.float64], scales: list[Scale]
     """Values on the outcome axes."""
     result = np.zeros(len(values))
     for number, scale in enumerate(scales):
-        mine = corpus.rows.slice == number
+        mine = corpus.rows.task == number
         result[mine] = scale.position(values[mine])
     return result
 
@@ -105,9 +105,9 @@ def inputs_of(corpus: Corpus, ids: list[Ids], scales: list[Scale], wide: npt.NDA
 def scored(corpus: Corpus, rows: npt.NDArray[np.int64], median: npt.NDArray[np.float64]) -> dict[str, float]:
     """Spearman of test rows by basis and metric."""
     found: dict[str, list[float]] = {}
-    for number, name in enumerate(corpus.slices):
+    for number, name in enumerate(corpus.tasks):
         basis, _, metric = name.split("/")
-        mine = np.flatnonzero(corpus.rows.slice[rows] == number)
+        mine = np.flatnonzero(corpus.rows.task[rows] == number)
         if basis == "call":
             cells = [mine[np.isin(corpus.rows.family[rows[mine]], list(TEST_PACKAGES))]]
         else:
@@ -130,7 +130,7 @@ def medians(
     found = probabilities(features, head, rows, scales)
     result = np.zeros(len(rows))
     for number, scale in enumerate(scales):
-        mine = corpus.rows.slice[rows] == number
+        mine = corpus.rows.task[rows] == number
         result[mine] = scale.quantiles(found[mine], [0.5])[:, 0]
     return result
 
@@ -154,7 +154,7 @@ def parts(corpus: Corpus, run: Path, settings: TrainConfig) -> list[Row]:
     }
     split = corpus.rows.split
     train, val, test = (np.flatnonzero(split == name) for name in ("train", "val", "test"))
-    sizes = replace(settings.model, slices=len(corpus.slices))
+    sizes = replace(settings.model, slices=len(corpus.tasks))
     rows: list[Row] = []
     for name, (inputs, change) in variants.items():
         features = Features.build(inputs, bank)
@@ -168,7 +168,7 @@ def parts(corpus: Corpus, run: Path, settings: TrainConfig) -> list[Row]:
 
 def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> list[Row]:
     """Encoders of equal training, the deep part alone."""
-    small = replace(settings.model, slices=len(corpus.slices))
+    small = replace(settings.model, slices=len(corpus.tasks))
     own = Tokenizer.load(run / TOKENIZER)
     train_texts = np.unique(corpus.rows.text[corpus.rows.split == "train"])
     other = train_tokenizer((corpus.texts[i][0] for i in train_texts), 4096)
@@ -187,7 +187,7 @@ def encoders(corpus: Corpus, run: Path, settings: TrainConfig, tokens: int) -> l
         torch.manual_seed(0)
         ids = corpus.encode(tokenizer)
         inputs = inputs_of(corpus, ids, scales, np.zeros(len(corpus.rows)))
-        basis = np.array([one.split("/")[0] for one in corpus.slices])[corpus.rows.slice]
+        basis = np.array([one.split("/")[0] for one in corpus.tasks])[corpus.rows.task]
         cropped = [crop(text, sizes.context)[0] for text in ids]
         task = EncoderData(cropped, inputs, corpus.rows.split, corpus.rows.group, basis)
         student = Student(sizes)
@@ -228,7 +228,7 @@ def _deep_medians(
         logits = torch.cat([features.deep(head.deep, chosen) for chosen in torch.from_numpy(rows).split(4096)])
         found = logits.double().softmax(1).numpy()
     for number, scale in enumerate(scales):
-        mine = corpus.rows.slice[rows] == number
+        mine = corpus.rows.task[rows] == number
         result[mine] = scale.quantiles(found[mine], [0.5])[:, 0]
     return result
 

@@ -318,7 +318,7 @@ def main() -> None:
     parser.add_argument("--no-refit", action="store_true", help="leave out the slow way")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
-    corpus = load_corpus(arguments.data, slices=[_SLICE])
+    corpus = load_corpus(arguments.data, tasks=[_SLICE])
     config = load_config(arguments.config).trees["kernel"]
     tasks = list(prepare(corpus, config, arguments.draws, refits=not arguments.no_refit))
     with ProcessPoolExecutor(arguments.processes, multiprocessing.get_context("spawn")) as pool:

@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="+", required=True)
     parser.add_argument("--config", type=Path, required=True)
     arguments = parser.parse_args()
-    corpus = load_corpus(arguments.data, slices=[_SLICE])
+    corpus = load_corpus(arguments.data, tasks=[_SLICE])
     rows = corpus.rows
     target = log_values(corpus, np.arange(len(rows)), _SLICE)
     found, low, high = np.zeros((3, len(rows)))

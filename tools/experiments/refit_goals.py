@@ -60,13 +60,13 @@ def main() -> None:
 def slices_of(paths: list[Path], wanted: Callable[[str], bool]) -> Corpus:
     """The rows of all splits whose slice is wanted."""
     corpus = load_corpus(paths)
-    return load_corpus(paths, slices=[name for name in corpus.slices if wanted(name)])
+    return load_corpus(paths, tasks=[name for name in corpus.tasks if wanted(name)])
 
 
 def freeze(corpus: Corpus, run: Path, settings: TrainConfig) -> Frozen:
     """Encode the corpus' texts with the pretrained encoder of a run."""
     ids = corpus.encode(Tokenizer.load(run / TOKENIZER))
-    student = Student(replace(settings.model, slices=len(corpus.slices)))
+    student = Student(replace(settings.model, slices=len(corpus.tasks)))
     student.encoder.load_state_dict(torch.load(run / "pretrained.pt", weights_only=True))
     bank = Bank(torch.zeros(len(ids), settings.model.width), torch.zeros(len(ids), dtype=torch.bool))
     encode_texts(student, [crop(text, settings.model.context)[0] for text in ids], np.arange(len(ids)), bank)
@@ -198,11 +198,11 @@ def random_rows(arguments: argparse.Namespace, settings: TrainConfig) -> list[di
     rows = corpus.rows.chosen(found.rows)
     result = []
     for metric, goal, known in (("memory", 0.86, ".78"), ("latency", 0.82, ".68")):
-        mine = np.array([name.endswith(metric) for name in corpus.slices])[rows.slice]
+        mine = np.array([name.endswith(metric) for name in corpus.tasks])[rows.task]
 
         def mean(index: npt.NDArray[np.int64], mine: npt.NDArray[np.bool_] = mine) -> float:
             index = index[mine[index]]
-            parts = [index[rows.slice[index] == number] for number in np.unique(rows.slice[index])]
+            parts = [index[rows.task[index] == number] for number in np.unique(rows.task[index])]
             return float(np.mean([spearmanr(found.median[p], rows.value[p]).statistic for p in parts if len(p) > 20]))
 
         note = f"{arguments.problems:.0%} of the problems"

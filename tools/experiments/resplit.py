@@ -52,19 +52,19 @@ def refit(corpus: Corpus, frozen: Frozen, settings: TrainConfig) -> Refit:
     val, test = np.flatnonzero(rows.split == "val"), np.flatnonzero(rows.split == "test")
     target, position = np.zeros(len(rows)), np.zeros(len(rows))
     scales = []
-    for number, name in enumerate(corpus.slices):
-        mine = rows.slice == number
+    for number, name in enumerate(corpus.tasks):
+        mine = rows.task == number
         scale = fit_scale(rows.value[mine & (rows.split == "train")], floor_of(name))
         target[mine], position[mine] = scale.position(rows.value[mine]), scale.position(10 ** predictions[mine])
         scales.append(scale)
     lengths = np.array([len(text) for text in frozen.ids])
     features = Features.build(head_inputs(corpus, frozen.counts, lengths, position, target), frozen.bank)
-    sizes: StudentConfig = replace(settings.model, slices=len(corpus.slices))
+    sizes: StudentConfig = replace(settings.model, slices=len(corpus.tasks))
     head, _ = fit_head(features, train, val, sizes, settings.train)
     found = probabilities(features, head, test, scales)
     median = np.zeros(len(test))
-    for number, (name, scale) in enumerate(zip(corpus.slices, scales, strict=True)):
-        mine = rows.slice[test] == number
+    for number, (name, scale) in enumerate(zip(corpus.tasks, scales, strict=True)):
+        mine = rows.task[test] == number
         alone = answers_alone(name.split("/")[0])
         median[mine] = 10 ** predictions[test][mine] if alone else scale.quantiles(found[mine], [0.5])[:, 0]
     return Refit(test, median, 10 ** predictions[test], found)

@@ -215,7 +215,7 @@ def run(
     read = [corpus.texts[i][0] for i in np.unique(corpus.rows.text[corpus.rows.split == "train"])]
     tokenizer = train_tokenizer(read, vocabulary)
     shape = ScratchConfig(sizes.width, sizes.layers, max(sizes.width // 64, 2), sizes.width * 11 // 4, 512)
-    languages = tuple({name.split("/")[1] for name in corpus.slices})
+    languages = tuple({name.split("/")[1] for name in corpus.tasks})
     decoder = FullConfig(
         encoder_width=sizes.width, width=sizes.width, heads=shape.heads, hidden=shape.hidden, languages=languages
     )

@@ -24,14 +24,14 @@ FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One entry a (unit, query): ``text``, ``slice``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
+    """One entry a (unit, query): ``text``, ``task``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
 
     A missing callee is -1.
     """
 
     ids: npt.NDArray[np.str_]
     text: npt.NDArray[np.int64]
-    slice: npt.NDArray[np.int64]
+    task: npt.NDArray[np.int64]
     query: npt.NDArray[np.int64]
     value: npt.NDArray[np.float64]
     date: npt.NDArray[np.float64]
@@ -58,44 +58,44 @@ class Corpus:
     texts: list[tuple[str, str]]
     queries: list[tuple[str | None, dict[str, str]]]
     rows: Rows
-    slices: list[str]
+    tasks: list[str]
 
     def encode(self, tokenizer: Tokenizer) -> list[Ids]:
         """The uncropped token ids of every text."""
         return [tokenizer.encode(text, language) for text, language in self.texts]
 
     def prefixes(self) -> list[str]:
-        """The distinct ``basis/language`` of the slices."""
-        return sorted({name.rpartition("/")[0] for name in self.slices})
+        """The distinct ``basis/language`` of the tasks."""
+        return sorted({name.rpartition("/")[0] for name in self.tasks})
 
     def rows_of(self, prefix: str) -> npt.NDArray[np.int64]:
         """The rows of a ``basis/language``."""
-        numbers = [i for i, name in enumerate(self.slices) if name.rpartition("/")[0] == prefix]
-        return np.flatnonzero(np.isin(self.rows.slice, numbers))
+        numbers = [i for i, name in enumerate(self.tasks) if name.rpartition("/")[0] == prefix]
+        return np.flatnonzero(np.isin(self.rows.task, numbers))
 
 
 def floor_of(name: str) -> float:
-    """The smallest value that the measurement of a slice resolves, in SI units; 0 when it has none."""
+    """The smallest value that the measurement of a task resolves, in SI units; 0 if there is none."""
     basis, _, metric = name.split("/")
     return FLOORS.get(basis, {}).get(metric, 0.0)
 
 
 def load_corpus(
-    paths: Sequence[Path], splits: Sequence[str] | None = None, slices: Sequence[str] | None = None
+    paths: Sequence[Path], splits: Sequence[str] | None = None, tasks: Sequence[str] | None = None
 ) -> Corpus:
-    """Read data sets. With ``slices`` (those of a trained model) rows of other slices are left out.
+    """Read data sets. With ``tasks`` (those of a trained model), rows of other tasks are left out.
 
     Raises:
         DataError: a file is no data set, or nothing is left.
     """
-    numbers: dict[str, int] = {name: i for i, name in enumerate(slices or ())}
+    numbers: dict[str, int] = {name: i for i, name in enumerate(tasks or ())}
     sources: dict[tuple[str, str], int] = {}
     queries: dict[tuple[str | None, str], int] = {}
     parts: list[Rows] = []
     for table in read_tables(paths, splits):
         column = {name: table[name].to_pylist() for name in ("language", "basis", "metric", "device", "text")}
         names = [task_name(*entry) for entry in zip(column["basis"], column["language"], column["metric"], strict=True)]
-        if slices is None:
+        if tasks is None:
             for name in names:
                 numbers.setdefault(name, len(numbers))
         kept = [i for i, name in enumerate(names) if name in numbers]
@@ -124,15 +124,15 @@ def load_corpus(
             )
         )
     if not parts:
-        raise DataError(f"{', '.join(map(str, paths))}: no rows of the wanted splits and slices")
+        raise DataError(f"{', '.join(map(str, paths))}: no rows of these splits and tasks")
     rows = Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__slots__))
     distinct, placed = _canonicals(list(sources))
-    ordered = list(slices) if slices is not None else sorted(numbers)
+    ordered = list(tasks) if tasks is not None else sorted(numbers)
     renumbered = np.array([ordered.index(name) for name in numbers])
     rows = replace(
         rows,
         text=placed[rows.text],
-        slice=renumbered[rows.slice],
+        task=renumbered[rows.task],
         callees=np.where(rows.callees >= 0, placed[rows.callees.clip(0)], -1).astype(np.int32),
     )
     return Corpus(distinct, [(device, json.loads(workload)) for device, workload in queries], rows, ordered)

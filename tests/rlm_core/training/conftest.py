@@ -194,7 +194,7 @@ def task(corpus: Corpus) -> EncoderData:
     counts = np.stack([structure(*entry) for entry in corpus.texts])
     wide = np.full(len(corpus.rows), 20.0)
     inputs = head_inputs(corpus, counts, lengths, wide, 5 * (places - places.min()))
-    basis = np.array([name.split("/")[0] for name in corpus.slices])[corpus.rows.slice]
+    basis = np.array([name.split("/")[0] for name in corpus.tasks])[corpus.rows.task]
     return EncoderData(ids, inputs, corpus.rows.split, corpus.rows.group, basis)
 
 

@@ -26,7 +26,7 @@ def test_rows_keep_their_order_values_and_groups(tmp_path: Path) -> None:
     assert corpus.rows.ids.tolist() == [row["id"] for row in rows]
     assert corpus.rows.value.tolist() == [row["value"] for row in rows]
     assert corpus.rows.group.tolist() == [row["group"] for row in rows]
-    assert [corpus.slices[number] for number in corpus.rows.slice] == [
+    assert [corpus.tasks[number] for number in corpus.rows.task] == [
         f"{row['basis']}/{row['language']}/{row['metric']}" for row in rows
     ]
 
@@ -68,8 +68,8 @@ def test_more_callees_than_the_head_reads_are_cut(tmp_path: Path) -> None:
 
 def test_only_wanted_splits_and_slices_are_read(tmp_path: Path) -> None:
     rows = function_rows(24) + program_rows(8)
-    corpus = load(tmp_path, rows, splits=("val",), slices=["program/java/memory", "call/python/latency"])
-    assert corpus.slices == ["program/java/memory", "call/python/latency"]
+    corpus = load(tmp_path, rows, splits=("val",), tasks=["program/java/memory", "call/python/latency"])
+    assert corpus.tasks == ["program/java/memory", "call/python/latency"]
     wanted = [
         row["id"]
         for row in rows
@@ -84,7 +84,7 @@ def described(corpus: Corpus) -> dict[str, Any]:
     return {
         str(name): (
             corpus.texts[rows.text[i]],
-            corpus.slices[rows.slice[i]],
+            corpus.tasks[rows.task[i]],
             corpus.queries[rows.query[i]],
             [[corpus.texts[text] for text in level if text >= 0] for level in rows.callees[i]],
             (rows.value[i], rows.date[i], rows.group[i], rows.family[i], rows.split[i]),
@@ -99,7 +99,7 @@ def test_the_order_of_files_changes_no_row(tmp_path: Path) -> None:
     for path, rows in zip(paths, parts.values(), strict=True):
         write_rows(rows, path)
     first, second = load_corpus(paths), load_corpus(paths[::-1])
-    assert first.slices == second.slices == sorted(first.slices)
+    assert first.tasks == second.tasks == sorted(first.tasks)
     assert described(first) == described(second)
     assert len(described(first)) == len(first.rows) == 18 + 10 + 16
 
@@ -127,7 +127,7 @@ def test_rows_of_a_language_and_basis_are_found_and_chosen(mixed_corpus: Corpus)
     assert mixed_corpus.prefixes() == ["call/python", "kernel/triton", "program/java"]
     chosen = mixed_corpus.rows.chosen(mixed_corpus.rows_of("kernel/triton"))
     assert len(chosen) == 64
-    assert {mixed_corpus.slices[number] for number in chosen.slice} == {"kernel/triton/latency"}
+    assert {mixed_corpus.tasks[number] for number in chosen.task} == {"kernel/triton/latency"}
     assert all(str(name).startswith("triton/") for name in chosen.ids)
 
 

@@ -98,7 +98,7 @@ def _save(
 ) -> None:
     """Write the model that came out of a trainer beside its checkpoints."""
     model, out, best = trainer.model, trainer.out, trainer.best
-    floors = {name: floor_of(name) for name in corpus.slices}
+    floors = {name: floor_of(name) for name in corpus.tasks}
     serving = Serving(floors, known_devices(corpus), default_queries_of(corpus), calibration, settings.train.callees)
     facts = {
         "rows": int((corpus.rows.split == "train").sum()),
@@ -148,7 +148,7 @@ def _new_model(corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes) -> F
         encoder = ScratchEncoder.from_student(find(settings.encoder.start), settings.encoder.max_tokens)
     else:
         encoder = ScratchEncoder(settings.encoder.scratch(), Tokenizer(tokenizer))
-    languages = tuple(sorted({name.split("/")[1] for name in corpus.slices}))
+    languages = tuple(sorted({name.split("/")[1] for name in corpus.tasks}))
     return FullModel(settings.model(encoder.width, languages), encoder)
 
 

@@ -124,9 +124,9 @@ def examples(corpus: Corpus, model: FullModel, callees: int) -> Examples:
         text[row] = keys.setdefault((int(rows.text[row]), *near), len(keys))
     names = [reading(*corpus.texts[own], [corpus.texts[i][0] for i in near], callees) for own, *near in keys]
     tokens = model.encoder.tokenize(names)
-    pairs, query = np.unique(np.stack([rows.slice, rows.query], 1), axis=0, return_inverse=True)
-    queries = [_number_query(corpus, int(slice_), int(query)) for slice_, query in pairs]
-    floors = np.array([floor_of(name) for name in corpus.slices])[rows.slice]
+    pairs, query = np.unique(np.stack([rows.task, rows.query], 1), axis=0, return_inverse=True)
+    queries = [_number_query(corpus, int(task), int(query)) for task, query in pairs]
+    floors = np.array([floor_of(name) for name in corpus.tasks])[rows.task]
     value = np.where(rows.value > floors, rows.value, np.where(np.isnan(rows.value), np.nan, 0.0))
     assert model.query_tokens is not None
     numbers = torch.from_numpy(model.config.numbers.encode_many(value.tolist()))
@@ -143,8 +143,8 @@ def examples(corpus: Corpus, model: FullModel, callees: int) -> Examples:
     )
 
 
-def _number_query(corpus: Corpus, slice_: int, query: int) -> NumberQuery:
-    basis, language, metric = corpus.slices[slice_].split("/")
+def _number_query(corpus: Corpus, task: int, query: int) -> NumberQuery:
+    basis, language, metric = corpus.tasks[task].split("/")
     device, workload = corpus.queries[query]
     return NumberQuery(metric, basis, language, device, workload)
 
@@ -179,7 +179,7 @@ class Plan:
         groups: dict[tuple[str, str], list[int]] = {}
         for number in texts.tolist():
             first = int(self._rows[number][0])
-            basis = data.corpus.slices[data.corpus.rows.slice[first]].split("/")[0]
+            basis = data.corpus.tasks[data.corpus.rows.task[first]].split("/")[0]
             groups.setdefault((basis, str(data.corpus.rows.group[first])), []).append(number)
         rng = np.random.default_rng((config.seed, 0))
         self._groups = {key: rng.permutation(np.array(members)) for key, members in groups.items()}

@@ -21,7 +21,7 @@ from .training_data import Examples, Ids
 
 Array = npt.NDArray[np.float64]
 _CHUNK = 64  # texts whose vectors are held at once
-_FEWEST = 3  # rows of a slice that can be ranked
+_FEWEST = 3  # rows of a task that can be ranked
 _MEDIAN = 0.5
 
 
@@ -31,7 +31,7 @@ def validate(
     """Score a model, which is in evaluation mode, on rows, each without the numbers beside it."""
     answers = processes.spread(rows, data.text[rows], lambda own: _answers(model, data, own, autocast, budget))
     medians, losses = answers.T
-    slices = data.corpus.rows.slice[rows]
+    slices = data.corpus.rows.task[rows]
     each = [
         spearman(medians[mine], data.value[rows[mine]]) or 0.0
         for mine in (np.flatnonzero(slices == number) for number in np.unique(slices))

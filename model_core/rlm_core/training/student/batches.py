@@ -65,7 +65,7 @@ class HeadInputs:
     callees: Tensor
     wide: Tensor
     facts: Tensor
-    slice: Tensor
+    task: Tensor
     date: Tensor
     query: Tensor
     target: Tensor
@@ -102,7 +102,7 @@ def head_inputs(
         torch.from_numpy(rows.callees.astype(np.int64)),
         torch.from_numpy(wide.astype(np.float32)),
         torch.from_numpy(np.stack(features)),
-        torch.from_numpy(rows.slice),
+        torch.from_numpy(rows.task),
         torch.from_numpy(rows.date.astype(np.float32)),
         torch.from_numpy(queries)[torch.from_numpy(rows.query)],
         torch.from_numpy(position.astype(np.float32)),
@@ -179,12 +179,12 @@ class Sampler:
         rows_of: their training rows.
     """
 
-    def __init__(self, task: EncoderData, config: EncoderFitConfig) -> None:
-        self.task, self.config = task, config
-        self.texts = task.texts_of("train")
-        self.lengths = np.array([len(task.ids[i]) for i in self.texts])
-        self.rows_of = _rows_of_texts(task, self.texts)
-        self.groups = _groups_of_texts(task, self.rows_of)
+    def __init__(self, data: EncoderData, config: EncoderFitConfig) -> None:
+        self.data, self.config = data, config
+        self.texts = data.texts_of("train")
+        self.lengths = np.array([len(data.ids[i]) for i in self.texts])
+        self.rows_of = _rows_of_texts(data, self.texts)
+        self.groups = _groups_of_texts(data, self.rows_of)
 
     def sample(self, epoch: int) -> Indices:
         """The texts of an epoch: the square root of each group, the next ones in turn, no basis above its share.
@@ -194,7 +194,7 @@ class Sampler:
         chosen: dict[str, list[Indices]] = {}
         for members in self.groups:
             size = math.ceil(math.sqrt(len(members)))
-            basis = str(self.task.basis[self.rows_of[members[0]][0]])
+            basis = str(self.data.basis[self.rows_of[members[0]][0]])
             chosen.setdefault(basis, []).append(members[(epoch * size + np.arange(size)) % len(members)])
         rng = np.random.default_rng((self.config.seed, epoch, 1))
         parts = []
@@ -213,20 +213,20 @@ class Sampler:
         return np.sort(np.concatenate([self.rows_of[place] for place in places]))
 
 
-def _rows_of_texts(task: EncoderData, texts: Indices) -> list[Indices]:
-    rows = np.flatnonzero(task.split == "train")
-    of = task.inputs.text.numpy()[rows]
+def _rows_of_texts(data: EncoderData, texts: Indices) -> list[Indices]:
+    rows = np.flatnonzero(data.split == "train")
+    of = data.inputs.text.numpy()[rows]
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], texts)
     ends = np.searchsorted(of[order], texts, side="right")
     return [rows[order[start:end]] for start, end in zip(starts, ends, strict=True)]
 
 
-def _groups_of_texts(task: EncoderData, rows_of: list[Indices]) -> list[Indices]:
-    """The places of the training texts by group and slice (of a text's first row), in a fixed random order."""
-    slices = task.inputs.slice.numpy()
+def _groups_of_texts(data: EncoderData, rows_of: list[Indices]) -> list[Indices]:
+    """The places of the training texts by group and task (of a text's first row), in a fixed random order."""
+    tasks = data.inputs.task.numpy()
     groups: dict[tuple[str, int], list[int]] = {}
     for place, rows in enumerate(rows_of):
-        groups.setdefault((str(task.group[rows[0]]), int(slices[rows[0]])), []).append(place)
+        groups.setdefault((str(data.group[rows[0]]), int(tasks[rows[0]])), []).append(place)
     rng = np.random.default_rng(0)
     return [rng.permutation(np.array(members)) for members in groups.values()]

@@ -35,7 +35,7 @@ def fit_cost_ratios(corpus: Corpus, medians: Array, roles: Array, edits: Iterabl
     """
     by_metric: dict[tuple[str, str], Pairs] = defaultdict(list)
     for pair in [*_solutions(corpus), *_edited(corpus, edits)]:
-        basis, _, metric = corpus.slices[corpus.rows.slice[pair[0]]].split("/")
+        basis, _, metric = corpus.tasks[corpus.rows.task[pair[0]]].split("/")
         if np.isfinite(medians[list(pair)]).all():
             by_metric[basis, metric].append(pair)
     return {
@@ -49,7 +49,7 @@ def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles
     before, after = np.array(pairs).T
     # Every pair in both directions: a change back is as likely as the change.
     before, after = np.concatenate([before, after]), np.concatenate([after, before])
-    floor = np.array([floor_of(name) or 1e-12 for name in corpus.slices])[corpus.rows.slice]
+    floor = np.array([floor_of(name) or 1e-12 for name in corpus.tasks])[corpus.rows.task]
     logs = np.log10(np.maximum(corpus.rows.value, floor))
     true = logs[after] - logs[before]
     features = np.stack([medians[after] - medians[before], roles[after] - roles[before]], axis=1)
@@ -69,12 +69,12 @@ def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles
 
 
 def _solutions(corpus: Corpus) -> Pairs:
-    """Calibration rows of one problem, slice and half year with different texts."""
+    """Calibration rows of one problem, task and half year with different texts."""
     rows = corpus.rows
     cells: dict[tuple[str, int, int], list[int]] = defaultdict(list)
     for row in np.flatnonzero(rows.split == "cal"):
-        if corpus.slices[rows.slice[row]].startswith("program/"):
-            cells[str(rows.group[row]), int(rows.slice[row]), int(2 * rows.date[row])].append(int(row))
+        if corpus.tasks[rows.task[row]].startswith("program/"):
+            cells[str(rows.group[row]), int(rows.task[row]), int(2 * rows.date[row])].append(int(row))
     rng = np.random.default_rng(0)
     found: Pairs = []
     for members in cells.values():

@@ -117,7 +117,7 @@ class Distilling:
         questions = [_question(more, row) for row in range(len(more.rows))]
         fresh = self._answers(questions, out / ANSWERS)
         kept = np.array([bool(fresh[key_of(question)]) for question in questions], bool)
-        more = Corpus(more.texts, more.queries, more.rows.chosen(np.flatnonzero(kept)), more.slices)
+        more = Corpus(more.texts, more.queries, more.rows.chosen(np.flatnonzero(kept)), more.tasks)
         task = _joined(task, more, settings, out)
         labelled = len(corpus.rows)
         read = Sampler(task, settings.train).read()
@@ -128,7 +128,7 @@ class Distilling:
         _say(f"{self.teacher.model_id} answers {known.sum()} of {len(known)} questions")
         rows = read[known]
         values = np.array([answer for answer in answers if answer]).reshape(-1, len(LEVELS))
-        slices = task.inputs.slice.numpy()[rows]
+        slices = task.inputs.task.numpy()[rows]
         targets = torch.zeros(len(task.split), settings.model.outcomes, dtype=torch.float16)
         for number, scale in enumerate(scales):
             mine = slices == number
@@ -141,7 +141,7 @@ class Distilling:
     def _unlabelled(self, corpus: Corpus) -> Corpus:
         """The unlabelled texts with the default queries of the basis that most training rows of their language have."""
         train_rows = corpus.rows.split == "train"
-        counts = Counter(corpus.slices[number].rpartition("/")[0] for number in corpus.rows.slice[train_rows])
+        counts = Counter(corpus.tasks[number].rpartition("/")[0] for number in corpus.rows.task[train_rows])
         basis_of: dict[str, str] = {}
         for prefix, _ in counts.most_common():
             basis, language = prefix.split("/")
@@ -158,12 +158,12 @@ class Distilling:
             basis = basis_of[language]
             for query in self.teacher.default_queries(basis, language):  # type: ignore[arg-type]
                 name = task_name(basis, language, query.metric)
-                if name in corpus.slices:
+                if name in corpus.tasks:
                     pair = query.device, json.dumps(dict(query.workload), sort_keys=True)
                     number = queries.setdefault(pair, len(queries))
                     date = decimal_year(query.workload)
-                    rows.append((f"text/{place}", place, corpus.slices.index(name), number, date))
-        return Corpus(texts, [(device, json.loads(own)) for device, own in queries], _rows(rows, corpus), corpus.slices)
+                    rows.append((f"text/{place}", place, corpus.tasks.index(name), number, date))
+        return Corpus(texts, [(device, json.loads(own)) for device, own in queries], _rows(rows, corpus), corpus.tasks)
 
     def _answers(self, questions: Sequence[Question], path: Path) -> dict[str, list[float]]:
         """The teacher's quantiles at ``LEVELS`` by key; none where it abstains. New ones are added to the file."""
@@ -204,7 +204,7 @@ def masses_of(quantiles: Array, scale: Scale) -> Array:
 
     Args:
         quantiles: ``(rows, levels)`` in SI units, rising; at or below the floor they count as outcome 0.
-        scale: of the rows' slice.
+        scale: of the rows' task.
 
     Returns:
         ``(rows, outcomes)``, each row sums to 1.
@@ -250,7 +250,7 @@ def _read(path: Path, teacher: str) -> dict[str, list[float]]:
 
 def _question(corpus: Corpus, row: int) -> Question:
     rows = corpus.rows
-    basis, language, metric = corpus.slices[rows.slice[row]].split("/")
+    basis, language, metric = corpus.tasks[rows.task[row]].split("/")
     callees = tuple(
         Callee(corpus.texts[i][0], level)
         for level, called in enumerate(rows.callees[row].tolist(), 1)
@@ -266,11 +266,11 @@ def _rows(entries: list[tuple[str, int, int, int, float]], corpus: Corpus) -> Ro
     """Rows of unlabelled texts from (group, text, slice, query, date); their value is never read."""
     count = len(entries)
     names = np.array([entry[0] for entry in entries], np.str_)
-    text, slice_, query = (np.array([entry[i] for entry in entries], np.int64) for i in (1, 2, 3))
+    text, task, query = (np.array([entry[i] for entry in entries], np.int64) for i in (1, 2, 3))
     callees = np.full((count, *corpus.rows.callees.shape[1:]), -1, np.int32)
     date = np.array([entry[4] for entry in entries], np.float64)
     split = np.full(count, "train")
-    return Rows(names, text, slice_, query, np.ones(count), date, callees, names, names, split)
+    return Rows(names, text, task, query, np.ones(count), date, callees, names, names, split)
 
 
 def _joined(task: EncoderData, more: Corpus, settings: TrainConfig, out: Path) -> EncoderData:
@@ -285,7 +285,7 @@ def _joined(task: EncoderData, more: Corpus, settings: TrainConfig, out: Path) -
     added = replace(added, text=added.text + len(task.ids))
     names = [entry.name for entry in fields(HeadInputs)]
     inputs = HeadInputs(*(torch.cat([getattr(task.inputs, name), getattr(added, name)]) for name in names))
-    basis = np.array([name.split("/")[0] for name in more.slices])[more.rows.slice]
+    basis = np.array([name.split("/")[0] for name in more.tasks])[more.rows.task]
     return EncoderData(
         [*task.ids, *(crop(ids, settings.model.context)[0] for ids in full)],
         inputs,

@@ -59,7 +59,7 @@ def head_logits(student: Student, inputs: HeadInputs, vectors: Tensor, bank: Ban
     device = bank.vectors.device
     callees, counts = pool_callees(bank.vectors, bank.known, inputs.callees.to(device))
     logits: Tensor = student.head.deep(
-        vectors, callees, counts, inputs.slice.to(device), inputs.date.to(device), inputs.query.to(device)
+        vectors, callees, counts, inputs.task.to(device), inputs.date.to(device), inputs.query.to(device)
     )
     return logits
 

@@ -76,8 +76,8 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     export_encoder(student, out / ENCODER)
     bank = encode_all(out / ENCODER, run.trainer.data.ids)
     features = Features.build(run.trainer.data.inputs, bank)
-    alone = [answers_alone(name.split("/")[0]) for name in corpus.slices]
-    headed = ~np.array(alone)[rows.slice]
+    alone = [answers_alone(name.split("/")[0]) for name in corpus.tasks]
+    headed = ~np.array(alone)[rows.task]
     train_rows, val_rows = (np.flatnonzero(headed & (rows.split == split)) for split in ("train", "val"))
     _say("fitting the head")
     deep_alone = run.trainer.best.loss if run.trainer.best is not None else math.nan
@@ -87,7 +87,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         f"validation loss: deep part alone {deep_alone:.4f}, whole {joint[1]:.4f}, with a new deep head {fresh[1]:.4f}"
     )
     head, reached = min(joint, fresh, key=lambda pair: pair[1])
-    weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.slices, head.weight.tolist(), strict=True))
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.tasks, head.weight.tolist(), strict=True))
     _say(f"weights of the deep part: {weights}")
     _say("calibrating on families left out in turn")
 
@@ -102,7 +102,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     parts = texts_by_prefix(corpus, bank.vectors.numpy())
     fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
     slices = []
-    for name, scale in zip(corpus.slices, run.scales, strict=True):
+    for name, scale in zip(corpus.tasks, run.scales, strict=True):
         terms = run.terms.get(name, LinearTerms(0.0, []))
         slices.append(SliceCard(name, scale, terms.intercept, tuple(terms.calendar)))
     trained = {
@@ -112,9 +112,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         "epochs": config.epochs,
         **({"pretraining_tokens": run.settings.pretrain.tokens} if run.start is None else {"start": run.start}),
         "validation_loss": round(reached, 4),
-        "deep_weights": {
-            name: round(value, 3) for name, value in zip(corpus.slices, head.weight.tolist(), strict=True)
-        },
+        "deep_weights": {name: round(value, 3) for name, value in zip(corpus.tasks, head.weight.tolist(), strict=True)},
         # The stage that writes the card is not in it yet.
         "seconds": {**run.seconds, HEAD_STAGE: round(time.monotonic() - began, 1)},
     }
@@ -162,11 +160,11 @@ def known_devices(corpus: Corpus) -> dict[str, list[str]]:
     """The devices with training rows, by basis, those with most rows first."""
     counts: dict[str, dict[str, int]] = {}
     train = corpus.rows.split == "train"
-    for slice_, query in zip(corpus.rows.slice[train], corpus.rows.query[train], strict=True):
+    for task, query in zip(corpus.rows.task[train], corpus.rows.query[train], strict=True):
         device = corpus.queries[query][0]
         if device is None:
             continue
-        basis = counts.setdefault(corpus.slices[slice_].split("/")[0], {})
+        basis = counts.setdefault(corpus.tasks[task].split("/")[0], {})
         basis[device] = basis.get(device, 0) + 1
     return {basis: sorted(found, key=lambda name: (-found[name], name)) for basis, found in counts.items()}
 

@@ -44,7 +44,7 @@ def fit_forest(
         features: features, ``(rows, features)``.
         target: log10 of the values in SI units, ``(rows,)``.
         weights: of the rows, ``(rows,)``.
-        name: of the slice.
+        name: of the task.
         config: of the basis.
     """
     basis, _, metric = name.split("/")

@@ -65,7 +65,7 @@ class Features:
             self.vectors[inputs.text],
             self.callees[rows].float(),
             self.counts[rows],
-            inputs.slice,
+            inputs.task,
             inputs.date,
             inputs.query,
         )
@@ -74,13 +74,13 @@ class Features:
     def base(self, base: Base, rows: Tensor) -> Tensor:
         """A base's logits for some rows, ``(rows, outcomes)``."""
         inputs = self.inputs.rows(rows)
-        logits: Tensor = base(inputs.wide, inputs.facts, inputs.slice, inputs.date, inputs.query)
+        logits: Tensor = base(inputs.wide, inputs.facts, inputs.task, inputs.date, inputs.query)
         return logits
 
     def logits(self, head: Head, rows: Tensor) -> Tensor:
         """The head's logits for some rows, ``(rows, outcomes)``."""
         evidence = self.deep(head.deep, rows) - self.base(head.prior, rows)
-        weight = head.weight[self.inputs.slice[rows]]
+        weight = head.weight[self.inputs.task[rows]]
         return self.base(head.base, rows) + weight[:, None] * evidence
 
 
@@ -141,9 +141,9 @@ def _fit(
 
 
 def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], config: EncoderFitConfig) -> float:
-    """Fit how much the deep part's evidence counts in each slice; the loss reached, in nats.
+    """Fit how much the deep part's evidence counts in each task; the loss reached, in nats.
 
-    A slice's weight is drawn to the mean of all by a Gaussian prior, so that few held-out rows do not make a large one.
+    A task's weight is drawn to the mean of all by a Gaussian prior, so that few held-out rows do not make a large one.
     """
     chosen = torch.from_numpy(val)
     inputs = features.inputs.rows(chosen)
@@ -154,7 +154,7 @@ def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], con
     optimizer = torch.optim.LBFGS([head.weight], max_iter=100, line_search_fn="strong_wolfe")
 
     def loss_now() -> Tensor:
-        return loss_of(base + head.weight[inputs.slice][:, None] * evidence, inputs, config.label_sigma)
+        return loss_of(base + head.weight[inputs.task][:, None] * evidence, inputs, config.label_sigma)
 
     def closure() -> float:
         optimizer.zero_grad()
@@ -172,12 +172,12 @@ def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], con
 def probabilities(
     features: Features, head: Head, rows: npt.NDArray[np.int64], scales: list[Scale]
 ) -> npt.NDArray[np.float64]:
-    """Distributions of rows, ``(rows, outcomes)``; no mass at the floor where a slice has none."""
+    """Distributions of rows, ``(rows, outcomes)``; no mass at the floor where a task has none."""
     head.eval()
     with torch.inference_mode():
         parts = [features.logits(head, chosen).double() for chosen in torch.from_numpy(rows).split(4096)]
         logits = torch.cat(parts)
-        floorless = torch.tensor([scale.floor == 0 for scale in scales])[features.inputs.slice[torch.from_numpy(rows)]]
+        floorless = torch.tensor([scale.floor == 0 for scale in scales])[features.inputs.task[torch.from_numpy(rows)]]
         logits[floorless, 0] = -torch.inf
         result: npt.NDArray[np.float64] = logits.softmax(1).numpy()
     return result
@@ -186,8 +186,8 @@ def probabilities(
 def log_medians(features: Features, head: Head, corpus: Corpus, scales: list[Scale]) -> npt.NDArray[np.float64]:
     """Log10 of the predicted medians of the rows that the head answers, at least the floor, ``(rows,)``; else NaN."""
     result = np.full(len(corpus.rows), np.nan)
-    for number, (name, scale) in enumerate(zip(corpus.slices, scales, strict=True)):
-        mine = np.flatnonzero(corpus.rows.slice == number)
+    for number, (name, scale) in enumerate(zip(corpus.tasks, scales, strict=True)):
+        mine = np.flatnonzero(corpus.rows.task == number)
         if len(mine) and not answers_alone(name.split("/")[0]):
             found = scale.quantiles(probabilities(features, head, mine, scales), [0.5])[:, 0]
             result[mine] = np.log10(np.maximum(found, scale.floor or 1e-12))
@@ -213,7 +213,7 @@ def calibrate(
     seen = np.isin(rows.family[cal], np.unique(rows.family[train]))
     folds = np.array([fold_of(family) for family in rows.family])
     jobs: list[tuple[npt.NDArray[np.bool_], Head]] = [(~seen, head)]
-    related = np.isin(rows.slice, np.unique(rows.slice[cal[seen]]))
+    related = np.isin(rows.task, np.unique(rows.task[cal[seen]]))
     for fold in range(FOLDS):
         chosen = seen & (folds[cal] == fold)
         if chosen.any():
@@ -224,13 +224,13 @@ def calibrate(
             jobs.append((chosen, head_of(others, held_out) if enough else head))
     for chosen, fitted in jobs:
         for number, scale in enumerate(scales):
-            mine = chosen & (rows.slice[cal] == number)
+            mine = chosen & (rows.task[cal] == number)
             if mine.any():
                 found = probabilities(features, fitted, cal[mine], scales)
                 result[mine] = scores(found, scale, rows.value[cal[mine]])
     names = []
     for row in cal:
-        basis, language, metric = corpus.slices[rows.slice[row]].split("/")
+        basis, language, metric = corpus.tasks[rows.task[row]].split("/")
         names.append(parents(basis, language, metric, corpus.queries[rows.query[row]][0]))
     return Calibration.fit(names, result, rows.family[cal])
 

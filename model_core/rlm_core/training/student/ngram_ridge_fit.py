@@ -1,4 +1,4 @@
-"""Fitting the wide part: ridge regression a slice, with out-of-fold predictions for the training rows.
+"""Fitting the wide part: ridge regression a task, with out-of-fold predictions for the training rows.
 
 The head is trained on the wide part's predictions. For a training row they come from a ridge that saw neither its
 family (package, problem) nor its group, as at use; otherwise the head would trust them too much.
@@ -37,7 +37,7 @@ _CALENDAR_SCALE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LinearTerms:
-    """What a slice's wide prediction adds to the n-grams: an intercept, a weight a calendar node (log10 SI units)."""
+    """What a task's wide prediction adds to the n-grams: an intercept, a weight a calendar node (log10 SI units)."""
 
     intercept: float
     calendar: list[float]
@@ -57,7 +57,7 @@ class NgramRidgeFit:
 
 
 def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 3.0) -> NgramRidgeFit:
-    """Fit every slice on the training rows of the corpus."""
+    """Fit every task on the training rows of the corpus."""
     parts: dict[str, WideSlice] = {}
     terms: dict[str, LinearTerms] = {}
     predictions, changes = np.zeros(len(corpus.rows)), np.zeros(len(corpus.rows))
@@ -66,9 +66,9 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
             continue
         scales = _ROLE_SCALE[prefix.split("/")[0]]
         numbers = {
-            m: corpus.slices.index(f"{prefix}/{metric}")
+            m: corpus.tasks.index(f"{prefix}/{metric}")
             for m, metric in enumerate(METRICS)
-            if f"{prefix}/{metric}" in corpus.slices
+            if f"{prefix}/{metric}" in corpus.tasks
         }
         rows = corpus.rows_of(prefix)
         own = np.unique(corpus.rows.text[rows[corpus.rows.split[rows] == "train"]])
@@ -81,8 +81,8 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
         changing = prefix.split("/")[0] in CHANGING
         weights = np.zeros((len(scales) + changing, len(METRICS), 1 << width), np.float32)
         for m, number in numbers.items():
-            name = corpus.slices[number]
-            mine = np.flatnonzero(corpus.rows.slice[rows] == number)
+            name = corpus.tasks[number]
+            mine = np.flatnonzero(corpus.rows.task[rows] == number)
             model, predicted = _cross_fit(features[mine], corpus, rows[mine], name, penalty)
             predictions[rows[mine]] = predicted
             split = len(scales) << width
@@ -101,7 +101,7 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
 def _within_groups(
     features: sparse.csr_matrix, corpus: Corpus, rows: npt.NDArray[np.int64], penalty: float
 ) -> npt.NDArray[np.float64]:
-    """The change role of one slice: a ridge on what training rows of a group and half year differ in.
+    """The change role of one task: a ridge on what training rows of a group and half year differ in.
 
     What the group itself costs (the problem, its inputs) is common to them and so drops out.
     """
@@ -134,7 +134,7 @@ def contributions(
         return cache[prefix, text]
 
     for i, row in enumerate(rows):
-        prefix, _, metric = corpus.slices[corpus.rows.slice[row]].rpartition("/")
+        prefix, _, metric = corpus.tasks[corpus.rows.task[row]].rpartition("/")
         levels = [[of(prefix, int(c)) for c in level if c >= 0] for level in corpus.rows.callees[row]]
         result[i] = combine(of(prefix, int(corpus.rows.text[row])), *levels)[METRICS.index(metric)]
     return result

@@ -103,7 +103,7 @@ def train(
         **({"start": start.model_id} if start is not None else {}),
     }
     _check_run(out, corpus, settings, resume, teachers)
-    _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.slices)} slices")
+    _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.tasks)} tasks")
     unlabelled = _unlabelled(corpus, texts)
     if start is not None:
         (out / TOKENIZER).write_bytes(start.tokenizer.model)
@@ -111,7 +111,7 @@ def train(
     else:
         tokenizer = fit_tokenizer(out, unlabelled, settings.model.vocabulary, settings.train.seed, resume)
     ids = corpus.encode(tokenizer)
-    sizes = replace(settings.model, slices=len(corpus.slices))
+    sizes = replace(settings.model, slices=len(corpus.tasks))
     torch.manual_seed(settings.train.seed)
     student = Student(sizes)
     if start is not None:
@@ -148,7 +148,7 @@ def train(
 
 def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:
     """The forests, fitted anew or those that the run has fitted already."""
-    names = {name: feature_names(name.split("/")[0]) for name in corpus.slices}
+    names = {name: feature_names(name.split("/")[0]) for name in corpus.tasks}
     rest = out / _GROWN
     if resume and rest.exists():
         return load_fit(out / TREES, rest, names)
@@ -249,8 +249,8 @@ def _pretrain(
 def _scales(corpus: Corpus) -> list[Scale]:
     train_rows = corpus.rows.split == "train"
     return [
-        fit_scale(corpus.rows.value[train_rows & (corpus.rows.slice == number)], floor_of(name))
-        for number, name in enumerate(corpus.slices)
+        fit_scale(corpus.rows.value[train_rows & (corpus.rows.task == number)], floor_of(name))
+        for number, name in enumerate(corpus.tasks)
     ]
 
 
@@ -258,18 +258,18 @@ def positions(corpus: Corpus, values: npt.NDArray[np.float64], scales: list[Scal
     """Values (SI units) of the corpus' rows on their outcome axes, ``(rows,)``."""
     result = np.zeros(len(corpus.rows))
     for number, scale in enumerate(scales):
-        mine = corpus.rows.slice == number
+        mine = corpus.rows.task == number
         result[mine] = scale.position(values[mine])
     return result
 
 
 def _thinned(corpus: Corpus, most: int, seed: int) -> npt.NDArray[np.int64]:
-    """At most ``most`` rows of each slice and split: an architecture on sixty devices is one text to the encoder."""
+    """At most ``most`` rows of each task and split: an architecture on sixty devices is one text to the encoder."""
     rng = np.random.default_rng(seed)
     kept = []
     for split in np.unique(corpus.rows.split):
-        for number in range(len(corpus.slices)):
-            mine = np.flatnonzero((corpus.rows.split == split) & (corpus.rows.slice == number))
+        for number in range(len(corpus.tasks)):
+            mine = np.flatnonzero((corpus.rows.split == split) & (corpus.rows.task == number))
             kept.append(rng.choice(mine, most, replace=False) if len(mine) > most else mine)
     return np.sort(np.concatenate(kept))
 
@@ -282,7 +282,7 @@ def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainCo
     cropped = [crop(text, settings.model.context)[0] for text in ids]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         counts = np.stack(list(pool.map(_structure, corpus.texts, chunksize=500)))
-    basis = np.array([name.split("/")[0] for name in corpus.slices])[rows.slice]
+    basis = np.array([name.split("/")[0] for name in corpus.tasks])[rows.task]
     return EncoderData(
         cropped, head_inputs(corpus, counts, lengths, np.zeros(len(rows)), target), rows.split, rows.group, basis
     )

@@ -66,7 +66,7 @@ def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> Tree
 
 
 def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
-    """Fit every slice whose basis has features on the training rows of the corpus, as the basis' config says.
+    """Fit every task whose basis has features on the training rows of the corpus, as the basis' config says.
 
     The forests are independent: each is fitted in a process of its own with one thread.
     """
@@ -128,23 +128,23 @@ def answerable(corpus: Corpus) -> Corpus:
     counts = np.bincount(inverse, weights=corpus.rows.split == "train")
     enough = (counts >= _FEWEST_ROWS) | np.array(["@" not in name for name in names])
     rows = corpus.rows.chosen(np.flatnonzero(enough[inverse]))
-    kept, placed = np.unique(rows.slice, return_inverse=True)
-    return replace(corpus, rows=replace(rows, slice=placed), slices=[corpus.slices[number] for number in kept])
+    kept, placed = np.unique(rows.task, return_inverse=True)
+    return replace(corpus, rows=replace(rows, task=placed), tasks=[corpus.tasks[number] for number in kept])
 
 
 def _keys(corpus: Corpus) -> npt.NDArray[np.str_]:
-    """The forest key of every row; the slice's name where its basis has no trees."""
+    """The forest key of every row; the task's name where its basis has no trees."""
     found: dict[tuple[int, int], str] = {}
-    for entry in zip(corpus.rows.slice.tolist(), corpus.rows.query.tolist(), strict=True):
+    for entry in zip(corpus.rows.task.tolist(), corpus.rows.query.tolist(), strict=True):
         if entry not in found:
             device, workload = corpus.queries[entry[1]]
-            found[entry] = forest_key(corpus.slices[entry[0]], workload, device)
-    places = zip(corpus.rows.slice.tolist(), corpus.rows.query.tolist(), strict=True)
+            found[entry] = forest_key(corpus.tasks[entry[0]], workload, device)
+    places = zip(corpus.rows.task.tolist(), corpus.rows.query.tolist(), strict=True)
     return np.array([found[entry] for entry in places])
 
 
 def log_values(corpus: Corpus, rows: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.float64]:
-    """log10 of the measured values of rows of one slice, not below its floor."""
+    """log10 of the measured values of rows of one task, not below its floor."""
     result: npt.NDArray[np.float64] = np.log10(np.maximum(corpus.rows.value[rows], floor_of(name) or 1e-12))
     return result
 

@@ -131,7 +131,7 @@ def _renamed(corpus: Corpus, own: Own | None) -> Corpus:
     """The rows as the new model is asked about them: calls are those of the team's machine."""
     if own is None:
         return corpus
-    calls = np.array([name.startswith("call/") for name in corpus.slices])[corpus.rows.slice]
+    calls = np.array([name.startswith("call/") for name in corpus.tasks])[corpus.rows.task]
     number = len(corpus.queries)
     query = np.where(calls, number, corpus.rows.query)
     return replace(
@@ -148,7 +148,7 @@ def _answers(
     processes: Processes,
 ) -> Answers:
     model.eval()
-    floor = np.array([serving.floors[name] or 1e-12 for name in data.corpus.slices])[data.corpus.rows.slice[rows]]
+    floor = np.array([serving.floors[name] or 1e-12 for name in data.corpus.tasks])[data.corpus.rows.task[rows]]
     mixed, budget, texts = autocast(model.device), config.tokens_per_batch, data.text[rows]
     found = processes.spread(rows, texts, lambda own: medians(model, data, own, mixed, budget))
     score = processes.spread(rows, texts, lambda own: scores(model, data, own, mixed, budget))
@@ -170,10 +170,10 @@ def _judged(
     verdicts: list[Verdict] = []
     levels: dict[str, Any] = {}
     kept = serving.calibration.to_json()
-    for number in np.unique(rows.slice[held]).tolist():
-        mine = np.flatnonzero(rows.slice[held] == number)
+    for number in np.unique(rows.task[held]).tolist():
+        mine = np.flatnonzero(rows.task[held] == number)
         chosen = held[mine]
-        name = known.slices[number]
+        name = known.tasks[number]
         bands = HeadBands(name, serving.calibration, "")
         answers = Answers(before.median[mine], before.score[mine]), Answers(after.median[mine], after.score[mine])
         actual = np.log10(np.maximum(rows.value[chosen], serving.floors[name] or 1e-12))
@@ -190,9 +190,9 @@ def _judged(
 def _devices(serving: Serving, own: Corpus, calls: Own | None) -> dict[str, list[str]]:
     """The devices of the new model; those of calls are the team's alone."""
     found = {basis: list(names) for basis, names in serving.devices.items()}
-    for number, query in set(zip(own.rows.slice.tolist(), own.rows.query.tolist(), strict=True)):
+    for number, query in set(zip(own.rows.task.tolist(), own.rows.query.tolist(), strict=True)):
         device = own.queries[query][0]
-        names = found.setdefault(own.slices[number].split("/")[0], [])
+        names = found.setdefault(own.tasks[number].split("/")[0], [])
         if device is not None and device not in names:
             names.append(device)
     if calls is not None:

@@ -60,11 +60,11 @@ class Material:
 
     def rows_of(self, number: int) -> Rows:
         """The rows of a slice."""
-        return np.flatnonzero(self.corpus.rows.slice == number)
+        return np.flatnonzero(self.corpus.rows.task == number)
 
     def asked(self, student: Opened, rows: Rows, wide: Array) -> HeadInputs:
         """The head's inputs of rows of one slice, with other wide predictions ``(rows,)`` in log10."""
-        scale = student.card.slices[int(self.corpus.rows.slice[rows[0]])].scale if len(rows) else None
+        scale = student.card.slices[int(self.corpus.rows.task[rows[0]])].scale if len(rows) else None
         inputs = self.inputs.rows(torch.from_numpy(rows))
         if scale is None:
             return inputs
@@ -86,13 +86,13 @@ def build(student: Opened, corpus: Corpus, encoded: Encoded) -> Material:
     position, target = np.zeros(len(rows)), np.zeros(len(rows))
     keys = np.array(
         [
-            forest_key(corpus.slices[number], corpus.queries[query][1], corpus.queries[query][0])
-            for number, query in zip(rows.slice, rows.query, strict=True)
+            forest_key(corpus.tasks[number], corpus.queries[query][1], corpus.queries[query][0])
+            for number, query in zip(rows.task, rows.query, strict=True)
         ]
     )
     told: dict[int, Matrix] = {}
-    for number in np.unique(rows.slice):
-        mine, entry = np.flatnonzero(rows.slice == number), student.card.slices[number]
+    for number in np.unique(rows.task):
+        mine, entry = np.flatnonzero(rows.task == number), student.card.slices[number]
         basis, _, metric = entry.name.split("/")
         if feature_names(basis):
             told[int(number)] = matrix = feature_matrix(corpus, mine, basis)

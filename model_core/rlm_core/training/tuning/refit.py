@@ -85,7 +85,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         draft.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
         say("calibrating on families left out in turn")
         scales = [entry.scale for entry in student.card.slices]
-        bases = {name.split("/")[0] for name in corpus.slices}
+        bases = {name.split("/")[0] for name in corpus.tasks}
         kept = {name: level for name, level in draft.levels.items() if name.split("/")[0] not in bases}
         draft.levels = kept | calibrate(features, numbered, draft.head, scales, head_of).to_json()
         medians = log_medians(features, draft.head, numbered, scales)
@@ -108,27 +108,27 @@ def _numbered(corpus: Corpus, student: Opened) -> Corpus:
     for split in ("train", "val", "cal"):
         if split not in corpus.rows.split:
             raise DataError(f"no rows of split {split}; build a data set with --split auto")
-    for name in corpus.slices:
+    for name in corpus.tasks:
         basis = name.split("/")[0]
         if basis not in BASES:
             raise DataError(f"rows of {name}: {' and '.join(BASES)} alone can be refitted; use rlm-lsp train")
         if name not in student.slices:
             raise DataError(f"rows of {name}, which {student.card.model_id} does not know; use rlm-lsp train")
-    bases = {name.split("/")[0] for name in corpus.slices}
+    bases = {name.split("/")[0] for name in corpus.tasks}
     for name in student.slices:
-        if name.split("/")[0] in bases and name not in corpus.slices:
+        if name.split("/")[0] in bases and name not in corpus.tasks:
             raise DataError(f"no rows of {name}: all slices of a basis are fitted together; add a data set that has it")
-    numbers = np.array([student.slices.index(name) for name in corpus.slices])
-    rows = replace(corpus.rows, slice=numbers[corpus.rows.slice])
-    return replace(corpus, rows=rows, slices=student.slices)
+    numbers = np.array([student.slices.index(name) for name in corpus.tasks])
+    rows = replace(corpus.rows, task=numbers[corpus.rows.task])
+    return replace(corpus, rows=rows, tasks=student.slices)
 
 
 def _features(student: Opened, corpus: Corpus, encoded: Encoded, fitted: NgramRidgeFit) -> Features:
     """The head's inputs with the new wide part's predictions, which did not see a training row's family."""
     rows = corpus.rows
     wide, target = np.zeros(len(rows)), np.zeros(len(rows))
-    for number in np.unique(rows.slice):
-        mine, scale = rows.slice == number, student.card.slices[number].scale
+    for number in np.unique(rows.task):
+        mine, scale = rows.task == number, student.card.slices[number].scale
         wide[mine] = scale.position(10 ** np.clip(fitted.predictions[mine], -300, 300))
         target[mine] = scale.position(rows.value[mine])
     lengths = np.array([len(ids) for ids in encoded.ids])
@@ -148,11 +148,11 @@ def _evidence(head: Head, features: Features) -> torch.Tensor:
 def _fit_head(head: Head, features: Features, evidence: torch.Tensor, train: Indices, val: Indices) -> Head:
     """The head with each slice's own part fitted to ``train`` rows, stopped early on ``val``."""
     fitted = copy.deepcopy(head)
-    for number in torch.unique(features.inputs.slice[torch.from_numpy(train)]).tolist():
+    for number in torch.unique(features.inputs.task[torch.from_numpy(train)]).tolist():
         asked = []
         for rows in (train, val):
             chosen = torch.from_numpy(rows)
-            mine = chosen[features.inputs.slice[chosen] == number]
+            mine = chosen[features.inputs.task[chosen] == number]
             asked.append(Asked(features.inputs.rows(mine), evidence[mine]))
         if len(asked[1].evidence):
             part: SliceHead = fit(head, number, asked[0], held_out=asked[1])[0]
@@ -171,10 +171,10 @@ def _trained(student: Opened, head: Head, data: Sequence[Path], corpus: Corpus) 
         "rows": int(train.sum()),
         "texts": len(np.unique(corpus.rows.text[train])),
         "families": len(np.unique(corpus.rows.family[train])),
-        "slices": list(corpus.slices),
+        "slices": list(corpus.tasks),
     }
     found = head.weight.tolist()
-    weights = {name: round(found[student.slices.index(name)], 3) for name in corpus.slices}
+    weights = {name: round(found[student.slices.index(name)], 3) for name in corpus.tasks}
     trained["deep_weights"] = {**trained.get("deep_weights", {}), **weights}
     trained["refitted"] = [*trained.get("refitted", []), told]
     return trained

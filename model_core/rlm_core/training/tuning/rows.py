@@ -71,9 +71,9 @@ def read_rows(paths: Sequence[Path], known: Known) -> TeamRows:
     queries: dict[tuple[str | None, tuple[tuple[str, str], ...]], int] = {}
     new: dict[str, list[str]] = {}
     for row, (number, before, value) in enumerate(
-        zip(corpus.rows.slice, corpus.rows.query, corpus.rows.value, strict=True)
+        zip(corpus.rows.task, corpus.rows.query, corpus.rows.value, strict=True)
     ):
-        name = corpus.slices[number]
+        name = corpus.tasks[number]
         basis, _, metric = name.split("/")
         device, workload = asked[before](basis, metric)
         reason = _unusable(name, float(value), device, workload, known)
@@ -96,7 +96,7 @@ def read_rows(paths: Sequence[Path], known: Known) -> TeamRows:
 
 def _own(corpus: Corpus, known: Known) -> Own | None:
     """What calls stand for once they are tuned: the machine and interpreter of most of the rows."""
-    calls = np.array([name.startswith("call/") for name in corpus.slices])[corpus.rows.slice]
+    calls = np.array([name.startswith("call/") for name in corpus.tasks])[corpus.rows.task]
     if not calls.any():
         return None
     numbers, counts = np.unique(corpus.rows.query[calls], return_counts=True)
@@ -142,8 +142,8 @@ def sampled(corpus: Corpus, most: int, seed: int = 0) -> Corpus:
     """At most ``most`` rows of each slice."""
     rng = np.random.default_rng(seed)
     parts = []
-    for number in np.unique(corpus.rows.slice):
-        mine = np.flatnonzero(corpus.rows.slice == number)
+    for number in np.unique(corpus.rows.task):
+        mine = np.flatnonzero(corpus.rows.task == number)
         parts.append(np.sort(rng.choice(mine, most, replace=False)) if len(mine) > most else mine)
     return compact(replace(corpus, rows=corpus.rows.chosen(np.concatenate(parts))))
 
@@ -164,12 +164,12 @@ def compact(corpus: Corpus) -> Corpus:
 def callees_alone(corpus: Corpus) -> Corpus:
     """The callees that have no row of their own, asked as units: the team's unlabelled texts; values are NaN."""
     rows = corpus.rows
-    labelled = {(int(number), int(text)) for number, text in zip(rows.slice, rows.text, strict=True)}
+    labelled = {(int(number), int(text)) for number, text in zip(rows.task, rows.text, strict=True)}
     owners: list[int] = []
     texts: list[int] = []
     for row in range(len(rows)):
         for text in rows.callees[row].ravel():
-            key = (int(rows.slice[row]), int(text))
+            key = (int(rows.task[row]), int(text))
             if text >= 0 and key not in labelled:
                 labelled.add(key)
                 owners.append(row)

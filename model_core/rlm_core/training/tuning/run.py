@@ -118,8 +118,8 @@ def _jobs(
     """What has rows enough to be tuned; a line for what has not."""
     found: list[_Job] = []
     groups = material.corpus.rows.group
-    prefixes = np.array([name.rpartition("/")[0] for name in student.slices])[material.corpus.rows.slice]
-    for number in np.unique(material.corpus.rows.slice).tolist():
+    prefixes = np.array([name.rpartition("/")[0] for name in student.slices])[material.corpus.rows.task]
+    for number in np.unique(material.corpus.rows.task).tolist():
         name = student.slices[number]
         alone = answers_alone(name.split("/")[0])
         in_slice = material.rows_of(number)

@@ -64,7 +64,7 @@ class SliceHead(nn.Module):
     def forward(self, asked: Asked) -> Tensor:
         """Logits ``(rows, outcomes)``."""
         i = asked.inputs
-        logits: Tensor = self.base(i.wide, i.facts, i.slice, i.date, i.query) + self.weight * asked.evidence
+        logits: Tensor = self.base(i.wide, i.facts, i.task, i.date, i.query) + self.weight * asked.evidence
         return logits
 
     def written(self, head: Head) -> None:

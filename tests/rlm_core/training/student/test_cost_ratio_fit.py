@@ -77,7 +77,7 @@ def test_rows_without_a_prediction_make_no_pair() -> None:
 def test_edits_teach_functions_where_both_rows_are_known() -> None:
     corpus, medians, roles = problems(60, 2, split="train")
     names = np.array([f"base-{i // 2}/{'after' if i % 2 else 'before'}/latency" for i in range(120)])
-    corpus = replace(corpus, slices=["call/python/latency"], rows=replace(corpus.rows, ids=names))
+    corpus = replace(corpus, tasks=["call/python/latency"], rows=replace(corpus.rows, ids=names))
     edits = [Edit(f"base-{i}/before/latency", f"base-{i}/after/latency") for i in range(5, 65)]
     [(name, model)] = fit_cost_ratios(corpus, medians, roles, edits).items()
     assert name == "changes/call/latency"

@@ -156,11 +156,11 @@ def test_targets_lie_where_the_teacher_says(
     assert found.teacher is not None
     rows = corpus.rows
     row = next(i for i in np.flatnonzero(rows.split == "train") if rows.callees[i].max() < 0)
-    basis, language, metric = corpus.slices[rows.slice[row]].split("/")
+    basis, language, metric = corpus.tasks[rows.task[row]].split("/")
     assert (basis, language) == ("call", "python")
     code = CodeText(corpus.texts[rows.text[row]][0], "python", "call")
     [[answer]] = predictor.predict([code], [[Query("latency" if metric == "latency" else "memory")]])
-    scale = _scales(corpus)[rows.slice[row]]
+    scale = _scales(corpus)[rows.task[row]]
     [median] = scale.quantiles(found.teacher.targets[row : row + 1].double().numpy(), [0.5])[0]
     assert answer.median is not None
     assert np.log10(median) == pytest.approx(np.log10(answer.median), abs=0.1)

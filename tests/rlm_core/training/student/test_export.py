@@ -76,7 +76,7 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     others = np.setdiff1d(np.arange(len(rows)), kernels)
     grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, others)
     for row, gram in zip(others, grams, strict=True):
-        part = card.slices[rows.slice[row]]
+        part = card.slices[rows.task[row]]
         position[row] = on_axis(part, np.array([part.intercept + gram + season(part, hats[row])]))[0]
     name = "kernel/triton/latency"
     forest = trees.load(directory / "trees.safetensors", {name: feature_names("kernel")})[name]
@@ -98,7 +98,7 @@ def test_exported_numbers_are_those_of_training(
 ) -> None:
     export(trained.directory, tmp_path / "out", quantise=quantise)
     found, slices = OnnxPredictor(tmp_path / "out").distributions(*questions(trained.data))
-    assert slices.tolist() == mixed_corpus.rows.slice.tolist()
+    assert slices.tolist() == mixed_corpus.rows.task.tolist()
     distance = 0.5 * np.abs(found - torch_distributions(trained.directory, mixed_corpus)).sum(1)
     assert distance.max() < tolerance
 
@@ -179,5 +179,5 @@ def test_a_directory_that_was_not_trained_is_refused(tmp_path: Path) -> None:
 
 def test_rows_of_the_data_set_are_read_as_they_were_trained_on(trained: Trained) -> None:
     card = read_card(trained.exported)
-    again = load_corpus([trained.data], slices=[entry.name for entry in card.slices])
-    assert again.slices == [entry.name for entry in card.slices]
+    again = load_corpus([trained.data], tasks=[entry.name for entry in card.slices])
+    assert again.tasks == [entry.name for entry in card.slices]

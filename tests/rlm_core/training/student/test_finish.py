@@ -52,9 +52,9 @@ def test_thinning_keeps_at_most_so_many_rows_of_a_slice_and_split(mixed_corpus: 
     assert np.all(np.diff(kept) > 0)
     thinned = mixed_corpus.rows.chosen(kept)
     for split in np.unique(mixed_corpus.rows.split):
-        for number in range(len(mixed_corpus.slices)):
-            had = np.sum((mixed_corpus.rows.split == split) & (mixed_corpus.rows.slice == number))
-            has = np.sum((thinned.split == split) & (thinned.slice == number))
+        for number in range(len(mixed_corpus.tasks)):
+            had = np.sum((mixed_corpus.rows.split == split) & (mixed_corpus.rows.task == number))
+            has = np.sum((thinned.split == split) & (thinned.task == number))
             assert has == min(most, had)
     assert _thinned(mixed_corpus, most, seed=0).tolist() == kept.tolist()
 

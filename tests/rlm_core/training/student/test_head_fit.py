@@ -28,10 +28,10 @@ Rows = npt.NDArray[np.int64]
 
 @pytest.fixture(scope="module")
 def scales(corpus: Corpus) -> list[Scale]:
-    """A scale a slice."""
+    """A scale a task."""
     return [
-        fit_scale(corpus.rows.value[corpus.rows.slice == number], floor_of(name))
-        for number, name in enumerate(corpus.slices)
+        fit_scale(corpus.rows.value[corpus.rows.task == number], floor_of(name))
+        for number, name in enumerate(corpus.tasks)
     ]
 
 
@@ -41,7 +41,7 @@ def features(corpus: Corpus, scales: list[Scale]) -> Features:
     rng = np.random.default_rng(0)
     position = np.zeros(len(corpus.rows))
     for number, scale in enumerate(scales):
-        mine = corpus.rows.slice == number
+        mine = corpus.rows.task == number
         position[mine] = scale.position(corpus.rows.value[mine])
     wide = np.maximum(position + rng.normal(0, 3, len(position)), 0)
     vectors = torch.from_numpy(rng.normal(size=(len(corpus.texts), SIZES.width)).astype(np.float32))
@@ -108,7 +108,7 @@ def test_distributions_sum_to_1_with_no_mass_at_a_floor_that_is_none(
     torch.manual_seed(0)
     found = probabilities(features, Head(SIZES), np.arange(len(corpus.rows)), scales)
     np.testing.assert_allclose(found.sum(1), 1)
-    floorless = np.array([scales[number].floor == 0 for number in corpus.rows.slice])
+    floorless = np.array([scales[number].floor == 0 for number in corpus.rows.task])
     assert np.all(found[floorless, 0] == 0)
     assert np.all(found[~floorless, 0] > 0)
 
@@ -146,9 +146,9 @@ def test_a_family_is_calibrated_by_a_head_that_never_saw_it(
 
 
 def test_the_weight_of_the_evidence_is_drawn_to_the_mean_of_all(features: Features, corpus: Corpus) -> None:
-    # Held-out rows of one slice only: the others take its weight.
+    # Held-out rows of one task only: the others take its weight.
     val = rows_of(corpus, "val")
-    val = val[corpus.rows.slice[val] == 0]
+    val = val[corpus.rows.task[val] == 0]
     head, _ = fit_head(features, rows_of(corpus, "train"), val, SIZES, CONFIG)
     assert torch.all(head.weight >= 0)
     torch.testing.assert_close(head.weight, head.weight.mean().expand(4), atol=0.05, rtol=0.2)

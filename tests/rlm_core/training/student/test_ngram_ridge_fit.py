@@ -34,7 +34,7 @@ def test_what_is_predicted_at_use_is_what_was_fitted(corpus: Corpus, ids: list[I
     fitted = fit_ngram_ridge(corpus, ids, bits=BITS)
     # Rows of these splits are predicted by the ridge of all training rows.
     rows = rows_of(corpus, "val", "test")
-    terms = [fitted.terms[corpus.slices[number]] for number in corpus.rows.slice[rows]]
+    terms = [fitted.terms[corpus.tasks[number]] for number in corpus.rows.task[rows]]
     dates = np.sum(calendar(corpus.rows.date[rows]) * [term.calendar for term in terms], axis=1)
     intercepts = np.array([term.intercept for term in terms])
     found = contributions(fitted.parts, corpus, ids, rows) + dates + intercepts
@@ -44,7 +44,7 @@ def test_what_is_predicted_at_use_is_what_was_fitted(corpus: Corpus, ids: list[I
 def test_predictions_follow_the_values(corpus: Corpus, ids: list[Ids]) -> None:
     fitted = fit_ngram_ridge(corpus, ids, bits=BITS)
     rows = rows_of(corpus, "val", "test")
-    rows = rows[corpus.rows.slice[rows] == corpus.slices.index("call/python/latency")]
+    rows = rows[corpus.rows.task[rows] == corpus.tasks.index("call/python/latency")]
     assert np.corrcoef(fitted.predictions[rows], np.log10(corpus.rows.value[rows]))[0, 1] > 0.8
 
 
@@ -68,8 +68,8 @@ def test_n_grams_of_one_text_alone_have_no_weight(corpus: Corpus, ids: list[Ids]
 
 
 def test_a_metric_that_nobody_measured_has_no_weight(corpus: Corpus, ids: list[Ids]) -> None:
-    latency = corpus.slices.index("call/python/latency")
-    mine = np.flatnonzero(corpus.rows.slice == latency)
+    latency = corpus.tasks.index("call/python/latency")
+    mine = np.flatnonzero(corpus.rows.task == latency)
     columns: dict[str, Any] = {name: np.asarray(getattr(corpus.rows, name))[mine] for name in corpus.rows.__slots__}
     columns |= {"slice": np.zeros(len(mine), np.int64)}
     only = Corpus(corpus.texts, corpus.queries, type(corpus.rows)(**columns), ["call/python/latency"])
