@@ -206,16 +206,16 @@ def _compiled_sources(parsed: ParsedSource) -> ParsedSource | None:
     if b".triton(" not in source:
         return None
     kept = bytearray(byte if byte in b"\r\n" else ord(" ") for byte in source)
-    found = False
+    has_kernel = False
     stack = [parsed.root]
     while stack:
         node = stack.pop()
         if node.type == "call" and (content := _kernel_string(node)) is not None:
             kept[content.start_byte : content.end_byte] = source[content.start_byte : content.end_byte]
-            found = True
+            has_kernel = True
         else:
             stack += node.named_children
-    return ParsedSource(bytes(kept), "python") if found else None
+    return ParsedSource(bytes(kept), "python") if has_kernel else None
 
 
 def _kernel_string(call: Node) -> Node | None:
@@ -231,14 +231,14 @@ def _kernel_string(call: Node) -> Node | None:
 
 def find_ttir(source: bytes) -> list[Unit]:
     """The public functions of a Triton IR text, in source order; ``text`` has no source locations."""
-    found = []
+    functions = []
     for match in _IR_FUNCTION.finditer(source):
         end, header = _ir_extent(source, match.end())
         text = _IR_LOCATION.sub("", source[match.start() : end].decode("utf-8", errors="replace"))
-        found.append((match, end, header, text))
-    helpers = {_ir_name(match): text for match, _, _, text in found if match[1] == b"private"}
+        functions.append((match, end, header, text))
+    helpers = {_ir_name(match): text for match, _, _, text in functions if match[1] == b"private"}
     units = []
-    for match, end, header, text in found:
+    for match, end, header, text in functions:
         if match[1] == b"private":
             continue
         parts, queue = [text], [text]

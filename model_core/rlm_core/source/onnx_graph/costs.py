@@ -56,13 +56,13 @@ NOTHING = Cost(0, 0, 0, 0, 0, 0.0)
 def costs(graph: Graph) -> tuple[Cost, ...]:
     """The cost of each node; a body of If, Loop or Scan counts once."""
     width = max((_width(value.dtype) for value in graph.inputs if value.dtype.startswith(("float", "bf"))), default=4.0)
-    found = []
+    parts = []
     for node in graph.nodes:
         cost = node_cost(node, [graph.shape(operand) for operand in node.operands], width)
         for body in node.bodies:
             cost = cost + total(costs(body))
-        found.append(cost)
-    return tuple(found)
+        parts.append(cost)
+    return tuple(parts)
 
 
 def total(parts: Sequence[Cost]) -> Cost:

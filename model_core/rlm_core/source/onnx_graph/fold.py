@@ -60,7 +60,7 @@ class RepeatedBlock:
 
 @dataclass(slots=True)
 class _Candidate:
-    places: list[tuple[int, int]]
+    copies: list[tuple[int, int]]
     outputs: list[tuple[int, int]] = field(default_factory=list)
     gain: float = 0.0
 
@@ -93,9 +93,9 @@ def _tokens(text: str, glue: str = "") -> int:
 
 def _readers(items: Sequence[Item], outputs: Sequence[int]) -> dict[int, list[int]]:
     readers: dict[int, list[int]] = defaultdict(list)
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for value in set(item.values):
-            readers[value].append(place)
+            readers[value].append(index)
     for value in outputs:
         readers[value].append(len(items))
     return readers
@@ -104,15 +104,15 @@ def _readers(items: Sequence[Item], outputs: Sequence[int]) -> dict[int, list[in
 def _cuts(items: Sequence[Item], readers: dict[int, list[int]]) -> list[bool]:
     """Where few values are still to be read: a block can begin or end there. One entry more than there are items."""
     change = [0] * (len(items) + 2)
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for value in item.results:
             read = readers.get(value, [])
-            if read and len(read) < _WIDELY_READ and read[-1] - place <= _LONG_SPAN:
-                change[place + 1] += 1
+            if read and len(read) < _WIDELY_READ and read[-1] - index <= _LONG_SPAN:
+                change[index + 1] += 1
                 change[read[-1] + 1] -= 1
     open_values, crossing = 0, []
-    for place in range(len(items) + 1):
-        open_values += change[place]
+    for index in range(len(items) + 1):
+        open_values += change[index]
         crossing.append(open_values)
     narrow = [count <= 1 for count in crossing]
     return narrow if sum(narrow) * _FEW_CUTS > len(items) else [count <= _MOST_CROSSING for count in crossing]
@@ -124,12 +124,12 @@ def _best(items: Sequence[Item], outputs: Sequence[int]) -> _Candidate | None:
     total = [0]
     for value in costs:
         total.append(total[-1] + value)
-    found = sorted(
+    groups = sorted(
         (group for group in _groups(items, _cuts(items, readers)) if len(group) > 1),
         key=lambda group: -(len(group) - 1) * (total[group[0][1]] - total[group[0][0]]),
     )
     best: _Candidate | None = None
-    for group in found:
+    for group in groups:
         if (len(group) - 1) * (total[group[0][1]] - total[group[0][0]]) <= (best.gain if best else _LEAST_GAIN):
             break
         candidate = _weighed(items, group, readers, total, best.gain if best else _LEAST_GAIN)
@@ -142,7 +142,7 @@ def _groups(items: Sequence[Item], cuts: Sequence[bool]) -> list[list[tuple[int,
     """Runs of items that are alike but for the words in their slots, as (start, end), by what they are."""
     signs = [hash((item.head, item.chain, len(item.results), tuple(slot.key for slot in item.slots))) for item in items]
     often = Counter(signs)
-    producer = {value: (place, at) for place, item in enumerate(items) for at, value in enumerate(item.results)}
+    producer = {value: (index, at) for index, item in enumerate(items) for at, value in enumerate(item.results)}
     longest = max(8, min(_LONGEST, _EFFORT // max(1, len(items))))
     groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for start in range(len(items)):
@@ -155,11 +155,11 @@ def _groups(items: Sequence[Item], cuts: Sequence[bool]) -> list[list[tuple[int,
                 break
             edges: list[object] = []
             for operand in items[end].operands:
-                place, at = producer.get(operand.value, (-1, 0)) if operand.value is not None else (-1, 0)
+                index, at = producer.get(operand.value, (-1, 0)) if operand.value is not None else (-1, 0)
                 if operand.value is None:
                     edges.append(operand.slot)
-                elif place >= start:
-                    edges.append((place - start, at))
+                elif index >= start:
+                    edges.append((index - start, at))
                 else:
                     edges.append(("in", inputs.setdefault(operand.value, len(inputs))))
             if len(inputs) > _MOST_INPUTS:
@@ -178,62 +178,62 @@ def _weighed(
     least: float,
 ) -> _Candidate | None:
     """The group without overlaps and what it saves; None if that is not more than ``least``."""
-    places: list[tuple[int, int]] = []
+    copies: list[tuple[int, int]] = []
     for start, end in group:
-        if not places or start >= places[-1][1]:
-            places.append((start, end))
-    if len(places) < 2 or total[places[-1][1]] - total[places[0][0]] <= least:
+        if not copies or start >= copies[-1][1]:
+            copies.append((start, end))
+    if len(copies) < 2 or total[copies[-1][1]] - total[copies[0][0]] <= least:
         return None
-    if sum(total[end] - total[start] for start, end in places[1:]) <= least:
+    if sum(total[end] - total[start] for start, end in copies[1:]) <= least:
         return None
     outputs: set[tuple[int, int]] = set()
-    for start, end in places:
+    for start, end in copies:
         for at in range(start, end):
             for number, value in enumerate(items[at].results):
                 if readers.get(value, [-1])[-1] >= end:
                     outputs.add((at - start, number))
     if not outputs or len(outputs) > _MOST_OUTPUTS:
         return None
-    arguments = [tuple(text for text in row) for row in _arguments(items, places)[1]]
-    first = places[0]
+    arguments = [tuple(text for text in row) for row in _arguments(items, copies)[1]]
+    first = copies[0]
     nested = any(item.slots and item.slots[-1].key == "rounds" for item in items[first[0] : first[1]])
     inputs = len(_inputs(items[first[0] : first[1]]))
     gain = float(-(total[first[1]] - total[first[0]]) - 4 - len(outputs))
-    for number, (start, end) in enumerate(places):
+    for number, (start, end) in enumerate(copies):
         gain += total[end] - total[start]
-        if number and places[number - 1][1] == start and arguments[number] == arguments[number - 1]:
+        if number and copies[number - 1][1] == start and arguments[number] == arguments[number - 1]:
             continue
         words = sum(_tokens(text) + 1 for text in arguments[number])
         gain -= 1 + words + bool(words) + 2 * (inputs - 1) + 3 * (len(outputs) - 1)
-    gain += _ENDS_IN_JOIN * len(places) * (len(items[first[1] - 1].values) > 1) - _NESTED * nested
-    return _Candidate(places, sorted(outputs), gain) if gain > least else None
+    gain += _ENDS_IN_JOIN * len(copies) * (len(items[first[1] - 1].values) > 1) - _NESTED * nested
+    return _Candidate(copies, sorted(outputs), gain) if gain > least else None
 
 
 def _inputs(items: Sequence[Item]) -> tuple[int, ...]:
     """Values that a run of items reads but does not write, by first use."""
-    own = {value for item in items for value in item.results}
-    return tuple(dict.fromkeys(value for item in items for value in item.values if value not in own))
+    results = {value for item in items for value in item.results}
+    return tuple(dict.fromkeys(value for item in items for value in item.values if value not in results))
 
 
 def _arguments(
-    items: Sequence[Item], places: Sequence[tuple[int, int]]
+    items: Sequence[Item], copies: Sequence[tuple[int, int]]
 ) -> tuple[dict[tuple[int, int], int], list[list[str]]]:
     """Hole number by (item, slot) of the slots that differ between copies, and each copy's words for the holes."""
     holes: dict[tuple[int, int], int] = {}
     columns: dict[tuple[str, ...], int] = {}
-    start, end = places[0]
+    start, end = copies[0]
     for at in range(end - start):
         for number in range(len(items[start + at].slots)):
-            slots = [items[begin + at].slots[number] for begin, _ in places]
+            slots = [items[begin + at].slots[number] for begin, _ in copies]
             if len({slot.short for slot in slots}) > 1:
                 column = tuple(slot.full for slot in slots)
                 holes[at, number] = columns.setdefault(column, len(columns))
-    return holes, [[column[copy] for column in columns] for copy in range(len(places))]
+    return holes, [[column[copy] for column in columns] for copy in range(len(copies))]
 
 
 def _extract(items: Sequence[Item], chosen: _Candidate, name: str) -> tuple[list[Item], RepeatedBlock]:
-    holes, arguments = _arguments(items, chosen.places)
-    start, end = chosen.places[0]
+    holes, arguments = _arguments(items, chosen.copies)
+    start, end = chosen.copies[0]
     body = []
     for at, item in enumerate(items[start:end]):
         slots = list(item.slots)
@@ -247,7 +247,7 @@ def _extract(items: Sequence[Item], chosen: _Candidate, name: str) -> tuple[list
     )
     kept: list[Item] = []
     done = 0
-    for (begin, stop), words in zip(chosen.places, arguments, strict=True):
+    for (begin, stop), words in zip(chosen.copies, arguments, strict=True):
         kept += items[done:begin]
         slots_of_call = tuple(NodeSlot(f"argument{at}", word, word, "") for at, word in enumerate(words))
         operands = tuple(BlockOperand(value) for value in _inputs(items[begin:stop]))
@@ -261,9 +261,9 @@ def _rounds(items: Sequence[Item], outputs: Sequence[int]) -> list[Item]:
     """Calls that follow each other with the same words become one call with a count."""
     readers = _readers(items, outputs)
     kept: list[Item] = []
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         before = kept[-1] if kept else None
-        chain = _handed_on(before, item, readers, place) if before is not None else None
+        chain = _handed_on(before, item, readers, index) if before is not None else None
         if before is None or chain is None:
             kept.append(item)
             continue
@@ -273,11 +273,11 @@ def _rounds(items: Sequence[Item], outputs: Sequence[int]) -> list[Item]:
     return kept
 
 
-def _handed_on(before: Item, item: Item, readers: dict[int, list[int]], place: int) -> int | None:
+def _handed_on(before: Item, item: Item, readers: dict[int, list[int]], index: int) -> int | None:
     """The operand by which ``item`` is the next round of ``before``; None when it is not."""
     if before.head != item.head or not item.slots or item.slots[-1].key != "rounds" or item.slots[-1].short:
         return None
-    if len(item.results) != 1 or readers.get(before.results[0]) != [place]:
+    if len(item.results) != 1 or readers.get(before.results[0]) != [index]:
         return None
     if [slot.short for slot in before.slots[:-1]] != [slot.short for slot in item.slots[:-1]]:
         return None

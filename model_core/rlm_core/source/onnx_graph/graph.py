@@ -170,11 +170,11 @@ def elements(shape: Shape) -> int:
 
 def users(graph: Graph) -> list[list[int]]:
     """For each node the nodes that read it, each once, in order."""
-    found: list[list[int]] = [[] for _ in graph.nodes]
+    readers: list[list[int]] = [[] for _ in graph.nodes]
     for number, node in enumerate(graph.nodes):
         for source in {ref.node for ref in node.refs if ref.node >= 0}:
-            found[source].append(number)
-    return found
+            readers[source].append(number)
+    return readers
 
 
 def ordered(graph: Graph) -> Graph:
@@ -185,14 +185,14 @@ def ordered(graph: Graph) -> Graph:
     symbolic sizes renamed.
     """
     order = _depth_first(graph)
-    place = {number: position for position, number in enumerate(order)}
+    positions = {number: position for position, number in enumerate(order)}
     used = _used_outputs(graph)
     symbols: dict[str, str] = {}
     inputs = tuple(Value(_renamed(value.shape, symbols), value.dtype) for value in graph.inputs)
     nodes = []
     for number in order:
         node = graph.nodes[number]
-        operands = [_moved(operand, place) for operand in node.operands]
+        operands = [_moved(operand, positions) for operand in node.operands]
         if node.operator in (*PRODUCTS, *NORMALIZATION):
             operands[1:] = [_without_values(operand) for operand in operands[1:]]
         if node.operator in COMMUTATIVE:
@@ -208,7 +208,7 @@ def ordered(graph: Graph) -> Graph:
                 bodies=tuple(ordered(body) for body in node.bodies),
             )
         )
-    return Graph(inputs, tuple(nodes), tuple(_moved(operand, place) for operand in graph.outputs))
+    return Graph(inputs, tuple(nodes), tuple(_moved(operand, positions) for operand in graph.outputs))
 
 
 def _depth_first(graph: Graph) -> list[int]:
@@ -221,7 +221,7 @@ def _depth_first(graph: Graph) -> list[int]:
     done: set[int] = set()
     order = [number for sink in sinks if fed[sink] for number in _below(graph, sink, fed, done)]
     # A node that no input feeds and nothing reads comes after the last node that it reads.
-    place = {number: position for position, number in enumerate(order)}
+    positions = {number: position for position, number in enumerate(order)}
     after: dict[int, list[int]] = {}
     anchors: dict[int, int] = {number: number for number in order}
     for sink in sinks:
@@ -229,7 +229,7 @@ def _depth_first(graph: Graph) -> list[int]:
             continue
         chain = list(_below(graph, sink, fed, done))
         known = {anchors[ref.node] for number in chain for ref in graph.nodes[number].refs if ref.node in anchors}
-        anchor = max(known - {-1}, key=lambda number: place[number], default=-1)
+        anchor = max(known - {-1}, key=lambda number: positions[number], default=-1)
         after.setdefault(anchor, []).extend(chain)
         anchors.update(dict.fromkeys(chain, anchor))
     return [late for number in [*order, -1] for late in ([number] if number >= 0 else []) + after.get(number, [])]
@@ -279,9 +279,9 @@ def _used_outputs(graph: Graph) -> list[int]:
     return used
 
 
-def _moved(operand: Operand, place: dict[int, int]) -> Operand:
+def _moved(operand: Operand, positions: dict[int, int]) -> Operand:
     if isinstance(operand, Edge):
-        return Edge(place[operand.node], operand.output) if operand.node >= 0 else operand
+        return Edge(positions[operand.node], operand.output) if operand.node >= 0 else operand
     if isinstance(operand, Constant) and operand.values is not None:
         if operand.elements > MAX_VALUES or any(math.isnan(value) for value in operand.values):
             return replace(operand, values=None)

@@ -1,7 +1,7 @@
 """One node in words: the text for kernel, width, stride, attributes and constants, and back.
 
 A slot is one of these words with its long form; an empty short form means the default (the width of the input, stride
-1, padding that keeps the size). Blocks that differ in some slots are written once with holes in their place.
+1, padding that keeps the size). Blocks that differ in some slots are written once with holes instead.
 """
 
 from __future__ import annotations
@@ -159,15 +159,15 @@ def describe(
     for name in sorted(rest):
         text = f"{name}={attribute_text(rest[name])}"
         slots.append(NodeSlot(f"@{name}", text, text))
-    places: list[Operand | int] = []
+    positions: list[Operand | int] = []
     for number, operand in enumerate(kept):
         if isinstance(operand, Constant):
-            places.append(len(slots))
+            positions.append(len(slots))
             text = constant_text(operand, dtype)
             slots.append(NodeSlot(f"#{number}", text, text, ""))
         else:
-            places.append(operand)
-    return NodeWords(operator, tuple(slots), tuple(places))
+            positions.append(operand)
+    return NodeWords(operator, tuple(slots), tuple(positions))
 
 
 def _implied_convolution(
@@ -245,8 +245,8 @@ def _bias(present: bool) -> NodeSlot:
 
 def split_operator(text: str) -> tuple[str, str, str]:
     """``Conv3x3/2`` -> operator, kernel and stride, the last two empty where they are not written."""
-    found = _KERNEL.match(text)
-    return (found[1], found[2], found[3] or "") if found else (text, "", "")
+    match = _KERNEL.match(text)
+    return (match[1], match[2], match[3] or "") if match else (text, "", "")
 
 
 def unpack(

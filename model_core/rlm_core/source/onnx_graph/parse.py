@@ -119,13 +119,13 @@ class _Parser:
                 words = line[1:].split(" ") if len(line) > 1 else []
                 scope.outputs = [self._fixed(word, scope) for word in words]
                 continue
-            found = _LINE.match(line)
-            if not found:
+            match = _LINE.match(line)
+            if not match:
                 raise ValueError(f"cannot read {line[:60]!r}")
-            results = self._chain(found, scope, depth)
-            for place, name in enumerate((found["names"] or "").split(",")):
+            results = self._chain(match, scope, depth)
+            for index, name in enumerate((match["names"] or "").split(",")):
                 if name not in ("", "_"):
-                    scope.names[name] = results[place]
+                    scope.names[name] = results[index]
         return [scope.before] if scope.outputs is None else scope.outputs
 
     def _fixed(self, word: str, scope: _BlockScope) -> Operand:
@@ -171,13 +171,13 @@ class _Parser:
         operands += implied
         shapes = [self._shape(operand) for operand in operands]
         if tail.shapes is None:
-            found = infer(operator, operands, shapes, attributes, count)
+            node_shapes = infer(operator, operands, shapes, attributes, count)
         else:
-            found = tuple(shape_of(text) for text in tail.shapes.split(";"))
+            node_shapes = tuple(shape_of(text) for text in tail.shapes.split(";"))
         bodies = tuple(self._body(name) for name in step["bodies"].split(",")) if step["bodies"] else ()
         number = len(self._nodes)
-        self._nodes.append(Node(operator, tuple(operands), tuple(sorted(attributes.items())), found, bodies))
-        return [Edge(number, output) for output in range(len(found))]
+        self._nodes.append(Node(operator, tuple(operands), tuple(sorted(attributes.items())), node_shapes, bodies))
+        return [Edge(number, output) for output in range(len(node_shapes))]
 
     def _count(self) -> None:
         self._steps += 1
@@ -207,16 +207,16 @@ class _Tail:
         self._after = 0
         at, text = 0, text.rstrip()
         while at < len(text):
-            found = _WORD.match(text, at)
-            if not found:
+            match = _WORD.match(text, at)
+            if not match:
                 raise ValueError(f"cannot read {text[at : at + 40]!r}")
-            at = found.end()
-            if found["constant"]:
-                self._operands.append(constant_of(found["constant"], dtype))
-            elif found["shape"]:
-                self.shapes = found["shape"]
+            at = match.end()
+            if match["constant"]:
+                self._operands.append(constant_of(match["constant"], dtype))
+            elif match["shape"]:
+                self.shapes = match["shape"]
             else:
-                self._word(found["word"], scope)
+                self._word(match["word"], scope)
 
     def _word(self, word: str, scope: _BlockScope) -> None:
         if word == "_":
@@ -230,7 +230,7 @@ class _Tail:
             self.words.append(word)
 
     def operands_with(self, chained: Operand, *, insert: bool = True) -> list[Operand]:
-        """The operands with the chained value at its place."""
+        """The operands with the chained value at its position."""
         operands = list(self._operands)
         if insert:
             operands.insert(self._after if self._place is None else self._place, chained)
@@ -249,11 +249,11 @@ def _steps(chain: str) -> Iterator[re.Match[str]]:
 
 def _arguments(text: str | None) -> list[str]:
     """Split at commas outside brackets and braces."""
-    found, depth = [""], 0
+    arguments, depth = [""], 0
     for letter in text or "":
         depth += (letter in "[{") - (letter in "]}")
         if letter == "," and not depth:
-            found.append("")
+            arguments.append("")
         else:
-            found[-1] += letter
-    return found
+            arguments[-1] += letter
+    return arguments

@@ -116,35 +116,35 @@ class _Forward:
         return {number: weight / math.sqrt(left) for number, weight in value.items()}
 
     def _pooled(self, value: _Value, rough: float) -> _Value:
-        found: _Value = {}
+        weights: _Value = {}
         for number, weight in value.items():
             source = self.sources[number]
             kept = source.smooth + (1 - source.smooth) * rough
             # What is left of a source is smoother than the source: a separate source with the same kernel.
             self.sources.append(SignalSource(source.alike, source.unlike, source.smooth / kept if kept else 1.0))
-            found[len(self.sources) - 1] = weight * math.sqrt(kept)
-        return found
+            weights[len(self.sources) - 1] = weight * math.sqrt(kept)
+        return weights
 
     def _gated(self, value: _Value, moments: _Moments) -> _Value:
         """ReLU(v) = v / 2 + |v| / 2; the second term is uncorrelated with the first."""
-        found = {number: weight / 2 for number, weight in value.items()}
+        weights = {number: weight / 2 for number, weight in value.items()}
         variance = moments.variance / 4
         if variance <= 0:
-            return found
+            return weights
         whole = moments.variance
         alike = (arc_cosine(moments.alike / whole) - moments.alike / whole / 4) * 4
         unlike = (arc_cosine(moments.unlike / whole) - moments.unlike / whole / 4) * 4
-        return found | self.fresh(variance, SignalSource(alike, unlike, _ROUGHENED * moments.smooth / whole))
+        return weights | self.fresh(variance, SignalSource(alike, unlike, _ROUGHENED * moments.smooth / whole))
 
     def _sum(self, inputs: Sequence[_Value], scale: float) -> _Value:
-        found: _Value = {}
+        weights: _Value = {}
         for value in inputs:
             for number, weight in value.items():
-                found[number] = found.get(number, 0.0) + weight * scale
-        if len(found) > _MOST_SOURCES:
-            moments = self.moments(found)
+                weights[number] = weights.get(number, 0.0) + weight * scale
+        if len(weights) > _MOST_SOURCES:
+            moments = self.moments(weights)
             return self._mixed(moments, moments.variance)
-        return found
+        return weights
 
 
 def arc_cosine(correlation: float) -> float:
@@ -185,7 +185,7 @@ def propagate(graph: Graph, alive: Sequence[bool]) -> Signal:
         conditioning,
         last.smooth / whole,
     )
-    return Signal({ref.node: found.variance for ref, found in moments.items() if ref.node >= 0}, summary)
+    return Signal({ref.node: value.variance for ref, value in moments.items() if ref.node >= 0}, summary)
 
 
 def _backward(

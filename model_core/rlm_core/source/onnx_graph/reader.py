@@ -180,14 +180,14 @@ class _GraphReader:
         shapes_in = [values[name].shape if name else None for name in node.input]
         shapes_in += [None] * (len(operands) - len(shapes_in))
         kind = _name(node)
-        found = infer(kind, operands, shapes_in, dict(attributes), max(1, len(node.output)))
+        inferred = infer(kind, operands, shapes_in, dict(attributes), max(1, len(node.output)))
         shapes: list[Shape] = []
-        for place, name in enumerate(node.output or [""]):
+        for index, name in enumerate(node.output or [""]):
             value = known.get(name)
-            shape = found[place] if value is None or value.shape is None else _merged(value.shape, found[place])
+            shape = inferred[index] if value is None or value.shape is None else _merged(value.shape, inferred[index])
             shapes.append(shape)
             if name:
-                names[name] = Edge(len(nodes), place)
+                names[name] = Edge(len(nodes), index)
                 values[name] = Value(shape, value.dtype if value is not None else "float32")
         nodes.append(Node(kind, tuple(operands), attributes, tuple(shapes), tuple(bodies)))
 
@@ -301,12 +301,12 @@ def _name(node: onnx.NodeProto) -> str:
 def _sorted(nodes: Iterable[onnx.NodeProto], names: Mapping[str, Operand]) -> list[onnx.NodeProto]:
     """Nodes after those that they read; ONNX demands this order, but not every writer keeps to it."""
     waiting, written, order = list(nodes), set(names), []
-    own = {name for node in waiting for name in node.output if name}
+    outputs = {name for node in waiting for name in node.output if name}
     while waiting:
         later = []
         for node in waiting:
             needed = {*node.input, *(name for body in _bodies(node) for name in _captured(body))}
-            if (needed & own) - written:
+            if (needed & outputs) - written:
                 later.append(node)
             else:
                 order.append(node)
@@ -326,14 +326,14 @@ def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
 
 def _captured(proto: onnx.GraphProto) -> list[str]:
     """Names that a body reads from the graphs around it, in order of first use."""
-    own = {entry.name for entry in (*proto.input, *proto.initializer)}
-    found: dict[str, None] = {}
+    local = {entry.name for entry in (*proto.input, *proto.initializer)}
+    captured: dict[str, None] = {}
     for node in proto.node:
         for name in (*node.input, *(inner for body in _bodies(node) for inner in _captured(body))):
-            if name and name not in own:
-                found[name] = None
-        own.update(node.output)
+            if name and name not in local:
+                captured[name] = None
+        local.update(node.output)
     for entry in proto.output:
-        if entry.name not in own:
-            found[entry.name] = None
-    return list(found)
+        if entry.name not in local:
+            captured[entry.name] = None
+    return list(captured)

@@ -55,13 +55,13 @@ def _all_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def _usual_dtype(graph: Graph) -> str:
-    found = Counter(
+    counts = Counter(
         constant.dtype
         for node in _all_nodes(graph)
         for constant in constants(node.operands)
         if constant.dtype in _FLOATS
     )
-    return max(found, key=lambda name: (found[name], name)) if found else "float32"
+    return max(counts, key=lambda name: (counts[name], name)) if counts else "float32"
 
 
 def _letters(taken: set[str]) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _letters(taken: set[str]) -> Iterator[str]:
     size = 1
     while True:
         for number in range(26**size):
-            name = "".join(chr(65 + number // 26**place % 26) for place in reversed(range(size)))
+            name = "".join(chr(65 + number // 26**index % 26) for index in reversed(range(size)))
             if name not in taken and name not in OPERATORS:
                 yield name
         size += 1
@@ -109,25 +109,25 @@ def _items(graph: Graph, dtype: str, names: Iterator[str], lines: list[str]) -> 
     for number, node in enumerate(graph.nodes):
         operand_shapes = [graph.shape(operand) for operand in node.operands]
         words = describe(node.operator, node.operands, node.attributes, operand_shapes, dtype)
-        found = infer(node.operator, node.operands, operand_shapes, dict(node.attributes), len(node.shapes))
+        inferred = infer(node.operator, node.operands, operand_shapes, dict(node.attributes), len(node.shapes))
         full = ":" + ";".join(shape_text(shape) for shape in node.shapes)
-        slots = (*words.slots, NodeSlot("shapes", "" if found == node.shapes else full, full, ""))
+        slots = (*words.slots, NodeSlot("shapes", "" if inferred == node.shapes else full, full, ""))
         operands = tuple(
             BlockOperand(slot=operand)
             if isinstance(operand, int)
             else BlockOperand(value(operand) if operand else None)  # type: ignore[arg-type]
             for operand in words.operands
         )
-        results = tuple(value(Edge(number, place)) for place in range(len(node.shapes)))
+        results = tuple(value(Edge(number, index)) for index in range(len(node.shapes)))
         items.append(Item(node.operator + _bodies(node.bodies, dtype, names, lines), slots, operands, results))
     fixed: dict[int, str] = {}
     outputs = []
-    for place, operand in enumerate(graph.outputs):
+    for index, operand in enumerate(graph.outputs):
         if isinstance(operand, Edge):
             outputs.append(value(operand))
         else:
-            outputs.append(-1 - place)
-            fixed[-1 - place] = constant_text(operand, dtype) if isinstance(operand, Constant) else "-"
+            outputs.append(-1 - index)
+            fixed[-1 - index] = constant_text(operand, dtype) if isinstance(operand, Constant) else "-"
     return _Body(items, inputs, outputs, shapes, fixed)
 
 
@@ -222,19 +222,19 @@ class _Writer:
         item = self._items[number]
         if item.chain is not None:
             return item.chain
-        places = [place for place, operand in enumerate(item.operands) if operand.value is not None]
+        indices = [index for index, operand in enumerate(item.operands) if operand.value is not None]
         before = self._before(number)
-        direct = [place for place in places if item.operands[place].value == before]
-        usual = [place for place in direct if _usual(item, place)]
-        found = usual or direct or [place for place in places if _usual(item, place)] or places
-        return found[-1] if found else None
+        direct = [index for index in indices if item.operands[index].value == before]
+        usual = [index for index in direct if _usual(item, index)]
+        candidates = usual or direct or [index for index in indices if _usual(item, index)] or indices
+        return candidates[-1] if candidates else None
 
     def _needing_names(self) -> set[int]:
         needed: set[int] = set()
         for number, item in enumerate(self._items):
             before, chained = self._before(number), self._chained[number]
-            for place, operand in enumerate(item.operands):
-                if operand.value is not None and not (place == chained and operand.value == before):
+            for index, operand in enumerate(item.operands):
+                if operand.value is not None and not (index == chained and operand.value == before):
                     needed.add(operand.value)
         if not self._implicit:
             needed.update(value for value in self._outputs if value >= 0)
@@ -256,9 +256,9 @@ class _Writer:
                 shape = slot.short
             elif slot.short and number not in glued:
                 text += slot.glue + slot.short
-        for place, operand in enumerate(item.operands):
-            if place == chained:
-                text += "" if _usual(item, place) else " _"
+        for index, operand in enumerate(item.operands):
+            if index == chained:
+                text += "" if _usual(item, index) else " _"
             elif operand.slot is not None:
                 text += item.slots[operand.slot].short
             else:
@@ -270,7 +270,7 @@ class _Writer:
         return text + shape
 
 
-def _usual(item: Item, place: int) -> bool:
+def _usual(item: Item, index: int) -> bool:
     """Whether a chained operand has its default position: after the last named one, else first."""
-    others = [number for number, operand in enumerate(item.operands) if operand.value is not None and number != place]
-    return place == (others[-1] + 1 if others else 0)
+    others = [number for number, operand in enumerate(item.operands) if operand.value is not None and number != index]
+    return index == (others[-1] + 1 if others else 0)

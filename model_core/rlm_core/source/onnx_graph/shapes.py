@@ -22,23 +22,27 @@ def infer(
     rule = _RULES.get(operator)
     try:
         if rule is not None:
-            found = rule(operands, shapes, attributes)
+            shape = rule(operands, shapes, attributes)
         elif operator in BROADCAST:
-            found = broadcast([shape for shape, operand in zip(shapes, operands, strict=True) if operand is not None])
+            shape = broadcast(
+                [of_operand for of_operand, operand in zip(shapes, operands, strict=True) if operand is not None]
+            )
         elif operator in POOLS:
             kernel = integers(attributes.get("kernel_shape"))
-            found = _windowed(shapes[0], kernel, attributes) if kernel else None
+            shape = _windowed(shapes[0], kernel, attributes) if kernel else None
         elif operator in REDUCTIONS:
-            found = _reduced(operands, shapes, attributes)
+            shape = _reduced(operands, shapes, attributes)
         elif operator == "DynamicQuantizeLinear":
             return (shapes[0], (), ())[:outputs]
         elif operator == "Split":
             return _split(operands, shapes, attributes, outputs)
         else:
-            found = next((shape for shape, operand in zip(shapes, operands, strict=True) if operand is not None), None)
+            shape = next(
+                (of_operand for of_operand, operand in zip(shapes, operands, strict=True) if operand is not None), None
+            )
     except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
-        found = None
-    return (found,) * outputs
+        shape = None
+    return (shape,) * outputs
 
 
 def integers(value: object) -> tuple[int, ...]:

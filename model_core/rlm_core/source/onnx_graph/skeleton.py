@@ -63,11 +63,11 @@ def skeleton(graph: Graph) -> tuple[Step, ...]:
     """The live steps in order."""
     alive = live(graph)
     steps: list[Step] = []
-    place: dict[Edge, int] = {Edge(-1, number): -1 for number in range(len(graph.inputs))}
+    positions: dict[Edge, int] = {Edge(-1, number): -1 for number in range(len(graph.inputs))}
     for number, node in enumerate(graph.nodes):
         if not alive[number]:
             continue
-        sources = tuple(place[ref] for ref in node.refs if ref in place)
+        sources = tuple(positions[ref] for ref in node.refs if ref in positions)
         name = kind(node, graph.shape(node.operands[0]) if node.operands else None)
         if name == "join" and len(sources) < 2:
             name = ""  # the other side is dead or constant
@@ -76,7 +76,7 @@ def skeleton(graph: Graph) -> tuple[Step, ...]:
             steps.append(Step(number, _label(node, name), name, sources))
             at = len(steps) - 1
         for output in range(len(node.shapes)):
-            place[Edge(number, output)] = at
+            positions[Edge(number, output)] = at
     return tuple(steps)
 
 
@@ -158,30 +158,30 @@ def lengths(steps: Sequence[Step], weights: Sequence[float], shares: Sequence[Se
 
     ``shares``: with which weight a path comes from each of a step's sources; they are normalised here.
     """
-    found: list[tuple[float, float, float, float]] = []  # shortest, longest, mean, mean square
+    lengths: list[tuple[float, float, float, float]] = []  # shortest, longest, mean, mean square
     start = (0.0, 0.0, 0.0, 0.0)
     for step, weight, share in zip(steps, weights, shares, strict=True):
         if len(step.sources) < 2:
             source = step.sources[0] if step.sources else -1
-            least, most, mean, square = found[source] if source >= 0 else start
+            least, most, mean, square = lengths[source] if source >= 0 else start
         else:
-            parts = [found[source] if source >= 0 else start for source in step.sources]
+            parts = [lengths[source] if source >= 0 else start for source in step.sources]
             whole = sum(share) or 1.0
             least, most = min(part[0] for part in parts), max(part[1] for part in parts)
             mean = sum(part[2] * each for part, each in zip(parts, share, strict=True)) / whole
             square = sum(part[3] * each for part, each in zip(parts, share, strict=True)) / whole
-        found.append((least + weight, most + weight, mean + weight, square + 2 * weight * mean + weight * weight))
-    if not found:
+        lengths.append((least + weight, most + weight, mean + weight, square + 2 * weight * mean + weight * weight))
+    if not lengths:
         return Lengths(0.0, 0.0, 0.0, 0.0)
-    least, most, mean, square = found[-1]
+    least, most, mean, square = lengths[-1]
     return Lengths(least, most, mean, math.sqrt(max(0.0, square - mean * mean)))
 
 
 def path_logs(steps: Sequence[Step]) -> list[float]:
     """The natural logarithm of the number of paths from the input to each step."""
-    found: list[float] = []
+    counts: list[float] = []
     for step in steps:
-        parts = [found[source] if source >= 0 else 0.0 for source in step.sources] or [0.0]
+        parts = [counts[source] if source >= 0 else 0.0 for source in step.sources] or [0.0]
         top = max(parts)
-        found.append(top + math.log(sum(math.exp(part - top) for part in parts)))
-    return found
+        counts.append(top + math.log(sum(math.exp(part - top) for part in parts)))
+    return counts

@@ -61,10 +61,10 @@ def attribute(runner: Runner, value: Value, name: str) -> Value:
     if isinstance(value, SourceClass):
         return class_attribute(value, name)
     if isinstance(value, TorchLayer):
-        found = value.weights.get(name, value.options.get(name))
-        if found is None and name not in value.options and name not in ("weight", "bias"):
+        member = value.weights.get(name, value.options.get(name))
+        if member is None and name not in value.options and name not in ("weight", "bias"):
             return True if name == "training" else BoundMethod(value, name)
-        return found
+        return member
     if isinstance(value, ModuleContainer) and name in value.items:
         return value.items[name]
     if isinstance(value, tuple) and name in _PARTS:

@@ -257,14 +257,14 @@ class Expressions:
         """A scope for every turn of a comprehension."""
         scopes = [scope]
         for generator in generators:
-            found = []
+            inner_scopes = []
             for outer in scopes:
                 for item in self.turns(self.evaluate(generator.iter, outer)):
                     inner = NameScope(outer)
                     self.assign(generator.target, item, inner)
                     if all(truth(self.evaluate(test, inner)) is not False for test in generator.ifs):
-                        found.append(inner)
-            scopes = found
+                        inner_scopes.append(inner)
+            scopes = inner_scopes
         return scopes
 
     def _value_call(self, node: ast.Call, scope: NameScope) -> Value:

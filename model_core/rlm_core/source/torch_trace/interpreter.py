@@ -130,9 +130,9 @@ class Interpreter(Expressions):
     def unpacked(self, value: Value, targets: Sequence[ast.expr]) -> list[Value]:
         """The parts of a value for as many targets, one of which may be starred."""
         if isinstance(value, Tensor) and value.shape and value.shape[0] == len(targets):
-            return [self.guarded(index, self.recorder, value, place) for place in range(len(targets))]
+            return [self.guarded(index, self.recorder, value, number) for number in range(len(targets))]
         parts = self.guarded(items_of, value)
-        starred = [place for place, item in enumerate(targets) if isinstance(item, ast.Starred)]
+        starred = [number for number, item in enumerate(targets) if isinstance(item, ast.Starred)]
         if isinstance(parts, list) and starred and len(parts) >= len(targets) - 1:
             start, end = starred[0], len(parts) - (len(targets) - starred[0] - 1)
             return [*parts[:start], parts[start:end], *parts[end:]]

@@ -97,17 +97,17 @@ def build(name: str, args: Sequence[Value], named: Options, default_dtype: str) 
 
 def _weights(name: str, options: Options) -> list[tuple[str, Shape]]:
     bias = options.get("bias", True) is not False
-    found: list[tuple[str, Any]] = []
+    weights: list[tuple[str, Any]] = []
     if name == "Linear":
-        found = [("weight", (options["out_features"], options["in_features"])), ("bias", (options["out_features"],))]
+        weights = [("weight", (options["out_features"], options["in_features"])), ("bias", (options["out_features"],))]
     elif name == "Bilinear":
         out = options["out_features"]
-        found = [("weight", (out, options["in1_features"], options["in2_features"])), ("bias", (out,))]
+        weights = [("weight", (out, options["in1_features"], options["in2_features"])), ("bias", (out,))]
     elif name.startswith("Conv") and name in SIGNATURES:
         rank, transposed = int(name[-2]), "Transpose" in name
         groups, entering, leaving = options.get("groups", 1), options["in_channels"], options["out_channels"]
         channels = (entering, leaving // groups) if transposed else (leaving, entering // groups)
-        found = [("weight", (*channels, *spread(options["kernel_size"], rank))), ("bias", (leaving,))]
+        weights = [("weight", (*channels, *spread(options["kernel_size"], rank))), ("bias", (leaving,))]
     elif name == "Embedding":
         return [("weight", (options["num_embeddings"], options["embedding_dim"]))]
     elif name == "PReLU":
@@ -119,18 +119,18 @@ def _weights(name: str, options: Options) -> list[tuple[str, Shape]]:
         return [("weight", size), ("bias", size)] if options.get("affine", True) else []
     elif name in ("LayerNorm", "RMSNorm") and options.get("elementwise_affine", True):
         inner = spread(options["normalized_shape"], 1)
-        found = [("weight", inner), *([("bias", inner)] if name == "LayerNorm" else [])]
+        weights = [("weight", inner), *([("bias", inner)] if name == "LayerNorm" else [])]
     elif name in _GATES:
-        found = _recurrent_weights(name, options)
+        weights = _recurrent_weights(name, options)
     elif name == "MultiheadAttention":
-        found = _attention_weights(options["embed_dim"], "")
+        weights = _attention_weights(options["embed_dim"], "")
     elif name in ("TransformerEncoderLayer", "TransformerDecoderLayer"):
         width, inner = options["d_model"], options.get("dim_feedforward", 2048)
         blocks = 1 if name == "TransformerEncoderLayer" else 2
-        found = [part for block in range(blocks) for part in _attention_weights(width, f"{block}.")]
-        found += [("up", (inner, width)), ("up_bias", (inner,)), ("down", (width, inner)), ("down_bias", (width,))]
-        found += [(f"norm{number}", (2, width)) for number in range(blocks + 1)]
-    return [(key, shape) for key, shape in found if bias or not key.endswith("bias")]
+        weights = [part for block in range(blocks) for part in _attention_weights(width, f"{block}.")]
+        weights += [("up", (inner, width)), ("up_bias", (inner,)), ("down", (width, inner)), ("down_bias", (width,))]
+        weights += [(f"norm{number}", (2, width)) for number in range(blocks + 1)]
+    return [(key, shape) for key, shape in weights if bias or not key.endswith("bias")]
 
 
 def _attention_weights(width: int, prefix: str) -> list[tuple[str, Shape]]:
@@ -141,14 +141,14 @@ def _attention_weights(width: int, prefix: str) -> list[tuple[str, Shape]]:
 def _recurrent_weights(name: str, options: Options) -> list[tuple[str, Shape]]:
     rows, width = _GATES[name] * options["hidden_size"], options["hidden_size"]
     directions = 2 if options.get("bidirectional") else 1
-    found: list[tuple[str, Shape]] = []
+    weights: list[tuple[str, Shape]] = []
     for layer in range(min(options.get("num_layers", 1), 500)):
         entering = options["input_size"] if layer == 0 else width * directions
         for way in range(directions):
-            place = f"{layer}.{way}"
+            prefix = f"{layer}.{way}"
             shapes = {"in": (rows, entering), "state": (rows, width), "in_bias": (rows,), "state_bias": (rows,)}
-            found += [(f"{place}.{key}", shape) for key, shape in shapes.items()]
-    return found
+            weights += [(f"{prefix}.{key}", shape) for key, shape in shapes.items()]
+    return weights
 
 
 def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:

@@ -125,4 +125,4 @@ def build_container(name: str, args: list[Value]) -> ModuleContainer:
     if len(args) == 1 and isinstance(args[0], dict):
         return ModuleContainer(name, {str(key): value for key, value in args[0].items()})
     parts = args if name == "Sequential" else [item for arg in args for item in items_of(arg)]
-    return ModuleContainer(name, {str(place): part for place, part in enumerate(parts)})
+    return ModuleContainer(name, {str(index): part for index, part in enumerate(parts)})

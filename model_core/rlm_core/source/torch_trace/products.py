@@ -87,21 +87,21 @@ def _einsum(recorder: Recorder, args: list[Value], named: Named) -> Value:
     left, _, right = str(args[0]).replace(" ", "").partition("->")
     terms = left.split(",")
     sizes: dict[str, int] = {}
-    for place, (term, operand) in enumerate(zip(terms, operands, strict=True)):
+    for index, (term, operand) in enumerate(zip(terms, operands, strict=True)):
         spare = len(operand.shape) - len(term.replace("...", ""))
-        terms[place] = term.replace("...", "".join(chr(0x100 + axis) for axis in range(spare)))
-        sizes.update(zip(terms[place], operand.shape, strict=True))
+        terms[index] = term.replace("...", "".join(chr(0x100 + axis) for axis in range(spare)))
+        sizes.update(zip(terms[index], operand.shape, strict=True))
     dots = "".join(sorted(name for name in sizes if name >= "\u0100"))
     if "->" not in str(args[0]):
         right = "".join(sorted(name for name in sizes if "".join(terms).count(name) == 1))
     right = right.replace("...", dots)
     result, names = operands[0], terms[0]
-    for place in range(1, len(operands)):
-        kept = set(right).union(*terms[place + 1 :])
-        together = dict.fromkeys(names + terms[place])
-        names = right if place == len(operands) - 1 else "".join(name for name in together if name in kept)
+    for index in range(1, len(operands)):
+        kept = set(right).union(*terms[index + 1 :])
+        together = dict.fromkeys(names + terms[index])
+        names = right if index == len(operands) - 1 else "".join(name for name in together if name in kept)
         macs = math.prod(sizes[name] for name in together)
-        result = recorder.add("einsum", "gemm", [result, operands[place]], [sizes[name] for name in names], macs=macs)
+        result = recorder.add("einsum", "gemm", [result, operands[index]], [sizes[name] for name in names], macs=macs)
     if len(operands) == 1:
         kind = "gather" if len(right) == len(names) else "reduction"
         return recorder.add("einsum", kind, [result], [sizes[name] for name in right], flops=float(result.elements))
@@ -118,7 +118,7 @@ def _cdist(recorder: Recorder, args: list[Value], named: Named) -> Value:
 @rule("scaled_dot_product_attention")
 def attention(recorder: Recorder, args: list[Value], named: Named) -> Value:
     """Fused attention on (..., queries, width), (..., keys, width), (..., keys, width)."""
-    q, k, v = (tensor(take(args, named, place, name)) for place, name in enumerate(("query", "key", "value")))
+    q, k, v = (tensor(take(args, named, index, name)) for index, name in enumerate(("query", "key", "value")))
     batch = math.prod(broadcast([q.shape[:-2], k.shape[:-2]]))
     macs = batch * q.shape[-2] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
     return recorder.add("attention", "attention", [q, k, v], (*q.shape[:-1], v.shape[-1]), macs=macs)

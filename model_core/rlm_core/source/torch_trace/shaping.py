@@ -337,7 +337,7 @@ def index(recorder: Recorder, x: Tensor, key: Value) -> Tensor:
         keys.append(Ellipsis)
     shape: list[int] = []
     indices: list[Tensor] = []
-    outer, position, place = True, 0, 0
+    outer, position, first_index = True, 0, 0
     for part in keys:
         if part is None:
             shape.append(1)
@@ -352,7 +352,7 @@ def index(recorder: Recorder, x: Tensor, key: Value) -> Tensor:
             position += 1
         elif isinstance(part, (Tensor, list)):
             chosen = part if isinstance(part, Tensor) else Tensor((len(part),), "int64")
-            place = place if indices else len(shape)
+            first_index = first_index if indices else len(shape)
             indices.append(chosen)
             position += len(chosen.shape) if chosen.dtype == "bool" else 1
         else:
@@ -361,10 +361,10 @@ def index(recorder: Recorder, x: Tensor, key: Value) -> Tensor:
     if not indices:
         kept = x.contiguous and (math.prod(shape) == x.elements or _leading(keys))
         return viewed(recorder, x, shape, contiguous=kept)
-    found = (
+    chosen_shape = (
         (indices[0].elements // 2 or 1,) if indices[0].dtype == "bool" else broadcast([part.shape for part in indices])
     )
-    shape[place:place] = found
+    shape[first_index:first_index] = chosen_shape
     return moved(recorder, "index", [replace(x, stored=min(x.elements, math.prod(shape))), *indices], shape, x.dtype)
 
 

@@ -182,8 +182,8 @@ def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> S
     if modules:
         return modules[-1]
     chosen = sorted(fitting, key=lambda item: item.name not in tested) or plain
-    found = names.get(chosen[0].name) if chosen and (wanted or given) else None
-    return found if isinstance(found, SourceFunction) else None
+    function = names.get(chosen[0].name) if chosen and (wanted or given) else None
+    return function if isinstance(function, SourceFunction) else None
 
 
 def _is_module(kind: SourceClass) -> bool:
@@ -197,11 +197,11 @@ def _arguments(runner: Interpreter, function: SourceFunction, given: Mapping[str
     spec = function.node.args
     known = [*spec.posonlyargs, *spec.args][skip:]
     values: list[Value] = []
-    count = max((int(found[1]) + 1 for name in given if (found := _ARGUMENT.match(name))), default=0)
-    for place in range(min(max(count, len(known)), 64)):
-        item = known[place] if place < len(known) else None
+    count = max((int(match[1]) + 1 for name in given if (match := _ARGUMENT.match(name))), default=0)
+    for index in range(min(max(count, len(known)), 64)):
+        item = known[index] if index < len(known) else None
         name = "" if item is None else item.arg
-        text = given.get(f"arg{place}", given.get(name))
+        text = given.get(f"arg{index}", given.get(name))
         if text is not None:
             values.append(_input(text, item, given.get("dtype", "fp32")))
         elif name in function.defaults:
@@ -232,8 +232,8 @@ def _input(text: str, item: ast.arg | None, dtype: str) -> Value:
 def _reshaped(inputs: list[Value], given: Mapping[str, str]) -> list[Value]:
     """The inputs of the module, with the shapes of the workload where it has any."""
     result = []
-    for place, value in enumerate(inputs):
-        text = given.get(f"arg{place}")
+    for index, value in enumerate(inputs):
+        text = given.get(f"arg{index}")
         sizes = None if text is None else parsed(text)
         if isinstance(value, Tensor) and isinstance(sizes, (tuple, int)):
             value = Tensor(as_shape(sizes if isinstance(sizes, tuple) else (sizes,)), value.dtype)

@@ -125,16 +125,16 @@ class SourceClass:
 
     def lineage(self) -> list[Value]:
         """The class and its bases, nearest first (depth first, each once)."""
-        found: list[Value] = []
+        classes: list[Value] = []
         waiting: list[Value] = [self]
-        while waiting and len(found) < 32:
+        while waiting and len(classes) < 32:
             base = waiting.pop(0)
-            if any(base is other for other in found):
+            if any(base is other for other in classes):
                 continue
-            found.append(base)
+            classes.append(base)
             if isinstance(base, SourceClass):
                 waiting = [*base.bases, *waiting]
-        return found
+        return classes
 
     @property
     def library_base(self) -> LibraryName | None:

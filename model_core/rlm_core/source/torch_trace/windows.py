@@ -25,12 +25,12 @@ def _window(sizes: Shape, kernel: Shape, stride: Value, padding: Value, dilation
     else:
         pads = tuple(2 * pad for pad in spread(padding, rank))
     spans = zip(sizes, pads, dilation, kernel, stride, strict=True)
-    found = tuple(
+    shape = tuple(
         -((p + s - d * (k - 1) - 1) // -t if up else -((p + s - d * (k - 1) - 1) // t)) + 1 for s, p, d, k, t in spans
     )
-    if min(found) < 1:
+    if min(shape) < 1:
         raise ValueError("the window is larger than the input")
-    return found
+    return shape
 
 
 def convolve(recorder: Recorder, x: Tensor, weight: Tensor, bias: Value, options: Named, *, transposed: bool) -> Tensor:
@@ -42,7 +42,7 @@ def convolve(recorder: Recorder, x: Tensor, weight: Tensor, bias: Value, options
     if channels != (weight.shape[0] if transposed else weight.shape[1] * groups):
         raise ValueError("channels differ")
     stride, padding, dilation = (
-        options.get(name, one) for name, one in (("stride", 1), ("padding", 0), ("dilation", 1))
+        options.get(name, default) for name, default in (("stride", 1), ("padding", 0), ("dilation", 1))
     )
     outer = x.shape[:1] if batched else ()
     if transposed:
@@ -125,8 +125,8 @@ def _unfold(recorder: Recorder, args: list[Value], named: Named) -> Value:
     x = tensor(args[0])
     kernel = spread(take(args, named, 1, "kernel_size"), 2)
     rest = (
-        take(args, named, place, name, one)
-        for place, name, one in ((4, "stride", 1), (3, "padding", 0), (2, "dilation", 1))
+        take(args, named, index, name, default)
+        for index, name, default in ((4, "stride", 1), (3, "padding", 0), (2, "dilation", 1))
     )
     stride, padding, dilation = rest
     windows = math.prod(_window(x.shape[-2:], kernel, stride, padding, dilation))
