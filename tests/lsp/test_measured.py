@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lsprotocol import types
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Store
-from rlm_core.measurement.functions.sources import SourceFile
+from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_lsp.cli.app import app
 
@@ -40,7 +40,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.parent.mkdir()
     path.with_name("__init__.py").touch()
     path.write_text(TEXT)
-    source = SourceFile(path).function("f", 1)
+    source = FunctionFile(path).function("f", 1)
     assert source is not None
     today = datetime.now(UTC).isoformat(timespec="seconds")
     one = measurement(source_hash=source.hash, device=cpu_name(), path=str(path.resolve()), measured_at=today)

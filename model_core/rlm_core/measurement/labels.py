@@ -1,4 +1,4 @@
-"""Measurements <-> label rows: one JSON object a function and run, in the form that ``data build functions`` reads.
+"""Measurements <-> label rows: one JSON object per function and run, in the form that ``data build functions`` reads.
 
 Besides that form's fields a row has ``lastlineno``, ``source_hash``, ``kind``, ``language``, ``threads``, ``device``,
 ``machine``, ``workload``, ``measured_at`` and ``run``, and on demand the source ``text`` and its ``callees``. Of a
@@ -7,7 +7,6 @@ program there is a row an input and run, of a kernel, module or network one a wo
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from rlm_core.errors import DataError, RlmError
-from rlm_core.measurement.functions.sources import SourceFile
+from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.programs.sources import source_of
 from rlm_core.measurement.types import BENCHED, RESUMED, Kind, Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
@@ -76,33 +75,15 @@ def from_labels(rows: Iterable[tuple[str, Any]]) -> Iterator[Measurement]:
     """The measurements of label rows; each comes with the place at which it stands, for messages.
 
     Raises:
-        DataError: a row is none of ours.
+        DataError: a row has another form.
     """
     for place, row in rows:
         try:
             yield from _measurements(row)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
-                f"{place}: not a row of `rlm-lsp measure export` ({type(error).__name__}: {error}); mend or remove it"
+                f"{place}: not a row of `rlm-lsp measure export` ({type(error).__name__}: {error}); fix or remove it"
             ) from None
-
-
-def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
-    """The objects of a JSON Lines file with their places.
-
-    Raises:
-        DataError: the file cannot be read, or a line is not JSON.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); check the path") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield f"{path}:{number}", json.loads(line)
-            except (ValueError, RecursionError):
-                raise DataError(f"{path}:{number}: not JSON; mend or remove the line") from None
 
 
 def _empty(one: Measurement) -> Label:
@@ -193,7 +174,7 @@ class _Sources:
 
     def __init__(self) -> None:
         self._analyser = Analyser()
-        self._files: dict[Path, SourceFile] = {}
+        self._files: dict[Path, FunctionFile] = {}
         self._units: dict[Path, dict[str, str]] = {}
         self._callees: dict[Path, dict[tuple[str, int], list[dict[str, Any]]]] = {}
 
@@ -206,7 +187,7 @@ class _Sources:
             found = self._texts(path).get(row["source_hash"])
             return {"text": found, "callees": []} if found is not None else {}
         if path not in self._files:
-            self._files[path] = SourceFile(path)
+            self._files[path] = FunctionFile(path)
         source = self._files[path].function(row["qualname"], row["firstlineno"])
         if source is None or source.sha1 != row["source_sha1"]:
             return {}

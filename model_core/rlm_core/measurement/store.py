@@ -1,7 +1,7 @@
 """The user's measurements: one SQLite file in write-ahead mode, which several processes may use at once.
 
-Each change is one short transaction. A file that is no database any more is set aside under another name and a new one
-begun. Pruned with each addition: of the text of a unit, device, workload and metric the newest
+Each change is one short transaction. A file that is no longer a database is renamed and a new one
+started. Pruned with each addition: of the text of a unit, device, workload and metric the newest
 :data:`KEPT_RUNS` runs stay, nothing older than :data:`KEPT_DAYS` days, and at most :data:`MOST_ROWS` rows.
 """
 
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class StoreSummary:
     """The measurements of a package's version on a device under a workload, by metric."""
 
     package: str
@@ -61,7 +61,7 @@ def default_path() -> Path:
 class Store:
     """The measurements in a file, which is made when there is something to write.
 
-    ``note`` is told one line when a broken file was set aside. Every method raises :class:`DataError` where the file
+    ``note`` receives one line when a broken file was renamed. Every method raises :class:`DataError` where the file
     cannot be used: no permission, disk full, locked for too long, or made by a newer version.
     """
 
@@ -102,7 +102,7 @@ class Store:
             if not wanted or wanted & {one.package, one.module, one.module.partition(".")[0]}
         ]
 
-    def summaries(self) -> list[Summary]:
+    def summaries(self) -> list[StoreSummary]:
         """What there is, by package, version, device, workload and metric."""
         query = (
             "SELECT package, version, device, workload, metric, count(DISTINCT module || ':' || qualname),"
@@ -110,7 +110,7 @@ class Store:
         )
         if not self.path.exists():
             return []
-        return self._use(lambda connection: [Summary(*row) for row in connection.execute(query)])
+        return self._use(lambda connection: [StoreSummary(*row) for row in connection.execute(query)])
 
     def _read(self, condition: str, values: Sequence[object]) -> list[Measurement]:
         if not self.path.exists():

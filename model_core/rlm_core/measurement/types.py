@@ -67,7 +67,7 @@ class Measurement:
 
     @property
     def basis(self) -> Basis:
-        """The basis whose predictions stand beside it."""
+        """The basis whose predictions it is compared with."""
         return BASIS_OF_KIND.get(self.kind, "call")
 
     @property

@@ -16,7 +16,7 @@ from rlm_core import DataError, RlmError
 from rlm_core.measurement.gpu.bench_entries import module_file, triton_file
 from rlm_core.measurement.gpu.bench_rows import digest, read_rows
 from rlm_core.measurement.gpu.targets import target_named
-from rlm_core.measurement.gpu.worker import Job
+from rlm_core.measurement.gpu.worker import RunnerJob
 
 from rlm_lsp.rendering import console
 
@@ -138,7 +138,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
             for file in batch
         ]
         about = {"kind": "triton", "path": str(batch[0].path.parent)}
-        jobs.append(Job("triton_runner", about, {**options, "files": entries}, environment))
+        jobs.append(RunnerJob("triton_runner", about, {**options, "files": entries}, environment))
     return run_jobs(jobs, settings, errors, on_gpu=mode == "measure")
 
 
@@ -182,7 +182,9 @@ def torch(
     for batch in file_batches(files, settings):
         modules = [{**job_file(file.path, file.digest), "module": file.module} for file in batch]
         about = {"kind": "torch", "path": str(batch[0].path.parent)}
-        jobs.append(Job("torch_runner", about, {**options, "effort": {"measure": settings.effort}, "files": modules}))
+        jobs.append(
+            RunnerJob("torch_runner", about, {**options, "effort": {"measure": settings.effort}, "files": modules})
+        )
     return run_jobs(jobs, settings, errors, on_gpu=device != "cpu")
 
 
@@ -230,7 +232,7 @@ def onnx(
             continue
         about = {"kind": "onnx", "path": str(path)}
         options = {**file, "providers": list(providers), "sizes": dimensions, "threads": threads}
-        jobs.append(Job("onnx_runner", about, {**options, "effort": {"measure": settings.effort}}))
+        jobs.append(RunnerJob("onnx_runner", about, {**options, "effort": {"measure": settings.effort}}))
     announce("load and run", [str(job.about["path"]) for job in jobs])
     return run_jobs(jobs, settings, errors, on_gpu=False)
 
@@ -267,7 +269,7 @@ def generate(folder: Path, settings: BenchSettings, count: int, seed: int, targe
     announce(f"compile {'on the GPU' if device == 'cuda' else f'for {target}'}", [f"{count} modules in {modules}"])
     options = {"folder": str(modules), "device": device, "target": target}
     jobs = [
-        Job(
+        RunnerJob(
             "generate_runner",
             {"kind": "generate", "path": str(modules)},
             {**options, "modules": names[start : start + _GENERATED_PER_JOB]},

@@ -16,7 +16,7 @@ from rlm_core import DataError, RlmError
 from rlm_core.measurement.gpu.bench_entries import ModuleFile, TritonFile
 from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
 from rlm_core.measurement.gpu.measurements import measurements_of
-from rlm_core.measurement.gpu.worker import Event, Job, Keeper, Limits, run_job, work_through
+from rlm_core.measurement.gpu.worker import Event, RowCollector, RunnerJob, RunnerLimits, run_job, work_through
 from rlm_core.serving.ray_cluster import Cluster, Need
 
 from rlm_lsp.rendering import console
@@ -47,10 +47,10 @@ class BenchSettings:
     store: Path | None
     ray: str | None = None
 
-    def limits(self, *, on_gpu: bool) -> Limits:
+    def limits(self, *, on_gpu: bool) -> RunnerLimits:
         """Limits of a child. On a GPU, host memory is unlimited: the driver reserves addresses beyond all memory."""
         size = self.memory if self.memory is not None else (0.0 if on_gpu else 0.8 * _machine_memory())
-        return Limits(case=self.limit, memory=int(size * 2**30))
+        return RunnerLimits(case=self.limit, memory=int(size * 2**30))
 
 
 @dataclass(slots=True)
@@ -118,14 +118,14 @@ def has_gpu() -> bool:
         return False
 
 
-def run_jobs(jobs: Sequence[Job], settings: BenchSettings, errors: ErrorCount, *, on_gpu: bool) -> int:
+def run_jobs(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCount, *, on_gpu: bool) -> int:
     """Run all jobs, append and print their rows; the exit status is 2 after errors, 1 after failed measurements."""
     if not jobs:
         return 2 if errors.count else 0
     with RowFile(settings.out) as rows, console.progress("measuring") as progress:
         for problem in rows.problems:
             console.note(problem)
-        keeper = Keeper(rows, _print_row, retry=settings.retry)
+        keeper = RowCollector(rows, _print_row, retry=settings.retry)
         try:
             if settings.ray is not None:
                 _run_on_cluster(settings.ray, jobs, keeper, settings, errors, progress, on_gpu=on_gpu)
@@ -149,8 +149,8 @@ def run_jobs(jobs: Sequence[Job], settings: BenchSettings, errors: ErrorCount, *
 
 def _run_on_cluster(
     address: str,
-    jobs: Sequence[Job],
-    keeper: Keeper,
+    jobs: Sequence[RunnerJob],
+    keeper: RowCollector,
     settings: BenchSettings,
     errors: ErrorCount,
     progress: console.Progress,
@@ -172,7 +172,7 @@ def _run_on_cluster(
             progress(done, len(jobs))
 
 
-def run_on_node(order: tuple[Job, frozenset[str], BenchSettings, bool]) -> Iterator[Event]:
+def run_on_node(order: tuple[RunnerJob, frozenset[str], BenchSettings, bool]) -> Iterator[Event]:
     """Run a job on a node of a cluster, except for the keys that are done, with the node's own limits."""
     job, done, settings, on_gpu = order
     if not on_gpu:
@@ -182,7 +182,7 @@ def run_on_node(order: tuple[Job, frozenset[str], BenchSettings, bool]) -> Itera
         yield from events
 
 
-def _store_measurements(jobs: Sequence[Job], settings: BenchSettings, errors: ErrorCount) -> None:
+def _store_measurements(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCount) -> None:
     """Store the rows about the jobs' files for the editor, also those of an earlier, interrupted run."""
     files = [file for job in jobs for file in job.options.get("files", [job.options]) if "shown" in file]
     if not settings.keep or not files:

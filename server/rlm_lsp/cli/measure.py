@@ -10,16 +10,15 @@ from typing import Literal
 
 import click
 from rlm_core import DataError, RlmError
-from rlm_core.files import atomic_write
+from rlm_core.files import atomic_write, read_json_lines
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Measurement, Store
 from rlm_core.measurement.functions.cluster import spread_tests
-from rlm_core.measurement.functions.collect import Collected, new_run, take_in, take_in_left
-from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
+from rlm_core.measurement.functions.collect import RunMeasurements, import_left_runs, import_run, new_run
+from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
 from rlm_core.measurement.functions.sources import packages_under
-from rlm_core.measurement.labels import Label, from_labels, newest, read_jsonl, to_labels, with_source
-from rlm_core.measurement.programs import Limits, make_plan, run_plan, spread_plan
-from rlm_core.measurement.programs import Plan as ProgramPlan
+from rlm_core.measurement.labels import Label, from_labels, newest, to_labels, with_source
+from rlm_core.measurement.programs import ProgramLimits, ProgramPlan, make_plan, run_plan, spread_plan
 from rlm_core.measurement.programs.sandbox import find_sandbox
 from rlm_core.measurement.programs.toolchains import LANGUAGES
 from rlm_core.measurement.types import RUNTIME
@@ -85,12 +84,12 @@ def tests(
     """
     folder = Path.cwd()
     kept = open_store(store)
-    take_in_left(kept, console.note)
+    import_left_runs(kept, console.note)
     measured = packages or tuple(packages_under(folder))
     if not measured:
         raise DataError(f"{folder}: has no package; name one with --package")
     passes: tuple[Pass, ...] = ("latency", "memory") if memory else ("latency",)
-    plan = Plan(python or find_python(folder), arguments, folder, measured, passes, calls, timeout)
+    plan = SuitePlan(python or find_python(folder), arguments, folder, measured, passes, calls, timeout)
     check_python(plan.python)
     times = "twice" if memory else "once"
     console.note(f"measures {', '.join(measured)}; runs in {folder}, {times}: {' '.join(plan.command)}")
@@ -114,14 +113,14 @@ def tests(
         raise click.exceptions.Exit(1)
 
 
-def _import_run(kept: Store, folder: Path) -> Collected:
+def _import_run(kept: Store, folder: Path) -> RunMeasurements:
     try:
-        return take_in(kept, folder)
+        return import_run(kept, folder)
     except RlmError as error:
         raise RlmError(f"{error}; the recordings stay in {folder}, the next rlm-lsp measure imports them") from None
 
 
-def _summarise(result: Collected, store: Path) -> None:
+def _summarise(result: RunMeasurements, store: Path) -> None:
     for metric, count in result.tests.items():
         if count:
             functions = sum(measurement.metric == metric for measurement in result.measurements)
@@ -204,7 +203,7 @@ def programs(
     """
     if unknown := sorted(set(languages) - set(LANGUAGES)):
         raise DataError(f"--language {unknown[0]}: programs can be measured in {', '.join(LANGUAGES)}")
-    limits = Limits(timeout, memory * _MIB, processes, files * _MIB)
+    limits = ProgramLimits(timeout, memory * _MIB, processes, files * _MIB)
     sandbox = find_sandbox(choice)
     python = python or find_python(Path.cwd())
     plan = make_plan(programs, inputs, sandbox, python, languages, limits, repeat)
@@ -263,7 +262,7 @@ def _print_program(measurements: Sequence[Measurement]) -> None:
 def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "json"], store: Path | None) -> None:
     """List the stored measurements."""
     kept = open_store(store)
-    take_in_left(kept, console.note)
+    import_left_runs(kept, console.note)
     if functions:
         rows = [_unit_row(measurement) for measurement in newest(kept.all(packages))]
         rows.sort(key=lambda row: (row["package"], row["function"], row["metric"]))
@@ -370,5 +369,5 @@ def import_(files: tuple[Path, ...], store: Path | None) -> None:
                 from rlm_core.training.datasets import measured
             measurements = list(from_labels(measured.read_labels(path)))
         else:
-            measurements = list(from_labels(read_jsonl(path)))
+            measurements = list(from_labels(read_json_lines(path)))
         console.note(f"{path}: {kept.add(measurements):,} measurements imported")

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import DataError
+from rlm_core.files import read_json_lines
 from rlm_core.measurement import Measurement, Store, source_hash
-from rlm_core.measurement.functions.collect import Run, collect, new_run, take_in_left
-from rlm_core.measurement.functions.sources import SourceFile
-from rlm_core.measurement.labels import from_labels, newest, read_jsonl, to_labels, with_source
+from rlm_core.measurement.functions.collect import RunLeader, collect, import_left_runs, new_run
+from rlm_core.measurement.functions.sources import FunctionFile
+from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.measurement.store import KEPT_DAYS, KEPT_RUNS
 
 pytestmark = pytest.mark.timeout(120)
@@ -183,7 +184,7 @@ def test_runs_that_were_left_are_taken_in_unless_somebody_leads_them(tmp_path: P
     code.write_text("def f(n):\n    return n\n")
     os.utime(code, (1, 1))
     led, left, strange = new_run(store), new_run(store), new_run(store)
-    run = Run.read(left)
+    run = RunLeader.read(left)
     # A number above all that processes may have.
     replace(run, pid=1 << 30).write(left)
     (strange / "run.json").write_text("{}")
@@ -193,7 +194,7 @@ def test_runs_that_were_left_are_taken_in_unless_somebody_leads_them(tmp_path: P
             f'["function",0,"shapes","f","{code}",1,"function"]\n["test","t"]\n'
             '["seen",[[0,0,0,0,[100,300,200]]]]\n["test","cut o'
         )
-    take_in_left(store, notes.append)
+    import_left_runs(store, notes.append)
     [one] = store.all()
     assert (one.run, one.calls, one.file) == (run.name, 3, "shapes.py")
     assert one.median == pytest.approx(2e-7)
@@ -205,7 +206,7 @@ def test_runs_that_were_left_are_taken_in_unless_somebody_leads_them(tmp_path: P
 def test_a_file_that_changed_since_is_not_taken_for_what_ran(tmp_path: Path) -> None:
     store, notes = Store(tmp_path / "m.sqlite3"), list[str]()
     folder = new_run(store)
-    replace(Run.read(folder), pid=1 << 30).write(folder)
+    replace(RunLeader.read(folder), pid=1 << 30).write(folder)
     code = tmp_path / "shapes.py"
     code.write_text("def f(n):\n    return n\n")
     os.utime(code, (4e9, 4e9))
@@ -213,7 +214,7 @@ def test_a_file_that_changed_since_is_not_taken_for_what_ran(tmp_path: Path) -> 
         '["start",{"format":"rlm-spool-1","metric":"latency","pid":1073741824}]\n'
         f'["function",0,"shapes","f","{code}",1,"function"]\n["test","t"]\n["seen",[[0,0,0,0,[100]]]]\n'
     )
-    take_in_left(store, notes.append)
+    import_left_runs(store, notes.append)
     assert store.all() == []
 
 
@@ -237,7 +238,7 @@ def test_no_latency_is_less_than_nothing(tmp_path: Path) -> None:
 def test_labels_go_round_and_carry_no_text_unless_asked(tmp_path: Path) -> None:
     code = tmp_path / "area.py"
     code.write_text("def g(n):\n    return n\n\n\n@property\ndef f(n):\n    return g(n)  # twice\n")
-    source = SourceFile(code).function("f", 5)
+    source = FunctionFile(code).function("f", 5)
     assert source is not None
     mine = measurement(source_hash=source.hash, source_sha1=source.sha1, line=5, last_line=7, path=str(code))
     gone = measurement(qualname="gone", path=str(tmp_path / "gone.py"))
@@ -248,7 +249,7 @@ def test_labels_go_round_and_carry_no_text_unless_asked(tmp_path: Path) -> None:
     assert not any("text" in row or "path" in row for row in labels)
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in labels))
-    found = sorted(from_labels(read_jsonl(path)), key=lambda one: (one.qualname, one.metric))
+    found = sorted(from_labels(read_json_lines(path)), key=lambda one: (one.qualname, one.metric))
     assert [replace(one, path="") for one in measurements] == found
     assert with_source(labels, measurements) == 1
     [row] = [row for row in labels if "text" in row]

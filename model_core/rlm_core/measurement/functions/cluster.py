@@ -1,6 +1,6 @@
 """The tests of a project over a cluster: each node runs some files of them, all that is seen comes into one store.
 
-Nodes have the project at the same path. What is seen on processors of different names goes to runs of their own.
+Nodes have the project at the same path. What is seen on processors of different names goes to separate runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rlm_core.measurement.store import Store
 from rlm_core.serving.ray_cluster import Cluster, Need
 
 from .collect import new_run
-from .run import Note, Plan, run
+from .run import Note, SuitePlan, run
 
 _PARTS = 2  # a core: so that none waits long for the slowest
 _TAIL = 20_000  # bytes of what pytest prints
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SuiteShare:
     """What a node saw: its recordings by name, on which processor, what pytest printed, and lines for people."""
 
     recordings: dict[str, bytes]
@@ -36,7 +36,7 @@ class Part:
 
 
 def spread_tests(
-    plan: Plan, cluster: Cluster, store: Store, note: Note, show: Callable[[str], None], places: list[Path]
+    plan: SuitePlan, cluster: Cluster, store: Store, note: Note, show: Callable[[str], None], places: list[Path]
 ) -> None:
     """Run the tests of a plan on a cluster; folders of what was seen, one a kind of processor, are added to ``places``.
 
@@ -69,7 +69,7 @@ def spread_tests(
             raise DataError(f"{runs[part.device]}: cannot be written ({error.strerror}); free some space") from None
 
 
-def run_on_node(plan: Plan) -> Part:
+def run_on_node(plan: SuitePlan) -> SuiteShare:
     """On a node: run a part of the tests and give back what was seen, whatever became of it.
 
     Raises:
@@ -88,4 +88,4 @@ def run_on_node(plan: Plan) -> Part:
             output.seek(max(0, output.seek(0, 2) - _TAIL))
             printed = output.read().decode(errors="replace")
         recordings = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
-    return Part(recordings, cpu_name(), platform.node(), printed, notes)
+    return SuiteShare(recordings, cpu_name(), platform.node(), printed, notes)

@@ -24,8 +24,8 @@ from rlm_core.measurement.store import Store
 from rlm_core.measurement.types import MACHINES, Kind, Measurement
 from rlm_core.types import Metric
 
-from .recordings import Recording, Seen, merged, read_recordings
-from .sources import SourceFile
+from .recordings import FunctionSamples, Recording, merge_recordings, read_recordings
+from .sources import FunctionFile
 
 MANIFEST = "run.json"
 FORMAT = "rlm-run-1"
@@ -35,7 +35,7 @@ _NOISE: dict[str, float] = {"latency": 100, "memory": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunLeader:
     """A run: its name, the process that leads it on which host, and since when (seconds since the epoch).
 
     ``device`` is the processor that it measures; empty for that of the host.
@@ -53,7 +53,7 @@ class Run:
         (folder / MANIFEST).write_text(text, encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Run:
+    def read(cls, folder: Path) -> RunLeader:
         """The run of a folder.
 
         Raises:
@@ -76,12 +76,12 @@ class Run:
 
     @property
     def is_led(self) -> bool:
-        """Whether the process that leads it may still be alive; what is on other hosts cannot be told."""
+        """Whether the process that leads it may still be alive. Processes of other hosts count as alive."""
         return self.host != platform.node() or is_alive(self.pid)
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this host exists, as far as can be told."""
+    """Whether a process of this host exists, as far as the system shows it."""
     if os.name != "posix":
         return False
     try:
@@ -94,7 +94,7 @@ def is_alive(pid: int) -> bool:
 
 
 @dataclass(slots=True)
-class Collected:
+class RunMeasurements:
     """The measurements of a run, how many tests they are from, and what was left out by reason."""
 
     measurements: list[Measurement] = field(default_factory=list)
@@ -103,23 +103,23 @@ class Collected:
     disturbed: list[str] = field(default_factory=list)
 
 
-def collect(folder: Path, device: str) -> Collected:
+def collect(folder: Path, device: str) -> RunMeasurements:
     """All measurements of a folder of recordings, made on ``device``.
 
     Raises:
         DataError: the folder is not that of a run.
     """
-    run = Run.read(folder)
-    found = Collected()
+    run = RunLeader.read(folder)
+    found = RunMeasurements()
     recordings = read_recordings(folder)
-    files: dict[str, SourceFile] = {}
+    files: dict[str, FunctionFile] = {}
     for metric in _SCALES:
         of_metric = [one for one in recordings if one.header.get("metric") == metric]
         found.tests[metric] = sum(len(one.tests) for one in of_metric)
         reasons = [reason for one in of_metric for reason in one.disturbed]
         found.disturbed += [reason for reason in dict.fromkeys(reasons) if reason not in found.disturbed]
-        maker = _Maker(run, device, cast(Metric, metric), of_metric, files, ok=not reasons)
-        for seen in merged(of_metric):
+        maker = _MeasurementBuilder(run, device, cast(Metric, metric), of_metric, files, ok=not reasons)
+        for seen in merge_recordings(of_metric):
             made = maker.make(seen)
             if isinstance(made, Measurement):
                 found.measurements.append(made)
@@ -128,16 +128,16 @@ def collect(folder: Path, device: str) -> Collected:
     return found
 
 
-class _Maker:
+class _MeasurementBuilder:
     """Makes the measurements of one metric of a run."""
 
     def __init__(
         self,
-        run: Run,
+        run: RunLeader,
         device: str,
         metric: Metric,
         recordings: list[Recording],
-        files: dict[str, SourceFile],
+        files: dict[str, FunctionFile],
         *,
         ok: bool,
     ) -> None:
@@ -152,7 +152,7 @@ class _Maker:
         self._machine = MACHINES.get(machine, machine)
         self._measured_at = datetime.fromtimestamp(run.began, UTC).isoformat(timespec="seconds")
 
-    def make(self, seen: Seen) -> Measurement | str:
+    def make(self, seen: FunctionSamples) -> Measurement | str:
         """The measurement of a function, or why there is none."""
         if not seen.samples:
             return "every call ended in an exception"
@@ -163,7 +163,7 @@ class _Maker:
         except OSError:
             return "the file is gone"
         if seen.file not in self._files:
-            self._files[seen.file] = SourceFile(path)
+            self._files[seen.file] = FunctionFile(path)
         source = self._files[seen.file].function(seen.qualname, seen.line)
         if source is None:
             return "not found in its file"
@@ -212,7 +212,7 @@ def _quantiles(samples: list[int]) -> tuple[float, float, float]:
 
 
 def _relative(path: PurePath, module: str) -> str:
-    """A module's file relative to where it is imported from, as far as its name tells."""
+    """A module's file relative to where it is imported from, as far as its name shows it."""
     parts = module.split(".")
     wanted = [*parts, "__init__.py"] if path.name == "__init__.py" else [*parts[:-1], f"{parts[-1]}.py"]
     tail = path.parts[-len(wanted) :]
@@ -223,9 +223,9 @@ _RUNS = "runs"
 
 
 def new_run(store: Store, device: str = "", began: float | None = None) -> Path:
-    """A folder for what a run sees, beside the store; this process leads the run.
+    """A folder for what a run sees, next to the store; this process leads the run.
 
-    It is of this machine and begins now, unless ``device`` and ``began`` say otherwise; see :class:`Run`.
+    It is of this machine and begins now, unless ``device`` and ``began`` say otherwise; see :class:`RunLeader`.
 
     Raises:
         DataError: it cannot be made.
@@ -234,7 +234,7 @@ def new_run(store: Store, device: str = "", began: float | None = None) -> Path:
     folder = store.path.parent / _RUNS / name
     try:
         folder.mkdir(parents=True)
-        Run(name, os.getpid(), platform.node(), time.time() if began is None else began, device).write(folder)
+        RunLeader(name, os.getpid(), platform.node(), time.time() if began is None else began, device).write(folder)
     except OSError as error:
         raise DataError(
             f"{folder}: cannot be made ({error.strerror}); check the disk or name another --store"
@@ -242,7 +242,7 @@ def new_run(store: Store, device: str = "", began: float | None = None) -> Path:
     return folder
 
 
-def take_in(store: Store, folder: Path) -> Collected:
+def import_run(store: Store, folder: Path) -> RunMeasurements:
     """Add what a run has seen to the store; then its folder goes.
 
     Raises:
@@ -251,7 +251,7 @@ def take_in(store: Store, folder: Path) -> Collected:
     # Imported late, since it takes numpy, which tests that are measured in this process may do without.
     from rlm_core.inference.adaptation.cpu_score import cpu_name
 
-    found = collect(folder, Run.read(folder).device or cpu_name())
+    found = collect(folder, RunLeader.read(folder).device or cpu_name())
     store.add(found.measurements)
     shutil.rmtree(folder, ignore_errors=True)
     return found
@@ -262,13 +262,13 @@ def _is_written(recording: Recording) -> bool:
     return recording.end is None and is_alive(int(recording.header.get("pid", 0)))
 
 
-def take_in_left(store: Store, note: Callable[[str], None]) -> None:
-    """Take in the runs beside a store that nobody leads any more; ``note`` is told of each."""
+def import_left_runs(store: Store, note: Callable[[str], None]) -> None:
+    """Import the runs next to a store whose leading process has ended; ``note`` receives a line for each."""
     for folder in sorted((store.path.parent / _RUNS).glob("*/")):
         try:
-            if Run.read(folder).is_led or any(_is_written(one) for one in read_recordings(folder)):
+            if RunLeader.read(folder).is_led or any(_is_written(one) for one in read_recordings(folder)):
                 continue
-            found = take_in(store, folder)
+            found = import_run(store, folder)
         except DataError as error:
             note(str(error))
             continue

@@ -64,11 +64,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         return
     from rlm_core.measurement.store import Store
 
-    from .collect import take_in
+    from .collect import import_run
 
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     try:
-        found = take_in(Store(), config.stash[_RUN])
+        found = import_run(Store(), config.stash[_RUN])
         words = f"{len(found.measurements):,} functions measured; rlm-lsp measure list shows what is kept"
     except Exception as error:
         # The tests have ended; what they showed stays in its folder.

@@ -13,7 +13,7 @@ from .injected.rlm_probe.recording_writer import FORMAT
 
 
 @dataclass(slots=True)
-class Seen:
+class FunctionSamples:
     """What was seen of one function; samples are nanoseconds or bytes."""
 
     module: str
@@ -37,7 +37,7 @@ class Recording:
 
     path: Path
     header: dict[str, Any]
-    functions: dict[int, Seen] = field(default_factory=dict)
+    functions: dict[int, FunctionSamples] = field(default_factory=dict)
     tests: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)
     in_test: bool = False
@@ -50,14 +50,14 @@ class Recording:
 
 
 def read_recordings(folder: Path) -> list[Recording]:
-    """The recordings of a folder, in the order in which they began; what is no recording is passed over."""
+    """The recordings of a folder, in the order in which they began; other files are skipped."""
     found = filter(None, (_read(path) for path in folder.glob("*.jsonl")))
     return sorted(found, key=lambda one: (one.header.get("began", 0.0), one.path.name))
 
 
-def merged(recordings: Iterable[Recording]) -> list[Seen]:
+def merge_recordings(recordings: Iterable[Recording]) -> list[FunctionSamples]:
     """The functions of several processes, each once with all its samples."""
-    whole: dict[tuple[str, int, str], Seen] = {}
+    whole: dict[tuple[str, int, str], FunctionSamples] = {}
     for recording in recordings:
         for one in recording.functions.values():
             key = (one.file, one.line, one.qualname)
@@ -103,7 +103,7 @@ def _lines(path: Path) -> Iterator[list[Any]]:
 def _take(recording: Recording, what: str, rest: list[Any]) -> None:
     if what == "function":
         number, module, qualname, file, first, kind = rest
-        recording.functions[number] = Seen(module, qualname, file, first, kind)
+        recording.functions[number] = FunctionSamples(module, qualname, file, first, kind)
     elif what == "test":
         recording.tests.append(rest[0])
         recording.in_test = True

@@ -1,7 +1,7 @@
-"""Runs a project's tests once for latency and once for peak memory, in processes of their own.
+"""Runs a project's tests once for latency and once for peak memory, in separate processes.
 
-A test that hangs or ends its process costs itself: the run goes on without it. Whatever happens, what was seen until
-then lies in the run's folder.
+A test that hangs or ends its process is lost alone: the run continues without it. Whatever happens, the samples taken
+until then are in the run's folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ASK = "import sys, pytest; print(*sys.version_info[:2], sys.implementation.name
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SuitePlan:
     """What is run: ``python -m pytest *arguments`` in ``folder``, once for each of ``passes``.
 
     ``packages`` are import names; ``calls`` of a function are taken a test; ``timeout`` is in seconds a test, 0 for
@@ -86,10 +86,10 @@ def check_python(python: str) -> None:
         )
 
 
-def run(plan: Plan, folder: Path, note: Note, output: IO[bytes] | None = None) -> None:
-    """Run all passes; what is seen goes to ``folder``, ``note`` is told what went wrong and what is done about it.
+def run(plan: SuitePlan, folder: Path, note: Note, output: IO[bytes] | None = None) -> None:
+    """Run all passes; samples go to ``folder``; ``note`` receives what went wrong and what was done about it.
 
-    ``output`` takes what pytest prints, which else is printed here.
+    ``output`` receives what pytest prints; without it that is printed here.
 
     Raises:
         DataError: pytest could not begin, or nothing can be written.
@@ -99,7 +99,7 @@ def run(plan: Plan, folder: Path, note: Note, output: IO[bytes] | None = None) -
         _run_pass(plan, one, folder, note, output)
 
 
-def _run_pass(plan: Plan, metric: Pass, folder: Path, note: Note, output: IO[bytes] | None) -> None:
+def _run_pass(plan: SuitePlan, metric: Pass, folder: Path, note: Note, output: IO[bytes] | None) -> None:
     skip = folder / f"skip-{metric}.txt"
     begun: list[str] = []
     for _ in range(_MOST_RESTARTS + 1):
@@ -110,7 +110,7 @@ def _run_pass(plan: Plan, metric: Pass, folder: Path, note: Note, output: IO[byt
         if status == CANNOT_WRITE:
             raise DataError(f"{folder}: cannot be written; free some space, what was seen until then is kept")
         if leader is None or status == _USAGE:
-            raise DataError(f"pytest could not begin (status {status}); its own words are above")
+            raise DataError(f"pytest could not begin (status {status}); its output is above")
         if status == _NO_TESTS and not begun and plan.part == (0, 1):
             note("pytest found no tests")
         if leader.end is not None:
@@ -124,7 +124,9 @@ def _run_pass(plan: Plan, metric: Pass, folder: Path, note: Note, output: IO[byt
     note(f"the process of the tests ended {_MOST_RESTARTS} times: the rest was not measured")
 
 
-def _attempt(plan: Plan, metric: Pass, folder: Path, skip: Path | None, note: Note, output: IO[bytes] | None) -> int:
+def _attempt(
+    plan: SuitePlan, metric: Pass, folder: Path, skip: Path | None, note: Note, output: IO[bytes] | None
+) -> int:
     """Run pytest once and return its exit status; nothing that it started in its process group outlives it."""
     limit = plan.timeout * (MEMORY_TIMES if metric == "memory" else 1)
     request = Request(
@@ -208,7 +210,7 @@ _IDLE_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hung:
+class HungProcess:
     """A process that does not go on, and the test that it is in; empty outside of tests."""
 
     pid: int | None
@@ -216,7 +218,7 @@ class Hung:
 
 
 @dataclass(slots=True)
-class _Followed:
+class _FollowedRecording:
     pid: int
     offset: int = 0
     rest: bytes = b""
@@ -234,10 +236,10 @@ class Watchdog:
     def __init__(self, folder: Path, before: Iterable[Path], limit: float) -> None:
         self._folder, self._limit = folder, limit
         self._before = frozenset(before)
-        self._followed: dict[Path, _Followed] = {}
+        self._followed: dict[Path, _FollowedRecording] = {}
         self._grew = time.monotonic()
 
-    def look(self) -> Hung | None:
+    def look(self) -> HungProcess | None:
         """A process that hangs, if any does; one whose test hangs comes first."""
         if not self._limit:
             return None
@@ -247,19 +249,19 @@ class Watchdog:
                 self._follow(path, now)
         for path, one in self._followed.items():
             if one.last.startswith(b'["test"') and now - one.grew > self._limit:
-                # It is told once.
+                # It is reported once.
                 self._before |= {path}
                 self._followed.pop(path)
-                return Hung(one.pid, one.last[len(b'["test","') : -2].decode(errors="replace"))
+                return HungProcess(one.pid, one.last[len(b'["test","') : -2].decode(errors="replace"))
         if now - self._grew > max(self._limit * _IDLE_TIMES, _IDLE_SECONDS):
-            return Hung(None, "")
+            return HungProcess(None, "")
         return None
 
     def _follow(self, path: Path, now: float) -> None:
         one = self._followed.get(path)
         if one is None:
             pid = path.name.partition("-")[0]
-            one = self._followed[path] = _Followed(int(pid) if pid.isdigit() else 0, grew=now)
+            one = self._followed[path] = _FollowedRecording(int(pid) if pid.isdigit() else 0, grew=now)
         try:
             if path.stat().st_size == one.offset:
                 return

@@ -1,4 +1,4 @@
-"""Where functions stand in their files now: text and hashes by qualified name and first line."""
+"""The functions of a project's files: text and hashes by qualified name and first line, and the packages to measure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rlm_core.types import Unit
 
 
 @dataclass(frozen=True)
-class Source:
+class FunctionSource:
     """One function's text as its file has it, from its first decorator on; lines are 1-based."""
 
     unit: Unit
@@ -38,11 +38,11 @@ class Source:
         return source_hash(self.unit.text)
 
 
-class SourceFile:
+class FunctionFile:
     """The functions of a Python file; empty if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
-        self._functions: dict[tuple[str, int], Source] = {}
+        self._functions: dict[tuple[str, int], FunctionSource] = {}
         try:
             if path.stat().st_size > MAX_FILE_BYTES:
                 return
@@ -56,9 +56,9 @@ class SourceFile:
             if unit.kind == "function":
                 span = unit.span
                 shown = "".join(lines[span.start_line : span.end_line + 1])
-                self._functions[unit.qualname, span.start_line + 1] = Source(unit, shown)
+                self._functions[unit.qualname, span.start_line + 1] = FunctionSource(unit, shown)
 
-    def function(self, qualname: str, line: int) -> Source | None:
+    def function(self, qualname: str, line: int) -> FunctionSource | None:
         """The function that starts at a line, its first decorator if it has any."""
         return self._functions.get((qualname, line))
 
@@ -72,7 +72,7 @@ _NOT_MODULES = frozenset({"setup", "conftest", "noxfile", "tasks", "fabfile", "m
 
 
 def packages_under(folder: Path) -> list[str]:
-    """The top-level packages up to four folders below a project's, and single modules beside its configuration.
+    """The top-level packages up to four folders below a project's, and single modules next to its configuration.
 
     Tests, documentation, examples, environments and hidden folders are passed over.
     """

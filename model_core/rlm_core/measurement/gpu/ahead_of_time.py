@@ -1,6 +1,6 @@
 """A machine without a GPU that runs code written for one: for compiling ahead of time and for Triton's interpreter.
 
-Tensors that ask for ``cuda`` lie elsewhere and say that they are on ``cuda:0``; kernels are compiled for a target and
+Tensors requested on ``cuda`` are on another device and report ``cuda:0``; kernels are compiled for a target and
 not launched. Only the child process, which ends afterwards, is changed by any of this.
 """
 
@@ -24,7 +24,7 @@ from triton.backends.compiler import GPUTarget
 from .targets import Target
 
 DEVICE = torch.device("cuda", 0)
-# These are made anew at each look, so they are compared by value.
+# These are created at each access, so they are compared by value.
 _IS_CUDA, _GET_DEVICE = (getattr(torch.Tensor, name).__get__ for name in ("is_cuda", "device"))
 
 
@@ -93,7 +93,7 @@ class Driver:
         """There is no cache to clear."""
 
 
-class Elsewhere(TorchFunctionMode):
+class PretendedDevice(TorchFunctionMode):
     """Puts at ``place`` what asks for a GPU, and lets tensors say that they are on one."""
 
     def __init__(self, place: str) -> None:
@@ -124,10 +124,10 @@ class Elsewhere(TorchFunctionMode):
 
 
 @contextmanager
-def pretended(target: Target, place: str = "cpu") -> Iterator[None]:
+def pretend_device(target: Target, place: str = "cpu") -> Iterator[None]:
     """Within the block a target is there as far as Triton and user code can tell.
 
-    Its tensors lie at ``place``: on the ``cpu``, or on ``meta``, where they have a form and no contents.
+    Its tensors are on ``place``: on the ``cpu``, or on ``meta``, where they have a form and no contents.
     """
     driver = Driver(target)
     triton.runtime.driver.set_active(driver)
@@ -150,7 +150,7 @@ def pretended(target: Target, place: str = "cpu") -> Iterator[None]:
     try:
         for name, function in plain.items():
             setattr(torch.cuda, name, function)
-        with Elsewhere(place):
+        with PretendedDevice(place):
             yield
     finally:
         for name, function in before.items():
@@ -192,7 +192,7 @@ _AMD = {
 def kernel_resources(kernel: Any) -> dict[str, int]:
     """Registers a thread, bytes of shared memory a block, of spills and stack a thread, of one compiled kernel.
 
-    ``kernel`` is Triton's ``CompiledKernel``. What cannot be told is left out.
+    ``kernel`` is Triton's ``CompiledKernel``. Values that cannot be determined are left out.
     """
     metadata = kernel.metadata
     found = {"shared": int(metadata.shared), "warps": int(metadata.num_warps)}

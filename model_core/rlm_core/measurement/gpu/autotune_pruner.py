@@ -3,9 +3,9 @@
     @triton.autotune(configs, key=["M"], prune_configs_by={"early_config_prune": early_config_prune("team.pruner")})
 
 A kernel that was measured on other GPUs or sizes has a forest (:mod:`rlm_core.training.pruner_fit` fits it to rows of
-``rlm-lsp bench triton``), which reads a configuration, the sizes and the device's data sheet and ranks. A kernel that
-nobody has measured is ranked by a rule alone: blocks of whole warps of 64 to 512 threads in a seeded order, the others
-after them. No forest that was fitted to other kernels did better than chance there (docs/benchmarking.md).
+``rlm-lsp bench triton``), which ranks a configuration by the sizes and the device's data sheet. A kernel without
+measurements is ranked by a rule alone: blocks of whole warps of 64 to 512 threads in a seeded order, the others after
+them. No forest that was fitted to other kernels did better than chance there (docs/benchmarking.md).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rlm_core.source.torch_modules import find_modules
 from rlm_core.source.triton_kernels import find_kernels
 
 from .bench_rows import digest
-from .bench_spec import SUFFIX, Bench, read_sheet
+from .bench_spec import SUFFIX, BenchSpec, read_bench_spec
 
 Way = Literal["bench", "report", "sheet", "inductor"]
 _MOST_BYTES = 16 * 2**20
@@ -58,9 +58,9 @@ def triton_file(path: Path) -> TritonFile | None:
         DataError: the file or its sheet cannot be read.
     """
     sheet = path if path.name.endswith(".toml") else path.with_name(path.stem + SUFFIX)
-    benches: list[Bench] = []
+    benches: list[BenchSpec] = []
     if sheet == path or sheet.is_file():
-        path, benches = read_sheet(sheet)
+        path, benches = read_bench_spec(sheet)
     source = _read(path)
     parsed = ParsedSource(source, "python")
     root = parsed.root

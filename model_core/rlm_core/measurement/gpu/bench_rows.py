@@ -1,4 +1,4 @@
-"""The file of measurements: JSON lines, one row a measurement, appended as it is made and never rewritten.
+"""The file of measurements: JSON Lines, one row per measurement, appended as it is made and never rewritten.
 
 A row has a ``key`` that names what was measured (source, case, configuration, device), so that a run that was stopped
 goes on where it was.
@@ -34,7 +34,7 @@ class RowFile:
 
     Attributes:
         rows: how many rows the file holds.
-        problems: one line for each line of the file that is no row; such a line is left as it is.
+        problems: one message for each line of the file that is not a row; such a line is left as it is.
 
     Raises:
         DataError: the file cannot be written, or another process writes to it.
@@ -111,7 +111,7 @@ class RowFile:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file; lines that are no rows are passed over, and of rows with one key the last counts.
+    """The rows of a file; lines that are not rows are skipped; of rows with one key the last counts.
 
     Raises:
         DataError: the file cannot be read.

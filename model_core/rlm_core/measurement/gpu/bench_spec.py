@@ -1,7 +1,7 @@
-"""A sheet says how to call what has no benchmark of its own: TOML with sizes, dtypes and arguments -> cases.
+"""How to call a kernel or module that has no benchmark: TOML with sizes, dtypes and arguments -> cases.
 
-``softmax.bench.toml`` beside ``softmax.py``, or a sheet that names its ``file``. Sizes are crossed with one another and
-with the dtypes; shapes and grids are sums and products of sizes, worked out without running anything.
+``softmax.bench.toml`` next to ``softmax.py``, or a specification that names its ``file``. Sizes are crossed with one
+another and with the dtypes; shapes and grids are sums and products of sizes, worked out without running anything.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SpecCase:
     """One call's sizes and dtype."""
 
     sizes: Mapping[str, int]
@@ -70,7 +70,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class BenchSpec:
     """One ``[[bench]]`` of a sheet: a function to call, or a kernel to launch on a grid."""
 
     target: str
@@ -84,15 +84,15 @@ class Bench:
     rtol: float | None = None
     atol: float | None = None
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[SpecCase]:
         """All sizes crossed with all dtypes."""
         names = list(self.sizes)
         for numbers in itertools.product(*self.sizes.values()):
             for dtype in self.dtypes or (None,):
-                yield Case(dict(zip(names, numbers, strict=True)), dtype)
+                yield SpecCase(dict(zip(names, numbers, strict=True)), dtype)
 
 
-def read_sheet(path: Path) -> tuple[Path, list[Bench]]:
+def read_bench_spec(path: Path) -> tuple[Path, list[BenchSpec]]:
     """The Python file that a sheet is about, and its benches.
 
     Raises:
@@ -118,7 +118,7 @@ def evaluate(expression: str | int, sizes: Mapping[str, Any]) -> int:
     """The number that an expression of sizes stands for: + - * // %, cdiv, next_power_of_2, min, max.
 
     Raises:
-        DataError: it holds something else, or a name that is no size.
+        DataError: it holds something else, or a name that is not a size.
     """
     if isinstance(expression, int):
         return expression
@@ -132,12 +132,12 @@ def evaluate(expression: str | int, sizes: Mapping[str, Any]) -> int:
 def _value(node: ast.expr, sizes: Mapping[str, Any]) -> int:
     match node:
         case ast.Constant(value=bool()):
-            raise ValueError("True and False are no sizes")
+            raise ValueError("True and False are not sizes")
         case ast.Constant(value=int(number)):
             result = number
         case ast.Name(id=name):
             if not isinstance(sizes.get(name), int):
-                raise ValueError(f"{name} is no size")
+                raise ValueError(f"{name} is not a size")
             result = int(sizes[name])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             result = -_value(operand, sizes)
@@ -152,7 +152,7 @@ def _value(node: ast.expr, sizes: Mapping[str, Any]) -> int:
     return result
 
 
-def _bench(told: Mapping[str, Any], where: str) -> Bench:
+def _bench(told: Mapping[str, Any], where: str) -> BenchSpec:
     known = {"call", "kernel", "grid", "constants", "sizes", "dtypes", "arguments", "reference", "rtol", "atol"}
     _only(told, known, where)
     if ("call" in told) == ("kernel" in told):
@@ -178,7 +178,9 @@ def _bench(told: Mapping[str, Any], where: str) -> Bench:
         raise DataError(f"{where}: constants are a table, reference is the name of a function")
     arguments = tuple(_argument(one, where) for one in _list(told.get("arguments", []), f"{where}: arguments"))
     tolerances = {name: _tolerance(told.get(name), f"{where}: {name}") for name in ("rtol", "atol")}
-    return Bench(target, launch, listed, dtypes, arguments, tuple(map(str, grid)), constants, reference, **tolerances)
+    return BenchSpec(
+        target, launch, listed, dtypes, arguments, tuple(map(str, grid)), constants, reference, **tolerances
+    )
 
 
 def _argument(told: object, where: str) -> Argument:

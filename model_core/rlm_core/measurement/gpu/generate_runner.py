@@ -88,7 +88,7 @@ def written_kernels(module: torch.nn.Module, inputs: list[Any], target: Target) 
 
 
 def kernels_in(code: str) -> dict[str, str]:
-    """The Triton kernels in a text that inductor wrote, each as a file of its own, by name."""
+    """The Triton kernels in a text that inductor wrote, each as a separate file, by name."""
     found: dict[str, str] = {}
     for node in ast.walk(ast.parse(code)):
         match node:

@@ -31,7 +31,7 @@ _LIBRARIES = {"triton": "triton", "torch": "torch", "onnx": "onnxruntime"}
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class BenchImport:
     """What rows say, and how many of them were left out, by reason."""
 
     measurements: list[Measurement] = field(default_factory=list)
@@ -42,12 +42,12 @@ class _LeftOutError(Exception):
     """A row says nothing about a unit; the text says why."""
 
 
-def measurements_of(rows: Iterable[Row], files: Mapping[str, Path]) -> Taken:
+def measurements_of(rows: Iterable[Row], files: Mapping[str, Path]) -> BenchImport:
     """The measurements of the rows that timed one of ``files``, which are paths by the name that rows have for them.
 
     Of the configurations of an autotuned kernel the quickest counts, as it is the one that the autotuner will choose.
     """
-    taken, sources = Taken(), _Sources()
+    taken, sources = BenchImport(), _Sources()
     best: dict[tuple[object, ...], Row] = {}
     units: dict[str, Unit] = {}
     for row in rows:
@@ -108,7 +108,7 @@ def _named(row: Row) -> str | None:
         return str(row["name"])
     kernels = {str(launch["kernel"]) for launch in row.get("launches") or ()}
     if len(kernels) != 1:
-        raise _LeftOutError(f"its call launches {len(kernels) or 'no'} kernels, so the time is no single kernel's")
+        raise _LeftOutError(f"its call launches {len(kernels) or 'no'} kernels, so it is not the time of one kernel")
     return kernels.pop()
 
 

@@ -35,7 +35,7 @@ class Timing:
     runs: int
 
     def row(self) -> dict[str, float | int]:
-        """As it stands in a row."""
+        """The fields of a row."""
         quantiles = {"p10": self.p10, "p20": self.p20, "p80": self.p80, "p90": self.p90}
         return {"latency": self.median, **quantiles, "runs": self.runs}
 
@@ -131,7 +131,7 @@ def quantile(ordered: Sequence[float], level: float) -> float:
 
 
 def gpu_state() -> dict[str, str]:
-    """Clocks, temperature, power and driver of the first visible GPU as ``nvidia-smi`` tells them; empty without it."""
+    """Clocks, temperature, power and driver of the first visible GPU, from ``nvidia-smi``; empty without it."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return {}

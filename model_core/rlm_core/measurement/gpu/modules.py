@@ -23,7 +23,7 @@ _REDUCTIONS = ("mean", "sum", "amax", "amin", "logsumexp", "var")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class GeneratedModule:
     """One module as a file: its family and its source text."""
 
     family: str
@@ -39,12 +39,12 @@ class _Parts:
     inputs: tuple[str, ...]
 
 
-def write_module(seed: int, number: int) -> Written:
+def write_module(seed: int, number: int) -> GeneratedModule:
     """The ``number``-th module of a seed: the same every time, whatever else is written."""
     draw = random.Random(f"{seed}/{number}")  # noqa: S311 (no secret)
     family = list(FAMILIES)[number % len(FAMILIES)]
     parts = FAMILIES[family](draw)
-    return Written(family, _file(family, parts))
+    return GeneratedModule(family, _file(family, parts))
 
 
 def _file(family: str, parts: _Parts) -> str:

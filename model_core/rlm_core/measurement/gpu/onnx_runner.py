@@ -67,7 +67,7 @@ def _measured(options: Mapping[str, Any], provider: str) -> Row:
         session.run(None, feed)
         return session, feed
 
-    # A flush touches memory of its own: it is taken before the high-water mark is.
+    # Flushing touches other memory, so it comes before the high-water mark is reset.
     stopwatch = CpuStopwatch()
     peak, (session, feed) = peak_of(load_and_run)
     used = session.get_providers()

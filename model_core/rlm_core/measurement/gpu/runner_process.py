@@ -66,7 +66,7 @@ _COMPILE = ("CompilationError", "CompileTimeAssertionFailure", "OutOfResources",
 
 
 class Channel:
-    """What a runner tells its parent. ``done`` are the keys that need no work."""
+    """What a runner sends to its parent. ``done`` are the keys that need no work."""
 
     def __init__(self, stream: IO[str], done: set[str]) -> None:
         self._stream, self.done = stream, done
@@ -78,11 +78,11 @@ class Channel:
         return key not in self.done
 
     def begin(self, row: Row) -> None:
-        """What comes next, with its ``key``: the row that stands if the process does not live to tell more."""
+        """What comes next, with its ``key``: the row that remains if the process dies."""
         self._send({"event": "begin", "row": row})
 
     def row(self, row: Row) -> None:
-        """What came of it: joined to what was begun."""
+        """The result, joined to what was begun."""
         self._send({"event": "row", "row": row})
 
     def nothing(self) -> None:

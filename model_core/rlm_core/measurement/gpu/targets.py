@@ -55,7 +55,7 @@ def target_named(text: str) -> Target:
     """The target that ``text`` stands for; ``sm_90`` and ``gfx942`` are understood too.
 
     Raises:
-        DataError: it is none of ours.
+        DataError: the target is unknown.
     """
     plain = text.strip().lower()
     if match := re.fullmatch(r"sm_?(\d+)a?", plain):

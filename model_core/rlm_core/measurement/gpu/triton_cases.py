@@ -27,7 +27,7 @@ Timer = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class KernelCase:
     """One call at one size.
 
     ``run`` takes what times a call and hands it the calls to time; ``reference`` gives what they should give, None
@@ -43,11 +43,11 @@ class Case:
     told: Callable[[], Mapping[str, Any]] | None = None
 
 
-def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.Bench]) -> Iterator[Case]:
+def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.BenchSpec]) -> Iterator[KernelCase]:
     """The cases of one entry, made one after another so that only one holds its tensors.
 
     Raises:
-        DataError: the entry gives something that is no call; and whatever the user's code raises.
+        DataError: the entry returns something that is not a call; and whatever the user's code raises.
     """
     match entry.way:
         case "bench":
@@ -56,7 +56,7 @@ def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.Bench]) -> It
             yield from _report_cases(getattr(module, entry.name), entry.name)
         case "inductor":
             arguments = module.get_args()
-            yield Case(
+            yield KernelCase(
                 entry.name, {}, lambda timer: timer(lambda: module.call(arguments)), told=lambda: _launched(module)
             )
         case "sheet":
@@ -65,7 +65,7 @@ def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.Bench]) -> It
                 yield _sheet_case(module, bench, case)
 
 
-def _bench_cases(function: Callable[[], Any], name: str) -> Iterator[Case]:
+def _bench_cases(function: Callable[[], Any], name: str) -> Iterator[KernelCase]:
     made = function()
     if callable(made) or isinstance(made, Mapping):
         made = [made]
@@ -79,7 +79,7 @@ def _bench_cases(function: Callable[[], Any], name: str) -> Iterator[Case]:
         if not callable(call) or not (reference is None or callable(reference)):
             raise DataError(f"{name}(): call and reference are functions without arguments")
         sizes = workload({**told.get("sizes", {}), **({"dtype": told["dtype"]} if "dtype" in told else {})})
-        yield Case(
+        yield KernelCase(
             str(told.get("name", number)),
             sizes,
             _timed(call),
@@ -108,7 +108,7 @@ def _timed(call: Call) -> Callable[[Timer], None]:
     return lambda timer: timer(call)
 
 
-def _report_cases(mark: Any, name: str) -> Iterator[Case]:
+def _report_cases(mark: Any, name: str) -> Iterator[KernelCase]:
     benchmarks = getattr(mark, "benchmarks", None)
     if benchmarks is None or not callable(getattr(mark, "fn", None)):
         raise DataError(f"{name} is not made by triton.testing.perf_report")
@@ -118,7 +118,7 @@ def _report_cases(mark: Any, name: str) -> Iterator[Case]:
             at = dict(zip(benchmark.x_names, values, strict=True))
             for line in benchmark.line_vals:
                 told = {**benchmark.args, **at, benchmark.line_arg: line}
-                yield Case(benchmark.plot_name or name, workload(told), _driven(mark.fn, told))
+                yield KernelCase(benchmark.plot_name or name, workload(told), _driven(mark.fn, told))
 
 
 def _driven(function: Callable[..., Any], told: Mapping[str, Any]) -> Callable[[Timer], None]:
@@ -129,7 +129,7 @@ def _driven(function: Callable[..., Any], told: Mapping[str, Any]) -> Callable[[
     return run
 
 
-def _sheet_case(module: ModuleType, bench: sheet.Bench, case: sheet.Case) -> Case:
+def _sheet_case(module: ModuleType, bench: sheet.BenchSpec, case: sheet.SpecCase) -> KernelCase:
     target = _named(module, bench.target)
     built = [_build(one, case) for one in bench.arguments]
     outputs = [value for value, one in zip(built, bench.arguments, strict=True) if one.output]
@@ -154,7 +154,7 @@ def _sheet_case(module: ModuleType, bench: sheet.Bench, case: sheet.Case) -> Cas
         ]
         reference = lambda: expected(*inputs)  # noqa: E731 (called once or never)
     told = {**case.sizes, **({"dtype": case.dtype} if case.dtype else {})}
-    return Case(bench.target, workload(told), _timed(call), reference, bench.rtol, bench.atol)
+    return KernelCase(bench.target, workload(told), _timed(call), reference, bench.rtol, bench.atol)
 
 
 def _named(module: ModuleType, name: str) -> Any:
@@ -168,7 +168,7 @@ def _named(module: ModuleType, name: str) -> Any:
     return thing
 
 
-def _build(argument: sheet.Argument, case: sheet.Case) -> Any:
+def _build(argument: sheet.Argument, case: sheet.SpecCase) -> Any:
     if argument.shape is None:
         value = argument.value
         return sheet.evaluate(value, case.sizes) if isinstance(value, str) else value
@@ -202,7 +202,7 @@ def _text(value: Any) -> str:
 
 
 @dataclass(slots=True)
-class Launch:
+class KernelLaunch:
     """One launch of a kernel that was seen: what it was given, and what was compiled for it (None: interpreted)."""
 
     kernel: str
@@ -212,20 +212,20 @@ class Launch:
 
 
 @dataclass(slots=True)
-class Launches:
+class KernelLaunches:
     """What a call launched, and the autotuners that chose for it, in order."""
 
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[KernelLaunch] = field(default_factory=list)
     tuners: list[Any] = field(default_factory=list)
 
 
 @contextmanager
-def recorded(*, compile_only: bool = False, first: bool = False) -> Iterator[Launches]:
+def recorded(*, compile_only: bool = False, first: bool = False) -> Iterator[KernelLaunches]:
     """Within the block launches and tuners are noted.
 
     With ``compile_only`` kernels see of a tensor its dtype alone; with ``first`` a tuner takes its first configuration.
     """
-    seen = Launches()
+    seen = KernelLaunches()
     run, interpret, tune = JITFunction.run, InterpretedFunction.run, Autotuner.run
 
     def compiled_run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -256,7 +256,7 @@ def recorded(*, compile_only: bool = False, first: bool = False) -> Iterator[Lau
 
 
 def config_row(config: Any) -> dict[str, str]:
-    """A ``triton.Config`` as it stands in a row: its own names, and warps, stages and clusters."""
+    """A ``triton.Config`` as the fields of a row: its names, and warps, stages and clusters."""
     return workload(config.all_kwargs())
 
 
@@ -278,7 +278,7 @@ def kernel_name(function: Any) -> str:
     return str(getattr(function, "__name__", function))
 
 
-def _launch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Launch:
+def _launch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> KernelLaunch:
     given = dict(zip(function.arg_names, args, strict=False)) | kwargs
     told = {name: _told(value) for name, value in given.items()}
     shape: tuple[int, ...] | None = None
@@ -288,7 +288,7 @@ def _launch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: 
     except Exception:
         # The launch itself will say what is wrong with its grid.
         shape = None
-    return Launch(kernel_name(function), told, shape)
+    return KernelLaunch(kernel_name(function), told, shape)
 
 
 def _told(value: Any) -> str:

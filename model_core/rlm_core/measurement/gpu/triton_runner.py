@@ -19,17 +19,17 @@ import triton
 from triton.runtime.autotuner import Autotuner
 
 from . import bench_spec as sheet
-from .ahead_of_time import kernel_resources, pretended
+from .ahead_of_time import kernel_resources, pretend_device
 from .bench_entries import Entry
 from .bench_rows import Row, row_key
 from .meter import Effort, GpuStopwatch, Stopwatch, gpu_state, measure
 from .runner_process import Channel, WrongResultError, import_file
 from .targets import target_named
-from .triton_cases import Call, Case, Launches, Timer, cases_of, config_row, kernel_name, only, recorded
+from .triton_cases import Call, KernelCase, KernelLaunches, Timer, cases_of, config_row, kernel_name, only, recorded
 
 
 @dataclass(slots=True)
-class Session:
+class TritonSession:
     """What all cases of a file share."""
 
     channel: Channel
@@ -40,7 +40,7 @@ class Session:
     machine: Mapping[str, str]
     stopwatch: Stopwatch | None = None
     timed: list[Row] = field(default_factory=list)
-    seen: Launches = field(default_factory=Launches)
+    seen: KernelLaunches = field(default_factory=KernelLaunches)
     file: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -54,16 +54,16 @@ def run(options: Mapping[str, Any], channel: Channel) -> None:
     machine = {**machine, "triton": triton.__version__, "torch": torch.__version__, "python": platform.python_version()}
     # Without times there is no best configuration.
     configs = options["configs"] if mode == "measure" else "all"
-    session = Session(channel, mode, device, configs, Effort(**options["effort"]), machine)
+    session = TritonSession(channel, mode, device, configs, Effort(**options["effort"]), machine)
     if mode == "measure":
         session.stopwatch = GpuStopwatch()
         work(session, options["files"])
         return
-    with pretended(target, "meta" if mode == "compile" else "cpu"):
+    with pretend_device(target, "meta" if mode == "compile" else "cpu"):
         work(session, options["files"])
 
 
-def work(session: Session, files: Iterable[Mapping[str, Any]]) -> None:
+def work(session: TritonSession, files: Iterable[Mapping[str, Any]]) -> None:
     """Make the rows of files: ``path``, ``shown`` and ``source`` of each, its ``sheet`` and its ``entries``."""
     with _do_bench(session) as timer:
         for file in files:
@@ -71,7 +71,7 @@ def work(session: Session, files: Iterable[Mapping[str, Any]]) -> None:
             _file(session, file, timer)
 
 
-def _file(session: Session, file: Mapping[str, Any], timer: Timer) -> None:
+def _file(session: TritonSession, file: Mapping[str, Any], timer: Timer) -> None:
     """All entries of one file; importing it is itself something that can fail or hang."""
     about = {**session.file, "mode": session.mode, "device": session.device, "case": {}}
     key = row_key(importing=True, **about)
@@ -80,7 +80,7 @@ def _file(session: Session, file: Mapping[str, Any], timer: Timer) -> None:
     session.channel.begin({"key": key, **about})
     try:
         module = import_file(Path(file["path"]))
-        benches = sheet.read_sheet(Path(file["sheet"]))[1] if file["sheet"] else []
+        benches = sheet.read_bench_spec(Path(file["sheet"]))[1] if file["sheet"] else []
     except Exception as error:
         session.channel.failed(error, machine=dict(session.machine))
         return
@@ -102,7 +102,9 @@ def _gpu() -> tuple[str, dict[str, str]]:
     }
 
 
-def _entry(session: Session, module: ModuleType, entry: Entry, benches: list[sheet.Bench], timer: Timer) -> None:
+def _entry(
+    session: TritonSession, module: ModuleType, entry: Entry, benches: list[sheet.BenchSpec], timer: Timer
+) -> None:
     """All cases of one entry; making a case is itself something that can fail or hang."""
     cases, number = iter(cases_of(module, entry, benches)), 0
     while True:
@@ -132,7 +134,7 @@ def _entry(session: Session, module: ModuleType, entry: Entry, benches: list[she
         number += 1
 
 
-def _inductor(session: Session, module: ModuleType) -> None:
+def _inductor(session: TritonSession, module: ModuleType) -> None:
     """The kernels of a file that inductor wrote: each configuration compiled as inductor would, for the target."""
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
     from triton.compiler import ASTSource
@@ -158,7 +160,7 @@ def _inductor(session: Session, module: ModuleType) -> None:
             session.channel.row({"status": "ok", "launches": [launch], "machine": dict(session.machine)})
 
 
-def _case(session: Session, case: Case, about: Row, parts: Mapping[str, Any], timer: Timer) -> None:
+def _case(session: TritonSession, case: KernelCase, about: Row, parts: Mapping[str, Any], timer: Timer) -> None:
     """One case: each configuration of each autotuner that it uses, then the case as a whole."""
     channel, key = session.channel, row_key(**parts)
     if not channel.wanted(key):
@@ -185,7 +187,7 @@ def _case(session: Session, case: Case, about: Row, parts: Mapping[str, Any], ti
             channel.begin({"key": sub, **about})
             with only(tuner, config):
                 _finish(session, case, chosen, timer)
-    # Tells a later run that nothing is left to do here.
+    # A later run sees that nothing is left to do here.
     channel.begin({"key": key, **about})
     channel.row({"status": "ok", "summary": True, "configs": len(tried)})
 
@@ -196,10 +198,10 @@ def _once(call: Call, *_: Any, quantiles: Any = None, **__: Any) -> Any:
     return [1.0] * len(quantiles) if quantiles else 1.0
 
 
-def _finish(session: Session, case: Case, more: Row, timer: Timer) -> None:
+def _finish(session: TritonSession, case: KernelCase, more: Row, timer: Timer) -> None:
     """Run a case under the configuration that is set, and send its row."""
     session.timed.clear()
-    session.seen = Launches()
+    session.seen = KernelLaunches()
     with (
         nullcontext(session.seen)
         if session.mode == "measure"
@@ -224,7 +226,7 @@ def _finish(session: Session, case: Case, more: Row, timer: Timer) -> None:
     session.channel.row(row)
 
 
-def _checked(case: Case, timer: Timer, session: Session) -> Timer:
+def _checked(case: KernelCase, timer: Timer, session: TritonSession) -> Timer:
     """A timer that first compares the result of a call with the reference."""
 
     def compared(call: Call, **options: Any) -> Any:
@@ -237,7 +239,7 @@ def _checked(case: Case, timer: Timer, session: Session) -> Timer:
     return compared
 
 
-def _compiled(session: Session, seen: Launches) -> Row:
+def _compiled(session: TritonSession, seen: KernelLaunches) -> Row:
     """What was launched and what it takes of the GPU."""
     launches = []
     for launch in seen.launches[:64]:
@@ -255,7 +257,7 @@ def _compiled(session: Session, seen: Launches) -> Row:
 
 
 @contextmanager
-def _do_bench(session: Session) -> Iterator[Timer]:
+def _do_bench(session: TritonSession) -> Iterator[Timer]:
     """Within the block Triton's ``do_bench`` is ours; calls that an autotuner times to choose stay Triton's."""
     plain, tune = triton.testing.do_bench, Autotuner._bench
     tuning = False
@@ -268,7 +270,7 @@ def _do_bench(session: Session) -> Iterator[Timer]:
             numbers = [1.0, 1.0, 1.0]
         else:
             before = gpu_state()
-            # An autotuner chooses now; timed calls are not watched, which would take time of its own.
+            # An autotuner chooses now; timed calls are not watched, which would add to their time.
             call()
             with recorded() as seen:
                 call()
@@ -299,7 +301,7 @@ def _do_bench(session: Session) -> Iterator[Timer]:
 _TOLERANCES = {torch.float16: (1e-2, 1e-2), torch.bfloat16: (2e-2, 2e-2), torch.float32: (1e-3, 1e-3)}
 
 
-def compare(given: Any, expected: Any, case: Case) -> None:
+def compare(given: Any, expected: Any, case: KernelCase) -> None:
     """Tensors, or lists, tuples and tables of them.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Runs a job in child processes and keeps the rows that they make: the side that never touches user code.
+"""Runs a job in child processes and collects their rows: the side that never touches user code.
 
 A child announces what it begins, sends a row when that is done, and is ended when a case takes longer than its limit
 or the child dies. What it had begun then gets a row that says so, and a new child goes on with the rest.
@@ -32,7 +32,7 @@ _END_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunnerLimits:
     """Seconds that a child may take to start (imports included) and for one case; bytes of memory (0: no limit)."""
 
     start: float = 300.0
@@ -41,10 +41,10 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunnerJob:
     """What one child works through.
 
-    ``runner`` is a module of this package, ``about`` stands in every row, ``options`` are the runner's own, and
+    ``runner`` is a module of this package, ``about`` is part of every row, ``options`` are the runner's own, and
     ``environment`` is added to the child's.
     """
 
@@ -55,21 +55,21 @@ class Job:
 
 
 @dataclass(slots=True)
-class Tally:
+class RowCounts:
     """How many rows were made, by status; ``known`` were there before."""
 
     made: dict[str, int] = field(default_factory=dict)
     known: int = 0
 
 
-class Keeper:
-    """Takes what :func:`work_through` tells: appends rows, reports and counts them. ``done`` are keys with a row."""
+class RowCollector:
+    """Takes the events of :func:`work_through`: appends rows, reports and counts them. ``done`` are keys with a row."""
 
     def __init__(self, rows: RowFile, report: Report, *, retry: bool = False) -> None:
         self._rows, self._report = rows, report
         self._before = frozenset(rows.done(retry=retry))
         self._known: set[str] = set()
-        self.done, self.tally = set(self._before), Tally()
+        self.done, self.tally = set(self._before), RowCounts()
 
     def take(self, event: Event) -> None:
         """Take an event.
@@ -88,7 +88,7 @@ class Keeper:
         self._report(row)
 
 
-def run_job(job: Job, keeper: Keeper, limits: Limits) -> None:
+def run_job(job: RunnerJob, keeper: RowCollector, limits: RunnerLimits) -> None:
     """Work through a job; ``keeper`` takes its rows as they are made.
 
     Raises:
@@ -99,7 +99,7 @@ def run_job(job: Job, keeper: Keeper, limits: Limits) -> None:
             keeper.take(event)
 
 
-def work_through(job: Job, done: Iterable[str], limits: Limits) -> Generator[Event, None, None]:
+def work_through(job: RunnerJob, done: Iterable[str], limits: RunnerLimits) -> Generator[Event, None, None]:
     """Work through a job in child processes, but for the keys that are ``done``.
 
     Yields ``{"event": "row", "row"}`` for each row as it is made, and ``{"event": "known", "key"}`` for what is done.
@@ -137,9 +137,9 @@ class _Outcome:
 
 
 class _Child:
-    """One child process and the events that it sends, a JSON object a line."""
+    """One child process and the events that it sends, one JSON object per line."""
 
-    def __init__(self, job: Job, done: set[str], limits: Limits) -> None:
+    def __init__(self, job: RunnerJob, done: set[str], limits: RunnerLimits) -> None:
         self._limits = limits
         # What compilers leave behind goes with the child.
         self._folder = tempfile.TemporaryDirectory(prefix="rlm-lsp-bench-", ignore_cleanup_errors=True)

@@ -6,8 +6,8 @@ which measures; ``run`` does the whole plan, ``spread`` does it on a cluster. No
 Linux only.
 """
 
-from .plan import Plan, make_plan
-from .run import Result, run_plan, spread_plan
-from .sandbox import Limits
+from .plan import ProgramPlan, make_plan
+from .run import ProgramCounts, run_plan, spread_plan
+from .sandbox import ProgramLimits
 
-__all__ = ["Limits", "Plan", "Result", "make_plan", "run_plan", "spread_plan"]
+__all__ = ["ProgramCounts", "ProgramLimits", "ProgramPlan", "make_plan", "run_plan", "spread_plan"]

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from rlm_core.errors import DataError
 
-from .sandbox import Limits, Sandbox
+from .sandbox import ProgramLimits, Sandbox
 from .sources import Program, find_programs
-from .toolchains import LANGUAGES, Found, find, wanted
+from .toolchains import LANGUAGES, InstalledToolchain, find_toolchain, wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ProgramJob:
     """A program with what runs it and what is fed to it."""
 
     program: Program
-    found: Found
-    inputs: tuple[Input, ...]
+    found: InstalledToolchain
+    inputs: tuple[ProgramInput, ...]
 
     def values(self, build: str) -> dict[str, str]:
         """What stands for the names in the commands of the table."""
@@ -41,13 +41,13 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProgramPlan:
     """All jobs, and ``problems``: a line for each file that is not run."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[ProgramJob, ...]
     problems: tuple[str, ...]
     sandbox: Sandbox
-    limits: Limits
+    limits: ProgramLimits
     repeat: int
 
     def told(self) -> Iterator[str]:
@@ -67,9 +67,9 @@ def make_plan(
     sandbox: Sandbox,
     python: str,
     languages: Sequence[str] = (),
-    limits: Limits | None = None,
+    limits: ProgramLimits | None = None,
     repeat: int = 5,
-) -> Plan:
+) -> ProgramPlan:
     """Find the programs in a file or folder, their toolchains (``python`` for Python) and inputs. Nothing of them runs.
 
     Raises:
@@ -78,7 +78,7 @@ def make_plan(
     programs, problems = find_programs(place, languages)
     if not programs:
         raise DataError(_nothing(f"{place}: no program in {', '.join(languages or LANGUAGES)}", problems))
-    toolchains = {name: find(name, python) for name in dict.fromkeys(one.language for one in programs)}
+    toolchains = {name: find_toolchain(name, python) for name in dict.fromkeys(one.language for one in programs)}
     jobs = []
     for program in programs:
         found = toolchains[program.language]
@@ -89,10 +89,10 @@ def make_plan(
         if not inputs:
             problems.append(f"{program.path}: no input; {', '.join(patterns)} matches no file")
             continue
-        jobs.append(Job(program, found, tuple(inputs)))
+        jobs.append(ProgramJob(program, found, tuple(inputs)))
     if not jobs:
         raise DataError(_nothing(f"{place}: no program can be run", problems))
-    return Plan(tuple(jobs), tuple(problems), sandbox, limits or Limits(), repeat)
+    return ProgramPlan(tuple(jobs), tuple(problems), sandbox, limits or ProgramLimits(), repeat)
 
 
 def _nothing(what: str, problems: Sequence[str]) -> str:
@@ -100,13 +100,13 @@ def _nothing(what: str, problems: Sequence[str]) -> str:
     return f"{what} ({problems[0]}{more})" if problems else f"{what}; name another folder"
 
 
-def _names(inputs: Sequence[Input]) -> str:
+def _names(inputs: Sequence[ProgramInput]) -> str:
     shown = ", ".join(one.name for one in inputs[:5])
     return shown + (f" and {len(inputs) - 5:,} more" if len(inputs) > 5 else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class ProgramInput:
     """A file that programs read on stdin; ``digest`` begins its SHA-1."""
 
     path: Path
@@ -114,7 +114,7 @@ class Input:
     digest: str
 
 
-def inputs_for(patterns: Sequence[str], program: Path) -> list[Input]:
+def inputs_for(patterns: Sequence[str], program: Path) -> list[ProgramInput]:
     """The inputs of a program, sorted by pattern and path.
 
     A pattern is a file, a folder (all files right in it) or a glob; ``{name}`` in it is the program's file name without
@@ -123,11 +123,11 @@ def inputs_for(patterns: Sequence[str], program: Path) -> list[Input]:
     Raises:
         DataError: an input cannot be read.
     """
-    found: dict[Path, Input] = {}
+    found: dict[Path, ProgramInput] = {}
     for pattern in patterns:
         for path in _paths(pattern.replace("{name}", program.stem)):
             if path.resolve() not in found:
-                found[path.resolve()] = Input(path, _short(path, pattern), digest_of(path))
+                found[path.resolve()] = ProgramInput(path, _short(path, pattern), digest_of(path))
     times = Counter(one.name for one in found.values())
     return [one if times[one.name] == 1 else replace(one, name=one.path.as_posix()) for one in found.values()]
 
@@ -143,7 +143,7 @@ def _paths(pattern: str) -> list[Path]:
 
 
 def _short(path: Path, pattern: str) -> str:
-    """A name that tells inputs of one pattern apart."""
+    """A name that distinguishes the inputs of one pattern."""
     return f"{path.parent.name}/{path.name}" if "*" in str(Path(pattern).parent) else path.name
 
 

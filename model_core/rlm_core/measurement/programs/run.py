@@ -20,9 +20,9 @@ from rlm_core.measurement.types import MACHINES, Measurement
 from rlm_core.serving.ray_cluster import Cluster, Need
 from rlm_core.types import Metric
 
-from .plan import Input, Job, Plan, digest_of
-from .sandbox import COMPILING, Limits, Outcome, Sandbox, Task, execute, find_sandbox
-from .toolchains import Found, find, wanted
+from .plan import ProgramInput, ProgramJob, ProgramPlan, digest_of
+from .sandbox import COMPILING, ProgramLimits, Sandbox, SandboxOutcome, SandboxTask, execute, find_sandbox
+from .toolchains import InstalledToolchain, find_toolchain, wanted
 
 Keep = Callable[[Sequence[Measurement]], object]
 Note = Callable[[str], None]
@@ -30,14 +30,14 @@ _MOST_FAILURES = 2
 
 
 @dataclass(slots=True)
-class Result:
+class ProgramCounts:
     """How many programs and pairs of program and input were measured, and how many programs or inputs failed."""
 
     programs: int = 0
     pairs: int = 0
     failed: int = 0
 
-    def add(self, other: Result) -> None:
+    def add(self, other: ProgramCounts) -> None:
         """Count another's too."""
         self.programs += other.programs
         self.pairs += other.pairs
@@ -48,8 +48,8 @@ class Result:
 class _Runs:
     """The runs of a program on one input that count, and how many failed."""
 
-    on: Input
-    outcomes: list[Outcome] = field(default_factory=list)
+    on: ProgramInput
+    outcomes: list[SandboxOutcome] = field(default_factory=list)
     failures: int = 0
 
 
@@ -58,13 +58,13 @@ def run_name() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
 
 
-def run_plan(plan: Plan, device: str, keep: Keep, note: Note) -> Result:
+def run_plan(plan: ProgramPlan, device: str, keep: Keep, note: Note) -> ProgramCounts:
     """Do a plan on the processor ``device``; ``keep`` gets measurements as they are made, ``note`` lines for people.
 
     Raises:
         KeyboardInterrupt: the user has stopped the run; what was measured until then has been kept.
     """
-    name, result = run_name(), Result()
+    name, result = run_name(), ProgramCounts()
     with stop_signals() as came:
         for job in plan.jobs:
             runs: list[_Runs] = []
@@ -79,7 +79,7 @@ def run_plan(plan: Plan, device: str, keep: Keep, note: Note) -> Result:
     return result
 
 
-def _measured(plan: Plan, job: Job, came: Sequence[int], note: Note) -> Iterator[_Runs]:
+def _measured(plan: ProgramPlan, job: ProgramJob, came: Sequence[int], note: Note) -> Iterator[_Runs]:
     """The runs of a program, each input's given before they are made, so that a stop costs none."""
     path, toolchain = job.program.path, job.found.toolchain
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True) as build:
@@ -108,20 +108,20 @@ def _measured(plan: Plan, job: Job, came: Sequence[int], note: Note) -> Iterator
                     runs.outcomes.append(outcome)
 
 
-def _task(plan: Plan, job: Job, command: list[str], build: str, stdin: Path | None) -> Task:
-    """Compiling may write to the build folder and has limits of its own."""
+def _task(plan: ProgramPlan, job: ProgramJob, command: list[str], build: str, stdin: Path | None) -> SandboxTask:
+    """Compiling may write to the build folder and has separate limits."""
     found, compiles = job.found, stdin is None
     folder = job.program.folder.resolve()
     # A folder as wide as the user's home is not shown: the program alone is.
     seen = job.program.path.resolve() if Path.home().is_relative_to(folder) else folder
     readable = [*found.roots, *(path.parent for path in found.programs.values()), seen]
     environment = {**found.environment, "GOCACHE": f"{build}/.cache"} if compiles else found.environment
-    return Task(
+    return SandboxTask(
         command, environment, readable, Path(build), COMPILING if compiles else plan.limits, stdin, writable=compiles
     )
 
 
-def _measurements(job: Job, runs: _Runs, device: str, name: str) -> Iterator[Measurement]:
+def _measurements(job: ProgramJob, runs: _Runs, device: str, name: str) -> Iterator[Measurement]:
     program, machine = job.program, platform.machine().lower()
     metrics = {
         "latency": [one.seconds for one in runs.outcomes],
@@ -169,33 +169,33 @@ def _quantiles(samples: Sequence[float]) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _NodeOrder:
     """A job, what its program's file holds, the interpreter for Python, and of the plan the rest by its names."""
 
-    job: Job
+    job: ProgramJob
     digest: str
     python: str
     sandbox: str
-    limits: Limits
+    limits: ProgramLimits
     repeat: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    """What came of it: measurements, lines for people, and counts."""
+class _NodeResult:
+    """Measurements, messages and counts."""
 
     measurements: list[Measurement]
     notes: list[str]
-    result: Result
+    result: ProgramCounts
 
 
-def spread_plan(plan: Plan, cluster: Cluster, python: str, keep: Keep, note: Note) -> Result:
+def spread_plan(plan: ProgramPlan, cluster: Cluster, python: str, keep: Keep, note: Note) -> ProgramCounts:
     """Do a plan on a cluster whose nodes have the same files at the same paths; see :func:`.run.run_plan`."""
-    name, whole = run_name(), Result()
+    name, whole = run_name(), ProgramCounts()
 
-    def order(job: Job) -> _Order:
+    def order(job: ProgramJob) -> _NodeOrder:
         digest = digest_of(job.program.path)
-        return _Order(job, digest, python, plan.sandbox.name, plan.limits, plan.repeat)
+        return _NodeOrder(job, digest, python, plan.sandbox.name, plan.limits, plan.repeat)
 
     for found in cluster.spread(measure_on_node, plan.jobs, Need(), order):
         job = plan.jobs[found.index]
@@ -210,7 +210,7 @@ def spread_plan(plan: Plan, cluster: Cluster, python: str, keep: Keep, note: Not
     return whole
 
 
-def measure_on_node(order: _Order) -> _Done:
+def measure_on_node(order: _NodeOrder) -> _NodeResult:
     """On a node: measure a program with the toolchain and in the kind of sandbox that the plan names.
 
     Raises:
@@ -224,16 +224,16 @@ def measure_on_node(order: _Order) -> _Done:
     found = _toolchain(program.language, order.python)
     if found is None:
         raise DataError(f"nothing on a node runs {program.language}; install {wanted(program.language)} there")
-    plan = Plan((replace(job, found=found),), (), _sandbox(order.sandbox), order.limits, order.repeat)
+    plan = ProgramPlan((replace(job, found=found),), (), _sandbox(order.sandbox), order.limits, order.repeat)
     measurements: list[Measurement] = []
     notes: list[str] = []
     result = run_plan(plan, cpu_name(), measurements.extend, notes.append)
-    return _Done(measurements, notes, result)
+    return _NodeResult(measurements, notes, result)
 
 
 @lru_cache
-def _toolchain(language: str, python: str) -> Found | None:
-    return find(language, python)
+def _toolchain(language: str, python: str) -> InstalledToolchain | None:
+    return find_toolchain(language, python)
 
 
 @lru_cache

@@ -25,7 +25,7 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProgramLimits:
     """Seconds of wall time, bytes of memory and number of processes of all together, bytes of a file."""
 
     seconds: float = 10.0
@@ -38,24 +38,24 @@ class Limits:
         return f"{self.seconds:g} s, {memory} of memory, {self.processes} processes, {files} a file"
 
 
-COMPILING = Limits(300.0, 6144 * _MIB, 512, 1024 * _MIB)
+COMPILING = ProgramLimits(300.0, 6144 * _MIB, 512, 1024 * _MIB)
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SandboxTask:
     """A command and what it may see: ``readable`` folders and the ``build`` folder, ``writable`` while compiling."""
 
     command: Sequence[str]
     environment: dict[str, str]
     readable: Sequence[Path]
     build: Path
-    limits: Limits
+    limits: ProgramLimits
     stdin: Path | None = None
     writable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SandboxOutcome:
     """What a command took: wall seconds, peak bytes of its largest process; ``failed`` says why it does not count."""
 
     seconds: float = 0.0
@@ -71,7 +71,7 @@ class Sandbox(Protocol):
     told: str
     is_own_world: bool  # with no network and no other processes
 
-    def start(self, inner: Sequence[str], task: Task, **popen: Any) -> subprocess.Popen[bytes]:
+    def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """Start the measuring process ``inner`` in the sandbox."""
         ...
 
@@ -86,7 +86,7 @@ def inside() -> tuple[list[str], list[Path]]:
     return [str(python), "-I", "-S", str(_INSIDE)], [Path(sys.base_prefix), python.parent, _INSIDE.parent]
 
 
-def execute(sandbox: Sandbox, task: Task, came: Sequence[int]) -> Outcome:
+def execute(sandbox: Sandbox, task: SandboxTask, came: Sequence[int]) -> SandboxOutcome:
     """Run a command once; a signal in ``came`` ends it.
 
     Raises:
@@ -112,7 +112,7 @@ def execute(sandbox: Sandbox, task: Task, came: Sequence[int]) -> Outcome:
             )
     except OSError as error:
         sandbox.close()
-        return Outcome(failed=f"cannot be started ({error})")
+        return SandboxOutcome(failed=f"cannot be started ({error})")
     try:
         told, errors = _wait(process, task.limits.seconds + _GRACE_SECONDS, came)
     finally:
@@ -131,15 +131,15 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, came: Sequence[int])
     return b"", b"what measures it did not answer"
 
 
-def _outcome(told: bytes, errors: bytes, limits: Limits) -> Outcome:
+def _outcome(told: bytes, errors: bytes, limits: ProgramLimits) -> SandboxOutcome:
     try:
         result = json.loads(told)
     except ValueError:
-        return Outcome(failed=f"what measures it was ended{last_line(errors.decode('utf-8', 'replace'))}")
-    return Outcome(result["seconds"], result["peak_bytes"], _why(result, limits), result["network_is_cut"])
+        return SandboxOutcome(failed=f"what measures it was ended{last_line(errors.decode('utf-8', 'replace'))}")
+    return SandboxOutcome(result["seconds"], result["peak_bytes"], _why(result, limits), result["network_is_cut"])
 
 
-def _why(result: dict[str, Any], limits: Limits) -> str:
+def _why(result: dict[str, Any], limits: ProgramLimits) -> str:
     """Why a run does not count; empty if it does."""
     words = {
         "time": f"not done within {limits.seconds:g} s",
@@ -173,7 +173,7 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt
 _ETC = ("alternatives", "ld.so.*", "localtime", "java*", "php*", "mono", "dotnet", "scala*", "passwd", "group")
 _HOME = "/tmp/home"  # noqa: S108 (a folder of the sandbox's own)
 _ROOM = 16 << 20
-_TRY = Limits(seconds=20.0)
+_TRY = ProgramLimits(seconds=20.0)
 
 
 def find_sandbox(choice: Choice) -> Sandbox:
@@ -192,7 +192,7 @@ def find_sandbox(choice: Choice) -> Sandbox:
             return bubble
         reasons.append(f"bubblewrap: {failed}")
     if choice in ("auto", "limits"):
-        limits = LimitsAlone()
+        limits = LimitsOnly()
         if not (failed := _try(limits)):
             if choice == "auto":
                 limits.told += f" ({reasons[0]})"
@@ -204,8 +204,8 @@ def find_sandbox(choice: Choice) -> Sandbox:
 def _try(sandbox: Sandbox) -> str:
     """Why a sandbox does not work; empty if it does."""
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-") as build:
-        outcome = execute(sandbox, Task(["/bin/sh", "-c", "exit 0"], {}, [], Path(build), _TRY), [])
-    if isinstance(sandbox, LimitsAlone):
+        outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], Path(build), _TRY), [])
+    if isinstance(sandbox, LimitsOnly):
         sandbox.tell(network_is_cut=outcome.network_is_cut)
     return outcome.failed
 
@@ -223,7 +223,7 @@ class Bubblewrap:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def start(self, inner: Sequence[str], task: Task, **popen: Any) -> subprocess.Popen[bytes]:
+    def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """See :class:`Sandbox`."""
         # What measures runs before all others and gives this right up for the program.
         rights = ["--cap-add", "CAP_SYS_NICE", "--cap-add", "CAP_SETPCAP"] if os.geteuid() == 0 else []
@@ -245,7 +245,7 @@ class Bubblewrap:
         """See :class:`Sandbox`."""
 
 
-class LimitsAlone:
+class LimitsOnly:
     """Limits on time, memory, processes and files, in a scratch folder; no network where the kernel allows that.
 
     Files are as open to the program as to the user.
@@ -263,7 +263,7 @@ class LimitsAlone:
         network = "no network" if network_is_cut else "WITH the network"
         self.told = f"limits alone: {network}; programs can read and write what you can"
 
-    def start(self, inner: Sequence[str], task: Task, **popen: Any) -> subprocess.Popen[bytes]:
+    def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """See :class:`Sandbox`."""
         self._scratch = tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True)
         home = self._scratch.name

@@ -125,7 +125,7 @@ def _program(path: Path, folder: Path, language: str) -> Program:
 
 
 def _runs(root: Node) -> bool:
-    """Whether anything of a script runs when it is started: statements beside declarations and docstrings."""
+    """Whether anything of a script runs when it is started: statements other than declarations and docstrings."""
     return any(not _is_declaration(node) for node in root.named_children)
 
 

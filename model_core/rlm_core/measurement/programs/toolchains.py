@@ -204,7 +204,7 @@ LANGUAGES = tuple(dict.fromkeys(one.language for one in TABLE))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InstalledToolchain:
     """A toolchain that this machine has: the paths of its programs, its version and the folders that it lives in."""
 
     toolchain: Toolchain
@@ -233,7 +233,7 @@ class Found:
         return {name: text.format_map(values) for name, text in self.toolchain.files}
 
 
-def find(language: str, python: str) -> Found | None:
+def find_toolchain(language: str, python: str) -> InstalledToolchain | None:
     """The first toolchain of a language that this machine has; ``python`` is the interpreter for Python programs."""
     return next((found for one in TABLE if one.language == language and (found := _find(one, python))), None)
 
@@ -243,14 +243,14 @@ def wanted(language: str) -> str:
     return " or ".join(" and ".join(one.needs) for one in TABLE if one.language == language)
 
 
-def _find(toolchain: Toolchain, python: str) -> Found | None:
+def _find(toolchain: Toolchain, python: str) -> InstalledToolchain | None:
     programs = {}
     for name in toolchain.needs:
         path = shutil.which(python if name == "python" else name)
         if path is None:
             return None
         programs[name] = Path(path).absolute()
-    bare = Found(toolchain, programs, "", ())
+    bare = InstalledToolchain(toolchain, programs, "", ())
     if toolchain.probe and _said(bare, toolchain.probe) is None:
         return None
     told = _VERSION.search(_said(bare, toolchain.version) or "")
@@ -260,17 +260,17 @@ def _find(toolchain: Toolchain, python: str) -> Found | None:
     if toolchain.roots:
         lines = (_said(bare, toolchain.roots) or "").splitlines()
         roots = [path.parents[1] if path.is_file() else path for path in map(Path, lines) if path.exists()] + roots
-    return Found(toolchain, programs, told[0], tuple(dict.fromkeys(roots)))
+    return InstalledToolchain(toolchain, programs, told[0], tuple(dict.fromkeys(roots)))
 
 
 def _home_of(program: Path) -> Path:
-    """The folder that a program lives in with its libraries; packages of npm may lie beside one another."""
+    """The folder that a program lives in with its libraries; packages of npm may be next to one another."""
     if "node_modules" in program.parts:
         return Path(*program.parts[: program.parts.index("node_modules") + 1])
     return program.parents[1]
 
 
-def _said(found: Found, command: tuple[str, ...]) -> str | None:
+def _said(found: InstalledToolchain, command: tuple[str, ...]) -> str | None:
     """What a command says, None if it fails."""
     try:
         done = subprocess.run(

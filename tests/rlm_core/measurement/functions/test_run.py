@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from rlm_core import DataError
-from rlm_core.measurement.functions.collect import new_run, take_in
-from rlm_core.measurement.functions.run import Pass, Plan, check_python, find_python, run
+from rlm_core.measurement.functions.collect import import_run, new_run
+from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
 from rlm_core.measurement.store import Store
 from rlm_core.measurement.types import Measurement
 
@@ -72,9 +72,9 @@ def measured(
     """Measurements by metric and qualified name, what was noted, and the numbers of tests."""
     store, notes = Store(folder / "data" / "m.sqlite3"), list[str]()
     place = new_run(store)
-    plan = Plan(sys.executable, (*QUIET, *arguments), folder, ("shapes",), passes, timeout=timeout)
+    plan = SuitePlan(sys.executable, (*QUIET, *arguments), folder, ("shapes",), passes, timeout=timeout)
     run(plan, place, notes.append)
-    found = take_in(store, place)
+    found = import_run(store, place)
     return {(one.metric, one.qualname): one for one in found.measurements}, notes, found.tests
 
 

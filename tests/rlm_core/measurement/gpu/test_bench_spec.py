@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import DataError
-from rlm_core.measurement.gpu.bench_spec import Bench, evaluate, read_sheet
+from rlm_core.measurement.gpu.bench_spec import BenchSpec, evaluate, read_bench_spec
 
 SHEET = """
 [[bench]]
@@ -26,10 +26,10 @@ arguments = [{ tensor = "M x N", output = true }]
 """
 
 
-def read(tmp_path: Path, text: str) -> list[Bench]:
+def read(tmp_path: Path, text: str) -> list[BenchSpec]:
     path = tmp_path / "softmax.bench.toml"
     path.write_text(text)
-    source, benches = read_sheet(path)
+    source, benches = read_bench_spec(path)
     assert source == tmp_path / "softmax.py"
     return benches
 

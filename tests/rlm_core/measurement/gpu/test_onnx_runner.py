@@ -9,7 +9,7 @@ import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
 from rlm_core.measurement.gpu.targets import TARGETS, target_named
-from rlm_core.measurement.gpu.worker import Job, Keeper, Limits, run_job
+from rlm_core.measurement.gpu.worker import RowCollector, RunnerJob, RunnerLimits, run_job
 from rlm_core.queries.devices import DEVICES
 from rlm_lsp.cli.app import app
 
@@ -74,8 +74,8 @@ def test_bad_arguments_are_one_line(tmp_path: Path, arguments: list[str], told: 
 def test_a_child_that_cannot_start_is_one_row(tmp_path: Path) -> None:
     with RowFile(tmp_path / "rows.jsonl") as rows:
         seen: list[Row] = []
-        keeper = Keeper(rows, seen.append)
-        run_job(Job("no_runner", {"kind": "none"}, {}), keeper, Limits())
+        keeper = RowCollector(rows, seen.append)
+        run_job(RunnerJob("no_runner", {"kind": "none"}, {}), keeper, RunnerLimits())
     assert keeper.tally.made == {"crash": 1}
     assert "no runner is called no_runner" in seen[0]["error"]
 

@@ -289,15 +289,15 @@ MEASURES = """
 import sys
 from rlm_core.measurement.gpu.runner_process import Channel
 from rlm_core.measurement.gpu.meter import CpuStopwatch, Effort
-from rlm_core.measurement.gpu.ahead_of_time import pretended
+from rlm_core.measurement.gpu.ahead_of_time import pretend_device
 from rlm_core.measurement.gpu.targets import target_named
-from rlm_core.measurement.gpu.triton_runner import Session, work
+from rlm_core.measurement.gpu.triton_runner import TritonSession, work
 
 configs, path, source = sys.argv[1:]
 channel, effort = Channel(sys.stdout, set()), Effort(0, 0.001, 3, 5)
-session = Session(channel, "measure", "here", configs, effort, {}, CpuStopwatch(1024))
+session = TritonSession(channel, "measure", "here", configs, effort, {}, CpuStopwatch(1024))
 entries = [["bench", "bench"], ["report", "report"]]
-with pretended(target_named("cuda:90")):
+with pretend_device(target_named("cuda:90")):
     work(session, [{"path": path, "shown": "add.py", "source": source, "sheet": "", "entries": entries}])
 """
 

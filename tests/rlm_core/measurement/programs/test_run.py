@@ -12,16 +12,16 @@ import pytest
 from rlm_core import DataError
 from rlm_core.measurement import Measurement, Store, source_hash
 from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
-from rlm_core.measurement.programs import Limits, make_plan, run_plan
+from rlm_core.measurement.programs import ProgramLimits, make_plan, run_plan
 from rlm_core.measurement.programs.plan import inputs_for
-from rlm_core.measurement.programs.sandbox import Sandbox, Task, execute, find_sandbox
+from rlm_core.measurement.programs.sandbox import Sandbox, SandboxTask, execute, find_sandbox
 from rlm_core.measurement.programs.sources import find_programs
-from rlm_core.measurement.programs.toolchains import LANGUAGES, TABLE, find, wanted
+from rlm_core.measurement.programs.toolchains import LANGUAGES, TABLE, find_toolchain, wanted
 
 pytestmark = pytest.mark.timeout(240)
 
 MIB = 2**20
-LIMITS = Limits(5.0, 256 * MIB, 20, 4 * MIB)
+LIMITS = ProgramLimits(5.0, 256 * MIB, 20, 4 * MIB)
 # Reads n, holds n bytes, prints n.
 HOLDS = """
 import sys
@@ -79,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def measured(
-    folder: Path, sandbox: Sandbox, limits: Limits = LIMITS, repeat: int = 2
+    folder: Path, sandbox: Sandbox, limits: ProgramLimits = LIMITS, repeat: int = 2
 ) -> tuple[list[Measurement], list[str]]:
     """The measurements of the programs of a folder on ``n.txt``, and what was told."""
     plan = make_plan(folder, [str(folder.parent / "n.txt")], sandbox, sys.executable, (), limits, repeat)
@@ -89,7 +89,7 @@ def measured(
     return found, notes
 
 
-def outcome(sandbox: Sandbox, folder: Path, program: str, limits: Limits = LIMITS) -> str:
+def outcome(sandbox: Sandbox, folder: Path, program: str, limits: ProgramLimits = LIMITS) -> str:
     """How a Python program fails."""
     (folder / "a.py").write_text(program)
     found, [told] = measured(folder, sandbox, limits)
@@ -108,12 +108,12 @@ def test_a_program_of_each_language_runs_where_its_toolchain_is(language: str, f
     file, text = PROGRAMS[language]
     (folder / file).write_text(text)
     sandbox = find_sandbox("auto")
-    toolchain = find(language, sys.executable)
+    toolchain = find_toolchain(language, sys.executable)
     if toolchain is None:
         with pytest.raises(DataError, match=f"nothing here runs {language}; install"):
             measured(folder, sandbox)
         return
-    found, notes = measured(folder, sandbox, Limits(30.0), repeat=1)
+    found, notes = measured(folder, sandbox, ProgramLimits(30.0), repeat=1)
     assert notes == []
     assert {one.metric for one in found} == {"latency", "memory"}
     for one in found:
@@ -176,7 +176,7 @@ def test_the_network_is_as_told(folder: Path, sandbox: Sandbox) -> None:
 
 
 def test_a_program_that_does_not_end_is_ended(folder: Path, sandbox: Sandbox) -> None:
-    limits = Limits(0.5, 256 * MIB, 20, 4 * MIB)
+    limits = ProgramLimits(0.5, 256 * MIB, 20, 4 * MIB)
     assert "not done within 0.5 s" in outcome(sandbox, folder, "while True:\n    pass\n", limits)
 
 
@@ -224,7 +224,7 @@ def test_a_program_that_does_not_compile_is_told(folder: Path, sandbox: Sandbox)
 
 def test_a_signal_to_stop_ends_the_run(folder: Path, sandbox: Sandbox) -> None:
     with pytest.raises(KeyboardInterrupt):
-        execute(sandbox, Task(["/bin/sleep", "100"], {}, [], folder, LIMITS), [2])
+        execute(sandbox, SandboxTask(["/bin/sleep", "100"], {}, [], folder, LIMITS), [2])
 
 
 def test_files_that_are_no_programs_are_told(folder: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rlm_core.measurement import Measurement, Store, source_hash
-from rlm_core.measurement.functions.sources import SourceFile
+from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.programs.sources import find_programs
 
 from tests.rlm_core.measurement.test_store import measurement
@@ -51,7 +51,7 @@ def write_shop(folder: Path) -> Store:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        source = SourceFile(path)
+        source = FunctionFile(path)
         module = name.removesuffix(".py").replace("/", ".")
         for line, content in enumerate(text.splitlines(), 1):
             if content.startswith("def "):

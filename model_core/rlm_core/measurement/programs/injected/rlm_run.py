@@ -49,7 +49,7 @@ def cut_network() -> bool:
 
 
 def descendants(root: int) -> list[int]:
-    """The processes below one, as far as /proc tells."""
+    """The processes below one, as far as /proc shows them."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -203,7 +203,7 @@ def _reaped() -> Iterator[tuple[int, int, resource.struct_rusage]]:
 def _end_all(target: int) -> None:
     """End what the command has started and not ended; ``target`` is the process group that most of it is in.
 
-    -1 stands for all processes of a sandbox of its own. One signal to many leaves no moment to start another.
+    -1 stands for all processes of a separate sandbox. One signal to many leaves no moment to start another.
     """
     with suppress(OSError):
         os.kill(target, signal.SIGKILL)

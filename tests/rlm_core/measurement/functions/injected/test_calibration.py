@@ -10,7 +10,7 @@ from dataclasses import astuple
 import pytest
 from rlm_core.measurement.functions.injected.rlm_probe import calibration
 from rlm_core.measurement.functions.injected.rlm_probe.calibration import Calibrator, Make, Watcher, calibrate_memory
-from rlm_core.measurement.functions.injected.rlm_probe.function_registry import Roster, Scope
+from rlm_core.measurement.functions.injected.rlm_probe.function_registry import FunctionRegistry, Scope
 from rlm_core.measurement.functions.injected.rlm_probe.injection import Injector
 from rlm_core.measurement.functions.injected.rlm_probe.latency import Costs, LatencyMeter
 from rlm_core.measurement.functions.injected.rlm_probe.monitoring import Monitor
@@ -21,15 +21,15 @@ WAYS: list[Make] = [Injector, Monitor] if sys.version_info >= (3, 12) else [Inje
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
-def watched(request: pytest.FixtureRequest) -> Iterator[tuple[Roster, Watcher]]:
+def watched(request: pytest.FixtureRequest) -> Iterator[tuple[FunctionRegistry, Watcher]]:
     """A roster with a limit of one call, and what watches its functions."""
-    roster = Roster(1)
+    roster = FunctionRegistry(1)
     watcher: Watcher = request.param(Scope(()), roster, LatencyMeter(roster))
     yield roster, watcher
     watcher.stop()
 
 
-def test_calibration_finds_what_watching_costs(watched: tuple[Roster, Watcher]) -> None:
+def test_calibration_finds_what_watching_costs(watched: tuple[FunctionRegistry, Watcher]) -> None:
     roster, watcher = watched
     calibrator = Calibrator(watcher)
     costs = calibrator.costs
@@ -49,7 +49,7 @@ def test_calibration_finds_what_watching_costs(watched: tuple[Roster, Watcher]) 
 
 
 def test_costs_that_are_much_of_a_call_are_found_again_after_its_test(
-    watched: tuple[Roster, Watcher], monkeypatch: pytest.MonkeyPatch
+    watched: tuple[FunctionRegistry, Watcher], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calibration, "_INTERVAL", 1 << 60)  # never because of the time that has passed
     roster, watcher = watched
@@ -68,7 +68,7 @@ def test_costs_that_are_much_of_a_call_are_found_again_after_its_test(
     assert function.samples.tolist() == [round(light[0] - slow.of(light)), round(heavy[0] - found.of(heavy))]
 
 
-def test_costs_stay_where_nothing_is_seen_any_more(watched: tuple[Roster, Watcher]) -> None:
+def test_costs_stay_where_nothing_is_seen_any_more(watched: tuple[FunctionRegistry, Watcher]) -> None:
     roster, watcher = watched
     calibrator = Calibrator(watcher)
     watcher.stop()

@@ -9,13 +9,18 @@ from types import FunctionType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.measurement.functions.injected.rlm_probe.function_registry import TESTS_A_LEVEL, Function, Roster, Scope
+from rlm_core.measurement.functions.injected.rlm_probe.function_registry import (
+    TESTS_A_LEVEL,
+    Function,
+    FunctionRegistry,
+    Scope,
+)
 from rlm_core.measurement.functions.injected.rlm_probe.injection import Injector
 from rlm_core.measurement.functions.injected.rlm_probe.latency import LatencyMeter
 from rlm_core.measurement.functions.injected.rlm_probe.memory import MemoryMeter
 from rlm_core.measurement.functions.injected.rlm_probe.session import Request
 from rlm_core.measurement.functions.recordings import read_recordings
-from rlm_core.measurement.functions.run import Hung, Watchdog
+from rlm_core.measurement.functions.run import HungProcess, Watchdog
 from rlm_core.measurement.functions.sources import packages_under
 
 pytestmark = pytest.mark.timeout(120)
@@ -41,7 +46,7 @@ def test_only_the_packages_themselves_are_in_scope(module: str, taken: bool) -> 
 
 @given(st.integers(1, 6), st.integers(1, 400))
 def test_a_function_that_all_tests_reach_sleeps_ever_longer(calls: int, tests: int) -> None:
-    roster = Roster(calls)
+    roster = FunctionRegistry(calls)
     switched: list[bool] = []
     roster.switch = lambda function, on: switched.append(on)
     function = roster.function("m", "f", "m.py", 1, "function")
@@ -61,7 +66,7 @@ def test_a_function_that_all_tests_reach_sleeps_ever_longer(calls: int, tests: i
 
 
 def test_the_limit_of_calls_holds_for_outermost_calls() -> None:
-    roster = Roster(2)
+    roster = FunctionRegistry(2)
     meter = LatencyMeter(roster)
     function = roster.function("m", "f", "m.py", 1, "function")
     for _ in range(3):
@@ -77,7 +82,7 @@ def test_the_limit_of_calls_holds_for_outermost_calls() -> None:
 @given(st.lists(st.tuples(st.sampled_from("be"), st.integers(0, 2)), max_size=40))
 def test_ends_without_begins_and_begins_without_ends_break_nothing(events: list[tuple[str, int]]) -> None:
     for make in (LatencyMeter, MemoryMeter):
-        roster = Roster(3)
+        roster = FunctionRegistry(3)
         meter = make(roster)
         functions = [roster.function("m", f"f{number}", "m.py", number, "function") for number in range(3)]
         for what, number in events:
@@ -135,7 +140,7 @@ class A:
 
 
 def test_injection_leaves_functions_as_they_are(tmp_path: Path) -> None:
-    roster = Roster(5)
+    roster = FunctionRegistry(5)
     injector = Injector(Scope(()), roster, LatencyMeter(roster))
     plain: dict[str, object] = {"__name__": "m"}
     watched: dict[str, object] = {"__name__": "m"}
@@ -217,15 +222,15 @@ def test_the_watchdog_tells_once_of_a_test_that_does_not_end(tmp_path: Path, mon
     now = 1004.0
     assert watchdog.look() is None
     now = 1006.0
-    assert watchdog.look() == Hung(77, "tests/b.py::test_b")
+    assert watchdog.look() == HungProcess(77, "tests/b.py::test_b")
     assert watchdog.look() is None
     now = 2000.0
-    assert watchdog.look() == Hung(None, "")
+    assert watchdog.look() == HungProcess(None, "")
     assert Watchdog(tmp_path, [], 0).look() is None
 
 
 def test_a_function_is_one_however_often_its_module_is_loaded() -> None:
-    roster = Roster(5)
+    roster = FunctionRegistry(5)
     one = roster.function("m", "f", "m.py", 1, "function")
     assert isinstance(one, Function)
     assert roster.function("m", "f", "m.py", 1, "function") is one

@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from typing import Protocol
 
 from . import calibration_targets as subject
-from .function_registry import Function, Roster, Scope
+from .function_registry import Function, FunctionRegistry, Scope
 from .latency import Clock, Costs, LatencyMeter
 from .memory import MemoryMeter
 
@@ -30,7 +30,7 @@ _MANY = 1 << 60
 
 
 class Watcher(Protocol):
-    """What tells a meter when calls begin and end."""
+    """Notifies a meter when calls begin and end."""
 
     def find(self) -> None:
         """Look for functions in scope from now on."""
@@ -42,7 +42,7 @@ class Watcher(Protocol):
         """Watch nothing any more."""
 
 
-Make = Callable[[Scope, Roster, LatencyMeter | MemoryMeter], Watcher]
+Make = Callable[[Scope, FunctionRegistry, LatencyMeter | MemoryMeter], Watcher]
 
 
 class Calibrator:
@@ -120,7 +120,7 @@ class Calibrator:
 
 def calibrate_memory(make: Make) -> int:
     """The bytes that the memory meter sees in a function that does nothing; allocations are traced from here on."""
-    roster = Roster(_MANY)
+    roster = FunctionRegistry(_MANY)
     meter = MemoryMeter(roster)
     watcher = make(Scope(()), roster, meter)
     meter.start()

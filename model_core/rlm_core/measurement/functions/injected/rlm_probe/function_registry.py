@@ -80,7 +80,7 @@ class Scope:
         return False
 
 
-class Roster:
+class FunctionRegistry:
     """The functions found so far and the periods: one before the first test, then one a test."""
 
     def __init__(self, calls: int) -> None:

@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from . import calibration_targets as subject
-from .function_registry import Function, Roster, Scope
+from .function_registry import Function, FunctionRegistry, Scope
 from .latency import LatencyMeter
 from .memory import MemoryMeter
 
@@ -29,7 +29,7 @@ _ON, _BEGIN, _END, _FAIL = "__rlm_on__", "__rlm_begin__", "__rlm_end__", "__rlm_
 class Injector(MetaPathFinder):
     """Watches the functions of modules that are imported from now on, until it is stopped."""
 
-    def __init__(self, scope: Scope, roster: Roster, meter: LatencyMeter | MemoryMeter) -> None:
+    def __init__(self, scope: Scope, roster: FunctionRegistry, meter: LatencyMeter | MemoryMeter) -> None:
         self._scope, self._roster, self._meter = scope, roster, meter
         self._on = bytearray()
         self._failing: set[int] = set()

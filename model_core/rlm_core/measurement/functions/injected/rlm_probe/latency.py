@@ -1,6 +1,6 @@
 """The latency of calls in nanoseconds: wall time from entry to return, with the measuring's own time taken out.
 
-What a callback does between two readings of the clock is summed up and subtracted from the calls around it. What lies
+What a callback does between two readings of the clock is summed up and subtracted from the calls around it. The time
 outside the readings (the interpreter's way to the callback and back) is a constant that :mod:`.calibration` finds.
 
 The clock is bound as a default of the callbacks: libraries that freeze time in tests replace it in every module.
@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 from threading import get_ident
 from time import perf_counter_ns
 
-from .function_registry import Call, Function, Roster
+from .function_registry import Call, Function, FunctionRegistry
 
 Clock = Callable[[], int]
 
@@ -77,7 +77,7 @@ class LatencyMeter:
 
     metric = "latency"
 
-    def __init__(self, roster: Roster) -> None:
+    def __init__(self, roster: FunctionRegistry) -> None:
         self._roster = roster
         self._threads: dict[int, _Thread] = {}
         self.unwound = 0
@@ -126,7 +126,7 @@ class LatencyMeter:
             return
         entry = thread.stack.pop()
         while entry.function is not function:
-            # Ends that nobody saw, as when stacks are switched under us (greenlets).
+            # Ends that caused no event, as when stacks are switched under us (greenlets).
             thread.open.pop(entry.function, None)
             entry = thread.stack.pop()
         del thread.open[function]

@@ -11,7 +11,7 @@ import tracemalloc
 from threading import get_ident
 from tracemalloc import get_traced_memory, reset_peak
 
-from .function_registry import Function, Roster
+from .function_registry import Function, FunctionRegistry
 
 
 class _Entry:
@@ -23,11 +23,11 @@ class _Entry:
 
 
 class MemoryMeter:
-    """Follows peaks; ``begin`` and ``end`` come in pairs, but for calls that began while nobody watched."""
+    """Follows peaks; ``begin`` and ``end`` come in pairs, except for calls that began before watching did."""
 
     metric = "memory"
 
-    def __init__(self, roster: Roster, constant: int = 0) -> None:
+    def __init__(self, roster: FunctionRegistry, constant: int = 0) -> None:
         self._roster = roster
         self._constant = constant
         self._main: int | None = None  # until it is started, no thread is the one

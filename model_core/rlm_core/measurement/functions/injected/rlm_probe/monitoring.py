@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Protocol
 
 from . import calibration_targets as subject
-from .function_registry import Function, Roster, Scope, kind_of
+from .function_registry import Function, FunctionRegistry, Scope, kind_of
 from .latency import Clock, LatencyMeter
 from .memory import MemoryMeter
 
@@ -54,7 +54,7 @@ class Monitor:
         RuntimeError: other tools hold all the places that ``sys.monitoring`` has.
     """
 
-    def __init__(self, scope: Scope, roster: Roster, meter: LatencyMeter | MemoryMeter) -> None:
+    def __init__(self, scope: Scope, roster: FunctionRegistry, meter: LatencyMeter | MemoryMeter) -> None:
         self._api: _Monitoring = vars(sys)["monitoring"]
         self._scope, self._roster, self._meter = scope, roster, meter
         self._functions: dict[int, Function] = {}

@@ -1,6 +1,6 @@
-"""The pytest plugin: tells a session when tests begin and end, stops tests that hang, leaves out those named.
+"""The pytest plugin: notifies a session when tests begin and end, stops tests that hang, skips those named.
 
-As a plugin of ``PYTEST_PLUGINS`` it reads its request from the environment; ``Measuring`` is what another plugin
+As a plugin of ``PYTEST_PLUGINS`` it reads its request from the environment; ``ProbePlugin`` is what another plugin
 registers for the same.
 """
 
@@ -15,9 +15,9 @@ from types import FrameType
 
 import pytest
 
-from .session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, Request, Session
+from .session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, ProbeSession, Request
 
-_AGAIN = 1.0  # seconds; code that swallows the failure is told again
+_AGAIN = 1.0  # seconds; code that swallows the failure is interrupted again
 _started = False
 
 
@@ -28,30 +28,30 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         start(early_config, Request.from_text(os.environ[VARIABLE]))
 
 
-def start(config: pytest.Config, request: Request) -> Measuring | None:
+def start(config: pytest.Config, request: Request) -> ProbePlugin | None:
     """Measure the tests of a configuration; None for that of a pytest inside a test."""
     global _started
     if _started:
         return None
     _started = True
     try:
-        measuring = Measuring(config, request)
+        measuring = ProbePlugin(config, request)
     except (RuntimeError, OSError) as error:
         raise pytest.UsageError(f"rlm-lsp: cannot measure: {error}") from None
     config.pluginmanager.register(measuring, "rlm-measuring")
     return measuring
 
 
-class Measuring:
+class ProbePlugin:
     """The hooks of one configuration."""
 
     def __init__(self, config: pytest.Config, request: Request) -> None:
         self._config, self._request = config, request
-        self.session = Session(request)
+        self.session = ProbeSession(request)
         self._status = -1
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """What tests start must not measure again; xdist's workers are to be told, though."""
+        """Processes that tests start must not measure again; workers of xdist must."""
         is_worker = "PYTEST_XDIST_WORKER" in os.environ
         if session.config is self._config and (is_worker or getattr(self._config.option, "dist", "no") == "no"):
             os.environ.pop(VARIABLE, None)
@@ -114,18 +114,18 @@ class Measuring:
     def _is_full(self) -> bool:
         return self.session.spool.failure is not None and self._request.stop_when_full
 
-    def _limit(self) -> Limit:
+    def _limit(self) -> TimeLimit:
         if (
             self._request.timeout
             and hasattr(signal, "SIGALRM")
             and threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
         ):
-            return Limit(self._request.timeout)
-        return Limit(0)
+            return TimeLimit(self._request.timeout)
+        return TimeLimit(0)
 
 
-class Limit:
+class TimeLimit:
     """Fails what runs on the main thread after so many seconds, unless it is called before; 0 never does."""
 
     def __init__(self, seconds: float) -> None:

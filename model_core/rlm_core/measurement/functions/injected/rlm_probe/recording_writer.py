@@ -1,4 +1,4 @@
-"""What was seen, written to a file of its own by each process: JSON lines, one write a test, never rewritten.
+"""Samples of one process, written to a separate file: JSON Lines, one write per test, never rewritten.
 
 A line is an array whose first item says what it is: ``start`` (a header), ``function`` (a place), ``test`` (one
 begins), ``seen`` (one has ended: its samples), ``disturbed`` (why times must not count), ``end``. A process that dies
@@ -17,7 +17,7 @@ from .function_registry import Function
 FORMAT = "rlm-spool-1"
 
 
-class Spool:
+class RecordingWriter:
     """A file in ``folder``; ``failure`` says why nothing more is written.
 
     Raises:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from .calibration import Calibrator, Make, calibrate_memory
-from .function_registry import Roster, Scope
+from .function_registry import FunctionRegistry, Scope
 from .latency import LatencyMeter
 from .memory import MemoryMeter
-from .recording_writer import Spool
+from .recording_writer import RecordingWriter
 
 VARIABLE, PLUGINS, PLUGIN = "RLM_PROBE", "PYTEST_PLUGINS", "rlm_probe.plugin"
 CANNOT_WRITE = 74  # exit status where nothing can be written any more; EX_IOERR of sysexits.h
@@ -52,7 +52,7 @@ class Request:
         return cls(**{**fields, "packages": tuple(fields["packages"]), "part": tuple(fields.get("part", (0, 1)))})
 
 
-class Session:
+class ProbeSession:
     """Watches the functions of the asked packages until it is finished.
 
     Raises:
@@ -64,11 +64,11 @@ class Session:
         self._request = request
         self._started = False
         make = _way_to_watch()
-        self._roster = Roster(request.calls)
+        self._roster = FunctionRegistry(request.calls)
         self._meter = LatencyMeter(self._roster) if request.metric == "latency" else _memory_meter(make, self._roster)
         self._watcher = make(Scope(request.packages), self._roster, self._meter)
         self._calibrator = Calibrator(self._watcher) if isinstance(self._meter, LatencyMeter) else None
-        self.spool = Spool(
+        self.spool = RecordingWriter(
             Path(request.folder),
             metric=request.metric,
             python=platform.python_version(),
@@ -109,7 +109,7 @@ class Session:
         self.spool.end(status=status, versions=versions, finished=time.time())
 
     def _start(self) -> None:
-        """Before the first test: what imports have called is a period of its own."""
+        """Before the first test: calls made by imports are a separate period."""
         self._started = True
         self.end_test()
         if isinstance(self._meter, MemoryMeter):
@@ -137,7 +137,7 @@ def _way_to_watch() -> Make:
     return Injector
 
 
-def _memory_meter(make: Make, roster: Roster) -> MemoryMeter:
+def _memory_meter(make: Make, roster: FunctionRegistry) -> MemoryMeter:
     was_tracing = tracemalloc.is_tracing()
     constant = calibrate_memory(make)
     if not was_tracing:
