@@ -67,12 +67,12 @@ def _load_full(directory: Path, threads: int) -> Predictor:
     return TorchPredictor(directory, threads=threads)
 
 
-def load_personal(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
-    """:func:`rlm_core.load` and :func:`personal` in one.
+def load_corrected(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
+    """:func:`rlm_core.load` and :func:`with_corrections` in one.
 
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
-    from .inference.adaptation import personal
+    from .inference.adaptation import with_corrections
 
-    return personal(load(model, threads=threads))
+    return with_corrections(load(model, threads=threads))

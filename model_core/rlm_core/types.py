@@ -224,6 +224,24 @@ class Prediction:
         return self.bands[0] if self.bands else None
 
 
+@dataclass(frozen=True, slots=True)
+class CostRatio:
+    """A cost after an edit over the cost before it, or why it is unknown; ``quantiles`` are those at ``LEVELS``."""
+
+    basis: Basis
+    metric: Metric
+    device: str | None
+    model: str
+    ratio: float | None
+    bands: tuple[Band, ...]
+    quantiles: tuple[float, ...] = ()
+    abstained: Abstention | None = None
+
+    def above(self, ratio: float) -> float:
+        """The calibrated probability of a larger ratio; NaN when the model abstains."""
+        return exceedance(self.quantiles, ratio)
+
+
 def exceedance(quantiles: tuple[float, ...], value: float, floor: float = 0.0) -> float:
     """The probability above ``value`` under positive quantiles at ``LEVELS``; NaN without quantiles.
 

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 import urllib3
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.serving import RemotePredictor, wire
 from rlm_core.serving.access import listen
 from rlm_core.types import LEVELS, METRICS_OF_BASIS, Basis, CalibrationSource
@@ -28,7 +29,7 @@ _QUERIES = (Query("latency"), Query("memory"))
 _CLIENTS = (1, 8)
 
 
-class Known:
+class Known(WithoutComparison):
     """Gives everything the same answer, ``seconds`` after it was asked."""
 
     model_id = "known-1"

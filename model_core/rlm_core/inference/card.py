@@ -21,7 +21,7 @@ from rlm_core.errors import ModelError
 
 from .bins import Scale
 from .calibration import Calibration, Level
-from .cost_ratio import ChangeModel
+from .cost_ratio import RatioModel
 from .residuals import Residuals
 
 STUDENT_FORMAT, FULL_FORMAT = "rlm-student-3", "rlm-full-1"
@@ -108,7 +108,7 @@ def checksum(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceCard:
+class TaskCard:
     """One task of a student: its outcome scale, and intercept and calendar of the n-gram ridge (log10 SI units)."""
 
     name: str
@@ -118,23 +118,23 @@ class SliceCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class StudentCard:
     """Everything about a student that is not a tensor.
 
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
     ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
     ``forest_key``, and for devices without such rows by ``data_sheet_key`` of it;
-    ``changes`` are by :func:`rlm_core.inference.cost_ratio.change_name`.
+    ``changes`` are by :func:`rlm_core.inference.cost_ratio.ratio_task`.
     """
 
     name: str
     sizes: Mapping[str, Any]
-    slices: Sequence[SliceCard]
+    slices: Sequence[TaskCard]
     calibration: Calibration
     defaults: Mapping[str, Mapping[str, Any]]
     devices: Mapping[str, Sequence[str]]
     residuals: Mapping[str, Residuals] = field(default_factory=dict)
-    changes: Mapping[str, ChangeModel] = field(default_factory=dict)
+    changes: Mapping[str, RatioModel] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -170,7 +170,7 @@ class Card:
         (directory / CARD).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def read_card(directory: Path) -> Card:
+def read_card(directory: Path) -> StudentCard:
     """Read and check the card of a student, and the checksums of the files that it names.
 
     Raises:
@@ -186,11 +186,11 @@ def read_card(directory: Path) -> Card:
         if Path(name).name != name:
             raise ModelError(f"{path}: names a file outside its directory ({name!r}); {_ADVICE}")
     check_files(directory, data.files)
-    return Card(
+    return StudentCard(
         data.name,
         data.sizes,
         [
-            SliceCard(entry.name, Scale(entry.floor, np.asarray(entry.edges)), entry.intercept, entry.calendar)
+            TaskCard(entry.name, Scale(entry.floor, np.asarray(entry.edges)), entry.intercept, entry.calendar)
             for entry in data.slices
         ],
         Calibration(data.calibration),
@@ -214,14 +214,14 @@ class _SliceFields(msgspec.Struct):
 
 
 class _StudentFile(msgspec.Struct):
-    """The fields of a student's ``card.json``; see :class:`Card`."""
+    """The fields of a student's ``card.json``; see :class:`StudentCard`."""
 
     name: str
     sizes: dict[str, Any]
     slices: list[_SliceFields]
     calibration: dict[str, Level]
     residuals: dict[str, Residuals]
-    changes: dict[str, ChangeModel]
+    changes: dict[str, RatioModel]
     defaults: dict[str, dict[str, Any]]
     devices: dict[str, list[str]]
     trained: dict[str, Any]

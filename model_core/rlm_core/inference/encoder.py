@@ -23,7 +23,7 @@ from rlm_core.errors import ModelError
 from rlm_core.source.canonical import canonical
 from rlm_core.source.syntax_counts import structure
 
-from . import ngram_ridge as wide
+from . import ngram_ridge
 from .features import describe
 from .tokenizer import Ids, Tokenizer, crop
 
@@ -58,7 +58,7 @@ class Encodings:
         self,
         encoder: Path,
         tokenizer: Tokenizer,
-        parts: dict[str, wide.WideSlice],
+        parts: dict[str, ngram_ridge.NgramRidge],
         context: int,
         threads: int = 0,
     ) -> None:
@@ -109,7 +109,7 @@ class Encodings:
         part = self._parts.get(f"{basis}/{language}")
         return Encoding(
             encode(self._session, short),
-            part.contributions(ids, wide.words_of(plain)) if part is not None else None,
+            part.contributions(ids, ngram_ridge.words_of(plain)) if part is not None else None,
             structure(plain, language),
             describe(plain, basis),
             len(ids),

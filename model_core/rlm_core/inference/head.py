@@ -15,8 +15,8 @@ from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.syntax_counts import FACTS, facts
 from rlm_core.types import Abstention, AbstentionCode, CodeText, Query
 
-from . import ngram_ridge as wide
-from .card import SliceCard
+from . import ngram_ridge
+from .card import TaskCard
 from .encoder import Encoding, Entry, open_session
 from .features import estimate_name, feature_names, features, forest_key
 from .trees import Forest
@@ -48,7 +48,7 @@ class QueryHead:
         ModelError: the file is not a usable model.
     """
 
-    def __init__(self, path: Path, slices: Sequence[SliceCard], forests: Mapping[str, Forest]) -> None:
+    def __init__(self, path: Path, slices: Sequence[TaskCard], forests: Mapping[str, Forest]) -> None:
         self._session = open_session(path)
         self._slices, self._forests = slices, forests
 
@@ -106,10 +106,10 @@ class QueryHead:
             own = row.encoding.contributions
             assert own is not None
             levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
-            grams = wide.combine(own, *levels)[wide.METRICS.index(row.query.metric)]
+            grams = ngram_ridge.combine(own, *levels)[ngram_ridge.METRICS.index(row.query.metric)]
             when = row.slice, row.date
             if when not in seasons:
-                seasons[when] = season(part, wide.calendar([row.date])[0])
+                seasons[when] = season(part, ngram_ridge.calendar([row.date])[0])
             logs[i] = part.intercept + float(grams) + seasons[when]
         places = np.zeros(len(rows))
         for number, mine in members.items():
@@ -154,11 +154,11 @@ def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def season(part: SliceCard, hats: npt.NDArray[np.float32]) -> float:
+def season(part: TaskCard, hats: npt.NDArray[np.float32]) -> float:
     """What a date's calendar basis ``(nodes,)`` adds to the wide prediction, in log10."""
     return float(hats @ np.asarray(part.calendar))
 
 
-def on_axis(part: SliceCard, log10: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def on_axis(part: TaskCard, log10: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Values in log10 SI units on the outcome axis of their slice."""
     return part.scale.position(10 ** np.clip(log10, -300.0, 300.0))

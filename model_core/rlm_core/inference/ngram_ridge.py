@@ -44,7 +44,7 @@ class Bag:
 
 
 @dataclass(frozen=True, slots=True)
-class WideSlice:
+class NgramRidge:
     """Weights of one slice: ``idf (buckets,)``, ``codes (roles, metrics, buckets)`` and the largest weight of each.
 
     A weight in log10 SI units is ``sign(code) * (code / 127) ** 2 * largest``: eight bits are enough, since most
@@ -67,11 +67,11 @@ class WideSlice:
         return ((chosen * np.abs(chosen)) @ unit.weights * self.largest).astype(np.float32)
 
 
-def code_weights(idf: Array, weights: Array) -> WideSlice:
+def code_weights(idf: Array, weights: Array) -> NgramRidge:
     """A slice from its fitted weights ``(roles, metrics, buckets)``."""
     largest = np.maximum(np.abs(weights).max(axis=2), 1e-12).astype(np.float32)
     share = weights / largest[:, :, None]
-    return WideSlice(idf, np.round(127 * np.sign(share) * np.sqrt(np.abs(share))).astype(np.int8), largest)
+    return NgramRidge(idf, np.round(127 * np.sign(share) * np.sqrt(np.abs(share))).astype(np.int8), largest)
 
 
 def words_of(text: str) -> Words:
@@ -113,7 +113,7 @@ def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Arr
     return total
 
 
-def load(path: Path) -> dict[str, WideSlice]:
+def load(path: Path) -> dict[str, NgramRidge]:
     """Read the slices of a ``wide.safetensors`` file.
 
     Raises:
@@ -127,7 +127,7 @@ def load(path: Path) -> dict[str, WideSlice]:
         names = sorted({name.rpartition("/")[0] for name in tensors})
         # idf is kept as float16 on disk; it is used on every token, so it is widened once.
         slices = {
-            name: WideSlice(
+            name: NgramRidge(
                 tensors[f"{name}/idf"].astype(np.float32), tensors[f"{name}/codes"], tensors[f"{name}/largest"]
             )
             for name in names
@@ -137,7 +137,7 @@ def load(path: Path) -> dict[str, WideSlice]:
     return slices
 
 
-def save(slices: Mapping[str, WideSlice], path: Path) -> None:
+def save(slices: Mapping[str, NgramRidge], path: Path) -> None:
     """Write slices, ``idf`` as float16."""
     from safetensors.numpy import save_file
 

@@ -42,7 +42,7 @@ class Region:
         return result
 
 
-class Familiarity:
+class NoveltyDetector:
     """The regions of a model, by ``basis/language``."""
 
     def __init__(self, regions: Mapping[str, Region]) -> None:
@@ -60,7 +60,7 @@ class Familiarity:
         return Abstention(AbstentionCode.UNLIKE_TRAINING_DATA, details)
 
     @classmethod
-    def load(cls, path: Path) -> Familiarity:
+    def load(cls, path: Path) -> NoveltyDetector:
         """Read what :meth:`save` wrote.
 
         Raises:
@@ -93,7 +93,7 @@ class Familiarity:
         save_file(tensors, path)
 
 
-def fit_familiarity(train: Mapping[str, Array], calibration: Mapping[str, Array]) -> Familiarity:
+def fit_novelty_detector(train: Mapping[str, Array], calibration: Mapping[str, Array]) -> NoveltyDetector:
     """Fit the regions from the encodings of training and calibration texts, ``(texts, width)`` by prefix."""
     regions: dict[str, Region] = {}
     for basis in {prefix.split("/")[0] for prefix in train}:
@@ -114,4 +114,4 @@ def fit_familiarity(train: Mapping[str, Array], calibration: Mapping[str, Array]
             # Within the spread of the training texts nothing is far, however alike the calibration texts are.
             limit = max(float(np.quantile(chosen, QUANTILE)), _LEAST) if len(chosen) else np.inf
             regions[prefix] = Region(means[prefix].astype(np.float32), whiten, limit)
-    return Familiarity(regions)
+    return NoveltyDetector(regions)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rlm_core.errors import DataError
-from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CodeText, Prediction, Query
+from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CodeText, CostRatio, Prediction, Query
 
 _NAMED_DEVICES = 3
 
@@ -38,6 +38,70 @@ class Predictor(Protocol):
         A query that the model was not trained for is answered with ``abstained`` set, never with an exception.
         """
         ...
+
+    def compare(
+        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+    ) -> list[list[CostRatio]] | None:
+        """The costs of the second text of ``pairs[i]`` over those of the first, for ``queries[i]``.
+
+        None when the model cannot compare texts.
+        """
+        ...
+
+    def percentile(self, prediction: Prediction, language: str) -> float | None:
+        """The share of comparable training values (above the floor) that are below the median of a prediction.
+
+        None where values are not comparable, for a median at or below the floor, for a device that the user has added,
+        and for a model that does not know its training values.
+        """
+        ...
+
+
+class WithoutComparison:
+    """For predictors that neither compare texts nor know their training values."""
+
+    def compare(
+        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+    ) -> list[list[CostRatio]] | None:
+        """None: this predictor does not compare texts."""
+        return None
+
+    def percentile(self, prediction: Prediction, language: str) -> float | None:
+        """None: this predictor does not know its training values."""
+        return None
+
+
+class PredictorWrapper:
+    """For predictors that change another one's answers: all but ``predict`` passes through.
+
+    A ratio of costs is the same on all processors, so comparisons need no correction.
+    """
+
+    def __init__(self, base: Predictor) -> None:
+        self.base = base
+
+    @property
+    def model_id(self) -> str:
+        """Name and version of the weights."""
+        return self.base.model_id
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        """The base's default queries."""
+        return self.base.default_queries(basis, language)
+
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        """The base's devices."""
+        return self.base.devices(basis)
+
+    def compare(
+        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+    ) -> list[list[CostRatio]] | None:
+        """The base's ratios."""
+        return self.base.compare(pairs, queries)
+
+    def percentile(self, prediction: Prediction, language: str) -> float | None:
+        """The base's percentile."""
+        return self.base.percentile(prediction, language)
 
 
 @dataclass(frozen=True, slots=True)

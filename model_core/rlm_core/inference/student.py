@@ -25,30 +25,33 @@ from rlm_core.types import (
     Basis,
     CalibrationSource,
     CodeText,
+    CostRatio,
     Prediction,
     Query,
 )
 
-from . import ngram_ridge as wide
-from . import trees
+from . import ngram_ridge, trees
 from .calibration import MIN_GROUPS, Level, bands
-from .card import Card, read_card
-from .cost_ratio import Change, answered, change_name, log_median
+from .card import StudentCard, read_card
+from .cost_ratio import cost_ratio, log_median, ratio_task
 from .encoder import Encoding, Encodings, Entry
 from .features import answers_alone, feature_names, forest_key
 from .head import QueryHead, Row, callee_texts, make_row, unsized
-from .novelty import DISTANCE, Familiarity
+from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
 from .tokenizer import Tokenizer
 
-ENCODER, HEAD, TOKENIZER, WIDE, TREES = (
+ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES = (
     "encoder.onnx",
     "head.onnx",
     "tokenizer.model",
     "wide.safetensors",
     "trees.safetensors",
 )
+
+# Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
+_COMPARABLE = frozenset({"call", "program"})
 
 
 class OnnxPredictor:
@@ -60,9 +63,9 @@ class OnnxPredictor:
 
     def __init__(self, directory: Path, *, threads: int = 0) -> None:
         self.directory = directory
-        self.card: Card = read_card(directory)
+        self.card: StudentCard = read_card(directory)
         self._scope = QueryScope(self.card.defaults, self.card.devices)
-        parts = wide.load(directory / WIDE)
+        parts = ngram_ridge.load(directory / NGRAM_RIDGE)
         names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
         self._forests = trees.load(directory / TREES, names)
         for key in self.card.residuals:
@@ -77,7 +80,7 @@ class OnnxPredictor:
         )
         self._head = QueryHead(directory / HEAD, self.card.slices, self._forests)
         self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
-        self._familiarity = Familiarity.load(directory / DISTANCE)
+        self._novelty = NoveltyDetector.load(directory / DISTANCE)
 
     @cached_property
     def model_id(self) -> str:
@@ -110,7 +113,7 @@ class OnnxPredictor:
         for i, j, code, query, number, date in wanted:
             row = make_row((i, j), number, code, query, encodings, date)
             if i not in strange:
-                strange[i] = self._familiarity.reason(f"{code.basis}/{code.language}", row.encoding.vector)
+                strange[i] = self._novelty.reason(f"{code.basis}/{code.language}", row.encoding.vector)
             reason = strange[i] or unsized(row)
             if reason is None:
                 rows.append(row)
@@ -126,40 +129,53 @@ class OnnxPredictor:
             answers[row.place[0]][row.place[1]] = prediction
         return [[answer for answer in line if answer is not None] for line in answers]
 
-    def changes(
+    def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
-    ) -> list[list[Change]]:
-        """How ``queries[i]`` change from the first to the second text of ``pairs[i]``; see ``cost_ratio``."""
+    ) -> list[list[CostRatio]]:
+        """The ratios of ``queries[i]`` between the texts of ``pairs[i]``; see :mod:`rlm_core.inference.cost_ratio`."""
         texts = [code for pair in pairs for code in pair]
         answers = self.predict(texts, [asked for asked in queries for _ in range(2)])
         # Encodings are cached: what the change role needs was made for the predictions.
         encodings = self._encodings.of((code.text, code.language, code.basis) for code in texts)
         result = []
         for i, (before, after) in enumerate(pairs):
-            told = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
+            parts = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
             line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
-            result.append([self._change(first, second, told[0], told[1]) for first, second in line])
+            result.append([self._ratio(first, second, parts[0], parts[1]) for first, second in line])
         return result
 
-    def _change(
+    def _ratio(
         self,
         before: Prediction,
         after: Prediction,
         first: npt.NDArray[np.float32] | None,
         second: npt.NDArray[np.float32] | None,
-    ) -> Change:
+    ) -> CostRatio:
         basis, metric = before.basis, before.metric
-        model = self.card.changes.get(change_name(basis, metric))
+        model = self.card.changes.get(ratio_task(basis, metric))
         reason = before.abstained or after.abstained
         if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
             reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": basis, "metric": metric})
         if reason is not None or model is None or before.median is None or after.median is None:
-            return Change(basis, metric, after.device, self.model_id, None, (), (), reason)
+            return CostRatio(basis, metric, after.device, self.model_id, None, (), (), reason)
         role = 0.0
-        if basis in wide.CHANGING and first is not None and second is not None:
-            role = float(second[-1, wide.METRICS.index(metric)] - first[-1, wide.METRICS.index(metric)])
+        if basis in ngram_ridge.CHANGING and first is not None and second is not None:
+            role = float(second[-1, ngram_ridge.METRICS.index(metric)] - first[-1, ngram_ridge.METRICS.index(metric)])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        return answered(basis, metric, after.device, self.model_id, model, moved, role)
+        return cost_ratio(basis, metric, after.device, self.model_id, model, moved, role)
+
+    def percentile(self, prediction: Prediction, language: str) -> float | None:
+        """The share of training values below a prediction; see :class:`rlm_core.inference.predictor.Predictor`."""
+        task = task_name(prediction.basis, language, prediction.metric)
+        if (
+            prediction.median is None
+            or prediction.median <= prediction.floor
+            or prediction.basis not in _COMPARABLE
+            or prediction.device not in self.devices(prediction.basis)
+            or task not in self._slices
+        ):
+            return None
+        return self.card.slices[self._slices[task]].scale.share_below(prediction.median)
 
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]

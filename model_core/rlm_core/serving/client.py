@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from rlm_core.errors import ModelError
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CodeText, Prediction, Query
 
 from . import wire
@@ -20,7 +21,7 @@ from .connection import Connection, NoAnswerError, Patience
 _Piece = tuple[int, wire.Question]
 
 
-class RemotePredictor:
+class RemotePredictor(WithoutComparison):
     """Answers from a model server. Safe to use from several threads; connections are kept open between calls.
 
     Args:

@@ -87,7 +87,7 @@ def command(
     started = time.perf_counter()
     known = Baseline() if update_baseline or baseline is None else Baseline.read(baseline)
     checked = find_files(paths or (Path(),), exclude, diff)
-    checker = Checker(checked, lambda: loading.load_personal(model, threads=threads), confidence, diff or "HEAD")
+    checker = Checker(checked, lambda: loading.load_corrected(model, threads=threads), confidence, diff or "HEAD")
     tally = _Tally()
     with ExitStack() as stack:
         findings: Iterator[LocatedFinding] = checker.run(stack.enter_context(console.progress("checking")))

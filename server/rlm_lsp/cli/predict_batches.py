@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import rlm_core
 from rlm_core import ModelError, RlmError
-from rlm_core.inference.adaptation import Personal
+from rlm_core.inference.adaptation import UserCorrections
 from rlm_core.inference.predictor import Predictor
 from rlm_core.loading import is_full
 from rlm_core.serving.ray_cluster import Cluster, Need, in_order
@@ -60,8 +60,8 @@ class BatchPredictor:
         if ray is not None and model.lower().startswith(("http://", "https://")):
             raise RlmError(f"--ray {ray}: the model server {model} does all the work; leave out one of the two")
         base = rlm_core.load(model, threads=threads)
-        self._personal = Personal.read(base.model_id)
-        self.predictor = self._personal.around(base)
+        self._corrections = UserCorrections.read(base.model_id)
+        self.predictor = self._corrections.around(base)
         self._cluster: Cluster | None = None
         if ray is None:
             return
@@ -88,23 +88,23 @@ class BatchPredictor:
             return
         sent: deque[_T] = deque()
 
-        def orders() -> Iterator[tuple[_NodeModel, Personal, TextBatch]]:
+        def orders() -> Iterator[tuple[_NodeModel, UserCorrections, TextBatch]]:
             for item, batch in batches:
                 sent.append(item)
-                yield self._model, self._personal, batch
+                yield self._model, self._corrections, batch
 
         for predictions in in_order(self._cluster.spread(predict_on_node, orders(), self._need)):
             yield sent.popleft(), predictions
 
 
-def predict_on_node(order: tuple[_NodeModel, Personal, TextBatch]) -> Predictions:
+def predict_on_node(order: tuple[_NodeModel, UserCorrections, TextBatch]) -> Predictions:
     """Answer a batch on a node of a cluster, with a model that each process loads once.
 
     Raises:
         ModelError: the node has no such model, or a different one under the same name.
     """
-    model, personal, batch = order
-    return personal.around(_loaded(model)).predict(batch.codes, batch.queries)
+    model, corrections, batch = order
+    return corrections.around(_loaded(model)).predict(batch.codes, batch.queries)
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ import click
 from rlm_core import DataError, RlmError, models
 from rlm_core.files import atomic_write
 from rlm_core.inference.adaptation.cpu_score import cpu_name
-from rlm_core.loading import load_personal
+from rlm_core.loading import load_corrected
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
@@ -129,5 +129,5 @@ def _answers(
     from rlm_core.training.evaluation.measured_report import compare
 
     is_remote = model.lower().startswith(("http://", "https://"))
-    predictor = load_personal(model if is_remote else models.find(model), threads=threads)
+    predictor = load_corrected(model if is_remote else models.find(model), threads=threads)
     return compare(predictor, rows, f"predicting with {model}")

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import rlm_core
 from rlm_core import ModelError, RlmError
-from rlm_core.inference.adaptation import personal
+from rlm_core.inference.adaptation import with_corrections
 from rlm_core.serving.access import TOKEN, find_token, is_loopback, listen
 from rlm_core.serving.wire import Limits
 
@@ -93,7 +93,7 @@ def command(
 
     signal.signal(signal.SIGTERM, _exit)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")
-    predictor = personal(rlm_core.load(model, threads=threads), cpu=False)
+    predictor = with_corrections(rlm_core.load(model, threads=threads), cpu=False)
     settings = Settings(
         Limits(texts=max_texts, characters=max_characters, body_bytes=max_body * 2**20),
         Batching(texts=max_batch, wait=max_wait / 1000, queue=max_queue, workers=workers),

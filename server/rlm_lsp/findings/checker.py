@@ -20,9 +20,9 @@ from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import answers_for
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import decode, read_source
-from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, Prediction, Query, Span
+from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, CostRatio, Prediction, Query, Span
 
-from rlm_lsp.history.comparison import UnitDiff, comparer_of, unit_diffs
+from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, ProjectSettings, configured_budgets
@@ -35,7 +35,7 @@ from .formats import LocatedFinding, Location, Region, region_of
 from .judge import UnitCase, cases_of, criteria_of, judge, malformed, read_rules
 
 if TYPE_CHECKING:
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 _BATCH_UNITS, _MAX_STEP_UNITS = 64, 128
 _BATCH_FILES = 256
@@ -183,13 +183,14 @@ class Checker:
         assert self._predictor is not None
         return self._predictor.predict([code for code, _ in questions], [queries for _, queries in questions])
 
-    def _compare(self, questions: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]) -> list[list[Change]]:
-        model = comparer_of(self._predictor)
-        if model is None:
-            model_id = self._predictor.model_id if self._predictor is not None else ""
-            raise ModelError(f"--diff: {model_id} cannot compare two texts; name an exported model")
+    def _compare(self, questions: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]) -> list[list[CostRatio]]:
+        assert self._predictor is not None
         self.compared += len(questions)
-        return model.changes([(before, after) for before, after, _ in questions], [line for *_, line in questions])
+        pairs = [(before, after) for before, after, _ in questions]
+        ratios = self._predictor.compare(pairs, [queries for *_, queries in questions])
+        if ratios is None:
+            raise ModelError(f"--diff: {self._predictor.model_id} cannot compare two texts; name an exported model")
+        return ratios
 
     def _located(self, file: _File, finding: Finding) -> LocatedFinding:
         location = self._location(file.path, file.source, finding.span)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from rlm_core.types import Metric, Prediction, Span
+from rlm_core.types import CostRatio, Metric, Prediction, Span
 
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 Code = Literal["over-budget", "malformed-budget", "regression"]
 Severity = Literal["information", "warning", "error"]
@@ -78,7 +78,7 @@ class Finding:
     probability: float | None = None
     related: tuple[Related, ...] = ()
     prediction: Prediction | None = None
-    change: Change | None = None
+    change: CostRatio | None = None
 
 
 def docs_link(code: Code) -> str:

@@ -14,7 +14,7 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Abstention, CodeText, Prediction, Query, Unit
+from rlm_core.types import Abstention, CodeText, CostRatio, Prediction, Query, Unit
 
 from rlm_lsp.budgets.comments import Malformed, read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
@@ -27,11 +27,11 @@ from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding
 
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 # Both take one question per unit and answer in the same order; no answers to a comparison: the model cannot compare.
 Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
-Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[Change]] | None"]
+Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[CostRatio]] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Judgement:
         self.abstained += [p.abstained for p in predictions if p.abstained is not None and budget_of(p, case.rules)]
         self.findings += over_budget(case.analysed.unit, case.rules, predictions, case.criteria.confidence)
 
-    def add_changes(self, case: UnitCase, changes: Sequence[Change]) -> None:
+    def add_changes(self, case: UnitCase, changes: Sequence[CostRatio]) -> None:
         """Look for costs that have grown."""
         self.abstained += [change.abstained for change in changes if change.abstained is not None]
         self.findings += regressions(case.analysed.unit, case.rules, changes, case.criteria)
@@ -173,7 +173,7 @@ def over_budget(
 
 
 def regressions(
-    unit: Unit, rules: Rules, changes: Sequence[Change], criteria: Criteria = DEFAULT_CRITERIA
+    unit: Unit, rules: Rules, changes: Sequence[CostRatio], criteria: Criteria = DEFAULT_CRITERIA
 ) -> list[Finding]:
     """A finding for each cost of a unit that has grown since the criteria's revision, surely enough."""
     findings = []

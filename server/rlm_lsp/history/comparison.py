@@ -12,20 +12,20 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from cachetools import LRUCache
 from rlm_core.errors import SourceError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, decode
-from rlm_core.types import CodeText, Query
+from rlm_core.types import CodeText
 
 from . import git
 
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 # git does not announce that HEAD has moved: it is asked again after this time, when something is compared.
 COMMIT_SECONDS = 1.0
@@ -42,27 +42,6 @@ class UnitDiff:
 
 
 NEW = UnitDiff("new")
-
-
-class Comparer(Protocol):
-    """A model that predicts by which ratio a cost changes between two texts."""
-
-    def changes(
-        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
-    ) -> list[list[Change]]:
-        """The changes of ``queries[i]`` from the first to the second text of ``pairs[i]``."""
-        ...
-
-
-def comparer_of(predictor: object) -> Comparer | None:
-    """The model inside a predictor that compares, below corrections for this machine; None when there is none.
-
-    A ratio is the same on all processors, so it needs no scaling to this one.
-    """
-    while predictor is not None and not callable(getattr(predictor, "changes", None)):
-        predictor = getattr(predictor, "base", None)
-    comparer: Comparer | None = predictor  # type: ignore[assignment] # it has the method
-    return comparer
 
 
 def unit_diffs(before: Sequence[AnalysedUnit], after: Sequence[AnalysedUnit]) -> list[UnitDiff]:

@@ -22,18 +22,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cachetools import LRUCache, TLRUCache
 from rlm_core import RlmError
-from rlm_core.inference.percentile import share_below
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
-from rlm_core.types import CodeText, Prediction, Query
+from rlm_core.types import CodeText, CostRatio, Prediction, Query
 
-from rlm_lsp.history.comparison import comparer_of
 from rlm_lsp.settings.model import Settings
 
 from .scheduler import STEPS_AT_ONCE
 
 if TYPE_CHECKING:
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 _Result = TypeVar("_Result")
 # More units than fit into the largest file that the server reads: a client that asks for whole files is always served.
@@ -97,16 +95,16 @@ def _expiry(key: bytes, predictions: tuple[Prediction, ...], now: float) -> floa
 
 def _load(model: str, *, threads: int, token_file: str | None = None) -> Predictor:
     # Imported on a worker: the server answers its first requests before the model's libraries are imported.
-    from rlm_core.inference.adaptation import personal
-    from rlm_core.loading import load_personal
+    from rlm_core.inference.adaptation import with_corrections
+    from rlm_core.loading import load_corrected
 
     if token_file is not None and model.lower().startswith(("http://", "https://")):
         from rlm_core.serving import RemotePredictor
         from rlm_core.serving.access import TOKEN, find_token
 
         token = find_token(Path(token_file).expanduser()) if not os.environ.get(TOKEN) else None
-        return personal(RemotePredictor(model, token=token))
-    return load_personal(model, threads=threads)
+        return with_corrections(RemotePredictor(model, token=token))
+    return load_corrected(model, threads=threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ class PredictionService:
         self._settings, self._load = settings, load or _load
         self._selection = QuerySelection(settings.metrics, settings.devices)
         self._cache = PredictionCache()
-        self._changes: LRUCache[bytes, tuple[Change, ...]] = LRUCache(_MAX_CHANGES)
+        self._changes: LRUCache[bytes, tuple[CostRatio, ...]] = LRUCache(_MAX_CHANGES)
         self._workers = ThreadPoolExecutor(STEPS_AT_ONCE, thread_name_prefix="rlm-model")
         self._lock = Lock()
         self._predictor: Predictor | None = None
@@ -218,8 +216,8 @@ class PredictionService:
         self._answer(predictor, {unit.key: (code, unit.queries) for code, unit in units})
 
     def share_below(self, prediction: Prediction, language: str) -> float | None:
-        """The share of comparable units that cost less; see :func:`rlm_core.inference.percentile.share_below`."""
-        return share_below(self._predictor, prediction, language) if self._predictor is not None else None
+        """The share of comparable units that cost less; None where values are not comparable."""
+        return self._predictor.percentile(prediction, language) if self._predictor is not None else None
 
     async def run(
         self, work: Callable[[Predictor], _Result], cancelled: Callable[[], bool] = lambda: False
@@ -257,11 +255,8 @@ class PredictionService:
 
     def changes(
         self, predictor: Predictor, pairs: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
-    ) -> list[tuple[Change, ...]] | None:
+    ) -> list[tuple[CostRatio, ...]] | None:
         """How costs change from one text to another; None when the model cannot compare. Call it on a worker."""
-        model = comparer_of(predictor)
-        if model is None:
-            return None
         keys = [
             content_key(before, (), predictor.model_id) + content_key(after, queries, predictor.model_id)
             for before, after, queries in pairs
@@ -269,13 +264,14 @@ class PredictionService:
         with self._lock:
             answers = {key: self._changes[key] for key in keys if key in self._changes}
         missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in answers}
-        if missing:
-            texts = [(before, after) for before, after, _ in missing.values()]
-            changes = model.changes(texts, [queries for *_, queries in missing.values()])
-            computed = {key: tuple(line) for key, line in zip(missing, changes, strict=True)}
-            answers |= computed
-            with self._lock:
-                self._changes.update(computed)
+        texts = [(before, after) for before, after, _ in missing.values()]
+        ratios = predictor.compare(texts, [queries for *_, queries in missing.values()])
+        if ratios is None:
+            return None
+        computed = {key: tuple(line) for key, line in zip(missing, ratios, strict=True)}
+        answers |= computed
+        with self._lock:
+            self._changes.update(computed)
         return [answers[key] for key in keys]
 
     def clear(self) -> int:

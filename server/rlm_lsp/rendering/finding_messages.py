@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlm_core.types import Prediction, Unit
+from rlm_core.types import CostRatio, Prediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
@@ -15,7 +15,7 @@ from . import labels
 
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
 
@@ -35,7 +35,7 @@ def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, prob
     return f"{message}: {shown} ({band.coverage * 100:.0f} % band, median {labels.median(prediction)})"
 
 
-def regression_message(unit: Unit, change: Change, revision: str, ratio: float, probability: float) -> str:
+def regression_message(unit: Unit, change: CostRatio, revision: str, ratio: float, probability: float) -> str:
     """``latency of `f` is predicted to grow about 4× since HEAD (80 % band 3–5×): more than 1.25× with ...``."""
     cost = f"{labels.METRIC_WORDS[change.metric]} of {_name(unit)}"
     cost += f" on {change.device}" if change.device and change.basis in _ON_DEVICES else ""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
-from rlm_core.types import Band, Basis, Metric, Prediction, Unit
+from rlm_core.types import Band, Basis, CostRatio, Metric, Prediction, Unit
 
 from . import abstentions, labels
 
 if TYPE_CHECKING:
-    from rlm_core.inference.cost_ratio import Change
     from rlm_core.measurement import Measurement
 
     from rlm_lsp.history.measured import Measured
@@ -89,7 +88,7 @@ def hover_text(
     return "\n\n".join(blocks)
 
 
-def head_words(state: str, changes: Sequence[Change]) -> str:
+def head_words(state: str, changes: Sequence[CostRatio]) -> str:
     """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``."""
     if state != "changed":
         return {"new": "new", "same": "unchanged"}[state]

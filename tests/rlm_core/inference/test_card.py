@@ -14,18 +14,18 @@ from rlm_core.inference.card import (
     CARD,
     FULL_FORMAT,
     SERVING,
-    Card,
-    SliceCard,
+    StudentCard,
+    TaskCard,
     model_id,
     read_card,
     read_model_card,
 )
-from rlm_core.inference.cost_ratio import ChangeModel
+from rlm_core.inference.cost_ratio import RatioModel
 from rlm_core.inference.residuals import Residuals
 from rlm_core.types import LEVELS
 
 RESIDUALS = {"network/onnx/latency@pixel-3/1": Residuals(tuple(float(level) for level in LEVELS), 40, 80)}
-CHANGES = {"changes/call/latency": ChangeModel((0.9, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
+CHANGES = {"changes/call/latency": RatioModel((0.9, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
 FILES = ("encoder.onnx", "head.onnx")
 
 
@@ -38,12 +38,12 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def make_card(name: str = "test") -> Card:
+def make_card(name: str = "test") -> StudentCard:
     level = Level("call", (0.1, 0.3, 0.5, 0.7, 0.85, 0.92, 0.96, 0.98), 40, 400)
-    return Card(
+    return StudentCard(
         name,
         {"context": 512},
-        [SliceCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, (0.0, 0.1))],
+        [TaskCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, (0.0, 0.1))],
         Calibration({"call": level}),
         {"call": {"device": "x86-64", "workload": {}}},
         {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]},

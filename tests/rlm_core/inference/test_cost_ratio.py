@@ -11,27 +11,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.inference.cost_ratio import Change, ChangeModel, answered, change_quantiles, log_median
+from rlm_core.inference.cost_ratio import RatioModel, cost_ratio, log_median, ratio_quantiles
 from rlm_core.inference.residuals import fit_residuals
-from rlm_core.types import LEVELS, MEDIAN
+from rlm_core.types import LEVELS, MEDIAN, CostRatio
 
 from tests.fakes import NO_NUMBER
 
 NORMAL = np.random.default_rng(0).normal(size=4000)
 SCORES = np.concatenate([NORMAL, -NORMAL])
-MODEL = ChangeModel((0.8, 0.5), (0.02, 0.3), 5.0, fit_residuals(SCORES, np.arange(8000).astype(np.str_)))
+MODEL = RatioModel((0.8, 0.5), (0.02, 0.3), 5.0, fit_residuals(SCORES, np.arange(8000).astype(np.str_)))
 Difference = st.floats(-3, 3)
 
 
 @given(Difference, Difference)
 def test_a_change_and_its_undoing_mirror_each_other(median: float, role: float) -> None:
-    there, back = change_quantiles(MODEL, median, role), change_quantiles(MODEL, -median, -role)
+    there, back = ratio_quantiles(MODEL, median, role), ratio_quantiles(MODEL, -median, -role)
     np.testing.assert_allclose(np.multiply(there, back[::-1]), 1, rtol=0.02)
 
 
 @given(Difference, Difference)
 def test_quantiles_rise_around_the_weighted_difference(median: float, role: float) -> None:
-    found = change_quantiles(MODEL, median, role)
+    found = ratio_quantiles(MODEL, median, role)
     assert len(found) == len(LEVELS)
     assert list(found) == sorted(found)
     assert math.log10(found[MEDIAN]) == pytest.approx(
@@ -40,12 +40,12 @@ def test_quantiles_rise_around_the_weighted_difference(median: float, role: floa
 
 
 def test_no_ratio_goes_beyond_those_of_the_calibration() -> None:
-    far, farther = (change_quantiles(replace(MODEL, most=1.0), median, 0.0)[MEDIAN] for median in (2.0, 9.0))
+    far, farther = (ratio_quantiles(replace(MODEL, most=1.0), median, 0.0)[MEDIAN] for median in (2.0, 9.0))
     assert far == farther == pytest.approx(10, rel=0.1)
 
 
 def test_a_larger_change_is_less_certain() -> None:
-    small, large = (answered("call", "latency", None, "m", MODEL, median, 0.0) for median in (0.01, 1.0))
+    small, large = (cost_ratio("call", "latency", None, "m", MODEL, median, 0.0) for median in (0.01, 1.0))
     widths = [change.bands[0].high / change.bands[0].low for change in (small, large)]
     assert widths[0] < 1.2 < widths[1]
     assert small.above(1.25) < 0.05
@@ -53,16 +53,16 @@ def test_a_larger_change_is_less_certain() -> None:
 
 
 def test_a_model_survives_json() -> None:
-    assert msgspec.json.decode(json.dumps(asdict(MODEL)), type=ChangeModel) == MODEL
+    assert msgspec.json.decode(json.dumps(asdict(MODEL)), type=RatioModel) == MODEL
 
 
 def test_a_model_without_all_numbers_is_refused() -> None:
     with pytest.raises(ValueError, match=r"length 2, got 1 - at `\$\.weights`"):
-        msgspec.convert({**asdict(MODEL), "weights": [1.0]}, ChangeModel)
+        msgspec.convert({**asdict(MODEL), "weights": [1.0]}, RatioModel)
 
 
 def test_without_a_ratio_nothing_is_likely() -> None:
-    change = Change("call", "latency", None, "m", None, (), (), NO_NUMBER)
+    change = CostRatio("call", "latency", None, "m", None, (), (), NO_NUMBER)
     assert math.isnan(change.above(1.25))
 
 

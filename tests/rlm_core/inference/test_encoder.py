@@ -13,7 +13,7 @@ import pytest
 from rlm_core.errors import ModelError, SourceError
 from rlm_core.inference import encoder as encodings
 from rlm_core.inference.encoder import Encodings, encode, open_session
-from rlm_core.inference.ngram_ridge import WideSlice, code_weights
+from rlm_core.inference.ngram_ridge import NgramRidge, code_weights
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.source.canonical import canonical
 from rlm_core.source.syntax_counts import structure
@@ -50,7 +50,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> CountingSession:
 def made(session: CountingSession, small_tokenizer: Tokenizer) -> Encodings:
     """Encodings with a wide part for Python functions."""
     rng = np.random.default_rng(0)
-    part: WideSlice = code_weights(np.ones(256, np.float32), rng.normal(size=(3, 2, 256)).astype(np.float32))
+    part: NgramRidge = code_weights(np.ones(256, np.float32), rng.normal(size=(3, 2, 256)).astype(np.float32))
     return Encodings(Path("encoder.onnx"), small_tokenizer, {"call/python": part}, CONTEXT, threads=2)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.inference.explain import MOST_LINES, explain, strongest
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import Basis, CodeText, Prediction, Query
 
 from tests.fakes import NO_NUMBER
@@ -17,7 +18,7 @@ QUERY = Query("latency")
 FLOOR = 1e-6
 
 
-class Counting:
+class Counting(WithoutComparison):
     """Predicts one microsecond for each ``!`` in a text times ten for each ``*``; abstains from empty ones."""
 
     model_id = "counting"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import ModelError
-from rlm_core.inference import ngram_ridge as wide
-from rlm_core.inference.ngram_ridge import MAX_TOKENS, WideSlice, bag, calendar, code_weights, combine, tfidf, words_of
+from rlm_core.inference import ngram_ridge
+from rlm_core.inference.ngram_ridge import MAX_TOKENS, NgramRidge, bag, calendar, code_weights, combine, tfidf, words_of
 from safetensors.numpy import save_file
 
 BITS = 8
@@ -24,7 +24,7 @@ def ids_of(values: list[int]) -> Ids:
     return np.array(values, dtype=np.int32)
 
 
-def some_slice(roles: int = 3) -> WideSlice:
+def some_slice(roles: int = 3) -> NgramRidge:
     rng = np.random.default_rng(0)
     idf = rng.uniform(0.5, 2, 1 << BITS).astype(np.float32)
     return code_weights(idf, rng.normal(size=(roles, 2, 1 << BITS)).astype(np.float32))
@@ -145,8 +145,8 @@ def test_no_date_is_no_place_in_the_calendar() -> None:
 
 def test_saved_slices_are_read_back(tmp_path: Path) -> None:
     path, before = tmp_path / "wide.safetensors", some_slice()
-    wide.save({"call/python": before, "program/go": some_slice(roles=1)}, path)
-    after = wide.load(path)
+    ngram_ridge.save({"call/python": before, "program/go": some_slice(roles=1)}, path)
+    after = ngram_ridge.load(path)
     assert sorted(after) == ["call/python", "program/go"]
     assert np.array_equal(after["call/python"].codes, before.codes)
     assert after["call/python"].bits == BITS
@@ -160,7 +160,7 @@ def test_a_file_without_a_part_of_a_slice_is_named(tmp_path: Path) -> None:
     path = tmp_path / "wide.safetensors"
     save_file({"call/python/idf": np.ones(4, np.float16)}, path)
     with pytest.raises(ModelError, match=r"wide\.safetensors: missing or corrupt"):
-        wide.load(path)
+        ngram_ridge.load(path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\x08\0\0\0\0\0\0\0{]      "])
@@ -169,4 +169,4 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ModelError, match=r"wide\.safetensors"):
-        wide.load(path)
+        ngram_ridge.load(path)

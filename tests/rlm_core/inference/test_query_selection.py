@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from rlm_core import CodeText, Prediction, Query
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.types import METRICS_OF_BASIS, Basis
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.timeout(30)
 DEVICES = {"call": ("x86-64",), "kernel": ("nvidia-a100-sxm4-80gb", "nvidia-l40s"), "network": ("pixel-3",)}
 
 
-class KnownPredictor:
+class KnownPredictor(WithoutComparison):
     """Has a default device and workload for every basis."""
 
     model_id = "known-1"

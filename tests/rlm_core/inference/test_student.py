@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import rlm_core
 from rlm_core import CodeText, DataError, ModelError, Query
-from rlm_core.inference.novelty import Familiarity, Region
+from rlm_core.inference.novelty import NoveltyDetector, Region
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.devices import DEVICES, canonical_device
@@ -53,7 +53,7 @@ def predictor(shipped: OnnxPredictor) -> OnnxPredictor:
 def again(predictor: OnnxPredictor, threads: int = 0) -> OnnxPredictor:
     """The same model with nothing remembered and no text too far."""
     fresh = OnnxPredictor(predictor.directory, threads=threads)
-    fresh._familiarity = Familiarity({})
+    fresh._novelty = NoveltyDetector({})
     return fresh
 
 
@@ -162,7 +162,7 @@ def test_a_text_far_from_those_of_training_is_abstained_from_with_the_distance(p
     fresh = again(predictor)
     width = len(fresh._encodings.of([("x", "python", "call")])["x", "python", "call"].vector)
     here = fresh._encodings.of([(FUNCTION.text, "python", "call")])[FUNCTION.text, "python", "call"].vector
-    fresh._familiarity = Familiarity({"call/python": Region(here, np.eye(width, dtype=np.float32), 1e-6)})
+    fresh._novelty = NoveltyDetector({"call/python": Region(here, np.eye(width, dtype=np.float32), 1e-6)})
     far = replace(FUNCTION, text="def g(x):\n    while x > 1:\n        x = x * 0.5\n    return open(x).read()\n")
     near, refused = ask(fresh, FUNCTION, far)
     assert all(found.abstained is None for found in near)

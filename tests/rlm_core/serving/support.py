@@ -14,7 +14,7 @@ import urllib3
 import uvicorn
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.serving import Patience, wire
 from rlm_core.serving.access import listen
 from rlm_core.serving.server import Settings, create_app
@@ -28,7 +28,7 @@ TOKEN = "a-token-of-the-tests-0123456789"
 AT_ONCE = Patience(connect=5, read=20, attempts=3, backoff=0, rest=0)
 
 
-class LengthPredictor:
+class LengthPredictor(WithoutComparison):
     """Predicts that a text costs its length in microseconds or KiB; counts its calls; abstains from ``odd`` texts.
 
     It fails on texts with ``poison`` in them. While ``gate`` is closed it is busy, and says so by ``busy``.

@@ -12,7 +12,7 @@ import pytest
 import rlm_core
 import trustme
 from rlm_core import Callee, CodeText, ModelError, Prediction, Query
-from rlm_core.loading import load_personal
+from rlm_core.loading import load_corrected
 from rlm_core.serving import RemotePredictor, wire
 from rlm_core.serving.batching import Batching
 from rlm_core.serving.server import Settings
@@ -75,7 +75,7 @@ def test_half_a_character_in_a_text_is_no_obstacle(server: str) -> None:
 
 
 def test_a_server_is_loaded_by_its_address(server: str) -> None:
-    for predictor in (rlm_core.load(server), load_personal(f"{server}/")):
+    for predictor in (rlm_core.load(server), load_corrected(f"{server}/")):
         [[answer]] = predictor.predict([call("abc")], [LATENCY])
         assert answer.median == pytest.approx(3e-6)
 

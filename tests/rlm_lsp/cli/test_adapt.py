@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.adaptation import cpu_score, read_adapters, store
 from rlm_core.inference.calibration import bands
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource, CpuScale
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.timeout(60)
 UNIT = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))[0]
 
 
-class FakePredictor:
+class FakePredictor(WithoutComparison):
     """Two known GPUs; a kernel's latency is its length in microseconds."""
 
     model_id = "fake-1"

@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_core import CodeText, Query, load
 from rlm_lsp.cli.app import app
-from rlm_lsp.history.comparison import comparer_of
 
 from tests.paths import REPOSITORY
 from tests.rlm_lsp.findings.sarif_schema import SCHEMA
@@ -34,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository as the working folder, and a predictor that knows lengths."""
     commit(tmp_path, {"pyproject.toml": '[tool.rlm-lsp.budgets]\n"hot/**" = "latency < 25 µs"\n'})
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rlm_core.loading.load_personal", lambda model, threads: LengthPredictor())
+    monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model, threads: LengthPredictor())
     return tmp_path
 
 
@@ -207,11 +206,10 @@ def test_shipped_model_tells_the_regressions_that_it_is_sure_of(
     )
     write(tmp_path, {"a.py": after})
     rows = json.loads(check("--diff", "HEAD", "--format", "json").stdout)
-    model = comparer_of(load())
-    assert model is not None
     pair = (CodeText(before.rstrip(), "python", "call"), CodeText(after.rstrip(), "python", "call"))
-    [changes] = model.changes([pair], [[Query("latency"), Query("memory")]])
-    expected = {change.metric: change.ratio for change in changes if change.above(1.01) >= 0.5}
+    ratios = load().compare([pair], [[Query("latency"), Query("memory")]])
+    assert ratios is not None
+    expected = {ratio.metric: ratio.ratio for ratio in ratios[0] if ratio.above(1.01) >= 0.5}
     assert {row["metric"]: row["ratio"] for row in rows} == pytest.approx(expected)
     assert "latency" in expected
     assert {row["code"] for row in rows} == {"regression"}

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.cost_ratio import Change
-from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
+from rlm_core.inference.predictor import WithoutComparison
+from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource, CostRatio
 
 from tests.fakes import NO_NUMBER, quantiles
 
 PER_CHARACTER = {"latency": 1e-6, "memory": 1024.0, "accuracy": 1e-4}
 
 
-class LengthPredictor:
+class LengthPredictor(WithoutComparison):
     """Predicts 1 µs and 1 KiB a character, within a factor of 2 in 80 % of cases; abstains from texts with ``odd``."""
 
     model_id = "length-1"
@@ -45,15 +45,17 @@ class LengthPredictor:
             *fields, value, bands(found, 50, 500, CalibrationSource("length")), 0.0, False, quantiles=found
         )
 
-    def changes(
+    def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
-    ) -> list[list[Change]]:
+    ) -> list[list[CostRatio]]:
         """Ratios of lengths, within a factor of 1.1."""
         found = []
         for (before, after), line in zip(pairs, queries, strict=True):
             ends = quantiles(len(after.text) / len(before.text), 1.1)
             known = bands(ends, 50, 500, CalibrationSource("changes"))
-            found.append([Change(after.basis, q.metric, q.device, self.model_id, ends[8], known, ends) for q in line])
+            found.append(
+                [CostRatio(after.basis, q.metric, q.device, self.model_id, ends[8], known, ends) for q in line]
+            )
         return found
 
 

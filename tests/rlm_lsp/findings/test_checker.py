@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core import ModelError
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker, release_memory
 from rlm_lsp.findings.formats import LocatedFinding
@@ -140,7 +140,7 @@ def test_a_changed_callee_in_another_file_is_seen_as_it_was(folder: Path) -> Non
 
 def test_a_model_that_cannot_compare_is_refused(folder: Path) -> None:
     class Plain(LengthPredictor):
-        changes = None  # type: ignore[assignment]
+        compare = WithoutComparison.compare  # type: ignore[assignment]
 
     commit(folder, {"a.py": FUNCTION})
     write(folder, {"a.py": LONGER})

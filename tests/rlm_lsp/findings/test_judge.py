@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.cost_ratio import Change
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.types import CalibrationSource, Metric, Span, Unit
+from rlm_core.types import CalibrationSource, CostRatio, Metric, Span, Unit
 from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules
 from rlm_lsp.budgets.syntax import Budget
@@ -39,9 +38,9 @@ def findings(budget: Budget, prediction: Prediction, confidence: Confidence | No
     return over_budget(UNIT, rules, [prediction], confidence or Confidence())
 
 
-def changed(ratio: float, metric: Metric = "latency") -> Change:
+def changed(ratio: float, metric: Metric = "latency") -> CostRatio:
     found = quantiles(ratio, 1.1)
-    return Change("call", metric, "x86-64", "m", ratio, bands(found, 50, 500, CalibrationSource("x")), found)
+    return CostRatio("call", metric, "x86-64", "m", ratio, bands(found, 50, 500, CalibrationSource("x")), found)
 
 
 def test_a_finding_says_what_how_sure_where_and_why() -> None:
@@ -81,7 +80,7 @@ def test_an_accuracy_is_to_stay_above_its_budget() -> None:
 def test_a_model_that_abstains_says_nothing() -> None:
     silent = Prediction("call", "latency", "x86-64", {}, "m", None, (), 0.0, False, NO_NUMBER)
     assert findings(Budget("latency", 1e-12), silent, Confidence(least=0.0, information=0.0)) == []
-    unknown = Change("call", "latency", "x86-64", "m", None, (), (), NO_NUMBER)
+    unknown = CostRatio("call", "latency", "x86-64", "m", None, (), (), NO_NUMBER)
     assert regressions(UNIT, Rules(), [unknown]) == []
 
 

@@ -8,7 +8,8 @@ import pytest
 from rlm_core.inference.adaptation import AdaptedPredictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_lsp.history.comparison import COMMIT_SECONDS, NEW, HeadUnits, UnitDiff, comparer_of, unit_diffs
+from rlm_core.types import CodeText, Query
+from rlm_lsp.history.comparison import COMMIT_SECONDS, NEW, HeadUnits, UnitDiff, unit_diffs
 
 from tests.lsp.recording import commit
 from tests.rlm_lsp.findings.support import LengthPredictor
@@ -55,10 +56,12 @@ def test_a_change_of_what_a_unit_calls_is_a_change_and_line_ends_are_none() -> N
     assert [diff.state for diff in diffs(text, text.replace("\n", "\r\n"))] == ["same", "same"]
 
 
-def test_the_model_that_compares_is_found_below_corrections_for_this_machine() -> None:
+def test_corrections_for_this_machine_leave_ratios_as_they_are() -> None:
     base = LengthPredictor()
-    assert comparer_of(AdaptedPredictor(base, [])) is base
-    assert comparer_of(object()) is None
+    pair = (CodeText("f" * 10, "python", "call"), CodeText("f" * 20, "python", "call"))
+    ratios = base.compare([pair], [[Query("latency")]])
+    assert ratios[0][0].ratio == 2
+    assert AdaptedPredictor(base, []).compare([pair], [[Query("latency")]]) == ratios
 
 
 async def texts(head: HeadUnits, path: Path) -> list[str] | None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from rlm_core import Callee, CodeText, ModelError, Prediction, Query
-from rlm_core.inference.cost_ratio import Change
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import QuerySelection
-from rlm_core.types import Abstention, AbstentionCode, Basis
+from rlm_core.types import Abstention, AbstentionCode, Basis, CostRatio
 from rlm_lsp.lsp.prediction_service import TRANSIENT_SECONDS, PredictionCache, PredictionService, content_key
 from rlm_lsp.settings.model import Settings
 
@@ -22,7 +21,7 @@ CALLER = CodeText("def f(): g()", "python", "call", (Callee("def g(): pass"),))
 QUERIES = (Query("latency", "x86-64", {"runtime": "cpython"}),)
 
 
-class CountingPredictor:
+class CountingPredictor(WithoutComparison):
     """Answers every query alike and keeps what it was asked."""
 
     model_id = "counting-1"
@@ -139,11 +138,11 @@ async def test_answers_are_kept_by_their_questions_until_they_are_cleared(
 @pytest.mark.asyncio
 async def test_changes_are_asked_once_a_pair(make_prediction: Callable[..., Prediction]) -> None:
     class Comparing(CountingPredictor):
-        def changes(
+        def compare(
             self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
-        ) -> list[list[Change]]:
+        ) -> list[list[CostRatio]]:
             self.asked += [after.text for _, after in pairs]
-            return [[Change("call", "latency", None, self.model_id, 2.0, ())] for _ in pairs]
+            return [[CostRatio("call", "latency", None, self.model_id, 2.0, ())] for _ in pairs]
 
     predictor = Comparing(make_prediction())
     service = PredictionService(Settings(), lambda model, threads: predictor)
@@ -161,7 +160,7 @@ KERNEL = CodeText("def k(): pass", "triton", "kernel", (), ((("M", "64"), ("N", 
 CALL = CodeText("def f(): pass", "python", "call", (), ((("M", "64"),),))
 
 
-class Echo:
+class Echo(WithoutComparison):
     """Answers each query with a prediction that says what it was."""
 
     def __init__(self, make: Callable[..., Prediction], model_id: str = "echo-1") -> None:

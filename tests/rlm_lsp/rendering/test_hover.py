@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from rlm_core import Prediction
-from rlm_core.inference.cost_ratio import Change
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Abstention, AbstentionCode, Band, CalibrationSource, CpuScale
+from rlm_core.types import Abstention, AbstentionCode, Band, CalibrationSource, CostRatio, CpuScale
 from rlm_lsp.rendering.hover import MOST_ROWS, head_words, hover_text
 
 from tests.fakes import quantiles, unpadded
@@ -37,11 +36,11 @@ def kernel() -> AnalysedUnit:
     return found
 
 
-def change(ratio: float, metric: str = "latency", abstained: Abstention | None = None) -> Change:
+def change(ratio: float, metric: str = "latency", abstained: Abstention | None = None) -> CostRatio:
     if abstained is not None:
-        return Change("call", metric, "x86-64", "test-1", None, (), (), abstained)  # type: ignore[arg-type]
+        return CostRatio("call", metric, "x86-64", "test-1", None, (), (), abstained)  # type: ignore[arg-type]
     band = Band(ratio / 1.5, ratio * 1.5, 0.8, 100, 1000, CalibrationSource(f"changes/call/{metric}"))
-    return Change("call", metric, "x86-64", "test-1", ratio, (band,), quantiles(ratio, 1.5))  # type: ignore[arg-type]
+    return CostRatio("call", metric, "x86-64", "test-1", ratio, (band,), quantiles(ratio, 1.5))  # type: ignore[arg-type]
 
 
 def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .build import Adaptation, RefusedRow, adapt, suggest
 from .fit import MIN_MEASUREMENTS, DeviceFit, choose, fit_device
 from .measurements import Measurement, read_measurements
-from .predictor import AdaptedPredictor, Personal, personal
+from .predictor import AdaptedPredictor, UserCorrections, with_corrections
 from .store import Adapter, adapter_path, check_name, read_adapters, write_adapters
 
 __all__ = [
@@ -19,16 +19,16 @@ __all__ = [
     "Adapter",
     "DeviceFit",
     "Measurement",
-    "Personal",
     "RefusedRow",
+    "UserCorrections",
     "adapt",
     "adapter_path",
     "check_name",
     "choose",
     "fit_device",
-    "personal",
     "read_adapters",
     "read_measurements",
     "suggest",
+    "with_corrections",
     "write_adapters",
 ]

@@ -25,8 +25,8 @@ from platformdirs import user_cache_path
 
 from rlm_core.errors import DataError
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.predictor import Predictor
-from rlm_core.types import LEVELS, MEDIAN, Basis, CodeText, CpuScale, Prediction, Query
+from rlm_core.inference.predictor import Predictor, PredictorWrapper
+from rlm_core.types import LEVELS, MEDIAN, CodeText, CpuScale, Prediction, Query
 
 FORMAT = "rlm-cpu-score-1"
 FILE = "cpu_score.json"
@@ -214,28 +214,23 @@ def stored() -> CpuScore | None:
     return read(default_path()) if enabled() else None
 
 
-class ScaledPredictor:
+class ScaledPredictor(PredictorWrapper):
     """Another predictor with the latencies of calls on ``x86-64`` scaled to this CPU; all else passes through."""
 
     def __init__(self, base: Predictor, cpu: CpuScore) -> None:
-        self.base, self.cpu = base, cpu
-
-    @property
-    def model_id(self) -> str:
-        """Name and version of the weights."""
-        return self.base.model_id
-
-    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """The base's default queries."""
-        return self.base.default_queries(basis, language)
-
-    def devices(self, basis: Basis) -> tuple[str, ...]:
-        """The base's devices."""
-        return self.base.devices(basis)
+        super().__init__(base)
+        self.cpu = cpu
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
         return [[scaled(answer, self.cpu) for answer in answers] for answers in self.base.predict(texts, queries)]
+
+    def percentile(self, prediction: Prediction, language: str) -> float | None:
+        """The base's percentile of the value before scaling: training values are those of the reference machine."""
+        if prediction.median is not None and prediction.bands and prediction.bands[0].source.cpu_scale is not None:
+            unscaled = prediction.median * self.cpu.overall, prediction.floor * self.cpu.overall
+            prediction = replace(prediction, median=unscaled[0], floor=unscaled[1])
+        return self.base.percentile(prediction, language)
 
 
 def scaled(prediction: Prediction, cpu: CpuScore) -> Prediction:

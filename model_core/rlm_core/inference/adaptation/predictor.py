@@ -11,7 +11,7 @@ import numpy as np
 
 from rlm_core.errors import ModelError
 from rlm_core.inference.calibration import INTERVALS, bands
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.predictor import Predictor, PredictorWrapper
 from rlm_core.queries.devices import canonical_device
 from rlm_core.types import (
     MEDIAN,
@@ -33,25 +33,16 @@ from .store import Adapter, folder, read_adapters, text_key
 _SMALLEST = 1e-12
 
 
-class AdaptedPredictor:
+class AdaptedPredictor(PredictorWrapper):
     """Answers queries on adapted devices through the known devices' predictions; all others pass through.
 
     ``unusable`` maps devices whose adapter cannot be used to the reason, with which their queries are abstained.
     """
 
     def __init__(self, base: Predictor, adapters: Sequence[Adapter], unusable: Mapping[str, str] | None = None) -> None:
-        self.base = base
+        super().__init__(base)
         self._adapters = {(_called(entry.device), entry.basis, entry.metric): entry for entry in adapters}
         self._unusable = {_called(device): reason for device, reason in (unusable or {}).items()}
-
-    @property
-    def model_id(self) -> str:
-        """Name and version of the weights."""
-        return self.base.model_id
-
-    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """The base's default queries."""
-        return self.base.default_queries(basis, language)
 
     def devices(self, basis: Basis) -> tuple[str, ...]:
         """The base's devices of a basis and the adapted ones."""
@@ -150,7 +141,7 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Personal:
+class UserCorrections:
     """What this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` ran.
 
     ``unusable`` says why a device's adapter cannot be used. As data it can go to another machine.
@@ -161,8 +152,8 @@ class Personal:
     score: cpu_score.CpuScore | None = None
 
     @classmethod
-    def read(cls, model_id: str, devices: Path | None = None, *, cpu: bool = True) -> Personal:
-        """What goes with a model; for the arguments see :func:`personal`."""
+    def read(cls, model_id: str, devices: Path | None = None, *, cpu: bool = True) -> UserCorrections:
+        """What goes with a model; for the arguments see :func:`with_corrections`."""
         adapters: list[Adapter] = []
         unusable: dict[str, str] = {}
         place = devices or folder()
@@ -180,7 +171,7 @@ class Personal:
         return cpu_score.ScaledPredictor(result, self.score) if self.score is not None else result
 
 
-def personal(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:
+def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:
     """``base`` with what this user has measured.
 
     Args:
@@ -188,4 +179,4 @@ def personal(base: Predictor, devices: Path | None = None, *, cpu: bool = True) 
         devices: the folder of adapters; None for the user's.
         cpu: whether to scale calls to this CPU; the environment's ``RLM_LSP_CPU_SCALE=0`` switches it off too.
     """
-    return Personal.read(base.model_id, devices, cpu=cpu).around(base)
+    return UserCorrections.read(base.model_id, devices, cpu=cpu).around(base)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.calibration import COVERAGES, INTERVALS, MIN_GROUPS
-from rlm_core.inference.card import CARD, Card
+from rlm_core.inference.card import CARD, StudentCard
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.devices import DEVICES
@@ -56,7 +56,7 @@ class SourceCount:
 class CardInput:
     """Everything that a card is made of: the model, its report, counted rows, plots, and other measurements."""
 
-    card: Card
+    card: StudentCard
     directory: Path
     report: Report
     counted: Sequence[SourceCount]
@@ -342,7 +342,7 @@ def _cpu() -> str:
     return f"{table(lines)}\n\nMeasured on: {cpu_score.REFERENCE_HOW}."
 
 
-def what_it_predicts(card: Card) -> str:
+def what_it_predicts(card: StudentCard) -> str:
     """A table of bases: metrics, languages, devices and the default query."""
     metrics: dict[str, dict[str, None]] = defaultdict(dict)
     languages: dict[str, dict[str, None]] = defaultdict(dict)
@@ -358,14 +358,14 @@ def what_it_predicts(card: Card) -> str:
     return table(lines)
 
 
-def _devices(card: Card, basis: str) -> str:
+def _devices(card: StudentCard, basis: str) -> str:
     known = card.devices.get(basis, ())
     names = [DEVICES[device].name if device in DEVICES else device for device in known[:_MOST_DEVICES]]
     more = f" and {len(known) - len(names)} more" if len(known) > len(names) else ""
     return f"{len(known)}: {', '.join(names)}{more}" if len(known) > 1 else ", ".join(names)
 
 
-def _defaults(card: Card, basis: str) -> list[str]:
+def _defaults(card: StudentCard, basis: str) -> list[str]:
     found = []
     for key, query in card.defaults.items():
         if key.split("/")[0] != basis:
@@ -377,7 +377,7 @@ def _defaults(card: Card, basis: str) -> list[str]:
     return found
 
 
-def heading(card: Card) -> str:
+def heading(card: StudentCard) -> str:
     """The model's id and what it was trained on."""
     trained = card.trained
     parts = [f"Model id: `{card.model_id}`."]
@@ -401,12 +401,12 @@ def heading(card: Card) -> str:
     return " ".join(parts)
 
 
-def sizes(card: Card) -> str:
+def sizes(card: StudentCard) -> str:
     """The sizes of the student, one per line."""
     return table([["size", "value"], *([f"`{name}`", f"{value:,}"] for name, value in card.sizes.items())])
 
 
-def files(card: Card, directory: Path) -> str:
+def files(card: StudentCard, directory: Path) -> str:
     """The files of the model with their bytes."""
     bytes_of = {name: (directory / name).stat().st_size for name in (*card.files, CARD)}
     lines = [["file", "bytes", "MiB"]]
@@ -415,13 +415,13 @@ def files(card: Card, directory: Path) -> str:
     return table([*lines, ["all", f"{total:,}", f"{total / _MEBI:.2f}"]])
 
 
-def deep_weights(card: Card) -> str:
+def deep_weights(card: StudentCard) -> str:
     """The weight of the deep part's evidence by task; empty when the card does not have it."""
     found = card.trained.get("deep_weights") or {}
     return table([["task", "weight"], *([name, f"{value:.2f}"] for name, value in found.items())]) if found else ""
 
 
-def training_time(card: Card) -> str:
+def training_time(card: StudentCard) -> str:
     """Time by stage of the run that made the weights; empty when the card does not have it."""
     seconds: Mapping[str, float] = card.trained.get("seconds") or {}
     # A resumed run skips the stages that an earlier run finished.
@@ -433,7 +433,7 @@ def training_time(card: Card) -> str:
     return table(lines) + note if found else ""
 
 
-def calibrated(card: Card) -> str:
+def calibrated(card: StudentCard) -> str:
     """The calibrated levels that predictions use."""
     head = ["task", "groups", "rows", *(f"level of {100 * coverage:.0f} %" for coverage in COVERAGES)]
     lines = [head]

@@ -77,10 +77,10 @@ def predict_ratios(predictor: OnnxPredictor, rows: Sequence[Row], pairs: Sequenc
         batch = pairs[start : start + _BATCH]
         texts = [(rows[pair.first].code, rows[pair.second].code) for pair in batch]
         queries = [[rows[pair.second].query] for pair in batch]
-        for index, [change] in enumerate(predictor.changes(texts, queries), start):
-            if change.ratio is not None:
-                band = change.bands[0]
-                found[:, index] = np.log10([change.ratio, band.low, band.high])
+        for index, [ratio] in enumerate(predictor.compare(texts, queries), start):
+            if ratio.ratio is not None:
+                band = ratio.bands[0]
+                found[:, index] = np.log10([ratio.ratio, band.low, band.high])
     return Ratios(*found)
 
 

@@ -17,7 +17,7 @@ import torch
 from cachetools import LRUCache
 
 from rlm_core.inference.calibration import MIN_GROUPS, Level, bands
-from rlm_core.inference.predictor import QueryScope, judge_date, too_few_groups, untrained_task
+from rlm_core.inference.predictor import QueryScope, WithoutComparison, judge_date, too_few_groups, untrained_task
 from rlm_core.queries.query_vector import task_name
 from rlm_core.source.canonical import canonical
 from rlm_core.training.full.encoders.base import reading
@@ -48,7 +48,7 @@ class _Question:
         return NumberQuery.of(self.query, self.code.basis, self.code.language)
 
 
-class TorchPredictor:
+class TorchPredictor(WithoutComparison):
     """Predicts with a trained full model.
 
     Args:

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rlm_core.inference.cost_ratio import Array, ChangeModel, change_name
+from rlm_core.inference.cost_ratio import Array, RatioModel, ratio_task
 from rlm_core.inference.residuals import fit_residuals
 from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.datasets.schema import Edit
@@ -24,8 +24,8 @@ _SMALLEST = 1e-3  # log10: the least expected error of a ratio
 Pairs = list[tuple[int, int]]
 
 
-def fit_cost_ratios(corpus: Corpus, medians: Array, roles: Array, edits: Iterable[Edit] = ()) -> dict[str, ChangeModel]:
-    """The change models that the corpus has pairs for, by :func:`rlm_core.inference.cost_ratio.change_name`.
+def fit_cost_ratios(corpus: Corpus, medians: Array, roles: Array, edits: Iterable[Edit] = ()) -> dict[str, RatioModel]:
+    """The ratio models that the corpus has pairs for, by :func:`rlm_core.inference.cost_ratio.ratio_task`.
 
     Args:
         corpus: texts, queries and rows.
@@ -39,13 +39,13 @@ def fit_cost_ratios(corpus: Corpus, medians: Array, roles: Array, edits: Iterabl
         if np.isfinite(medians[list(pair)]).all():
             by_metric[basis, metric].append(pair)
     return {
-        change_name(basis, metric): _fit(corpus, pairs, medians, roles)
+        ratio_task(basis, metric): _fit(corpus, pairs, medians, roles)
         for (basis, metric), pairs in by_metric.items()
         if len(pairs) >= _FEWEST
     }
 
 
-def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles: Array) -> ChangeModel:
+def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles: Array) -> RatioModel:
     before, after = np.array(pairs).T
     # Every pair in both directions: a change back is as likely as the change.
     before, after = np.concatenate([before, after]), np.concatenate([after, before])
@@ -65,7 +65,7 @@ def _fit(corpus: Corpus, pairs: Sequence[tuple[int, int]], medians: Array, roles
     least, slope = np.linalg.lstsq(sizes_of, np.abs(true - ratio) * weight, rcond=None)[0]
     spread = (float(max(least, _SMALLEST)), float(max(slope, 0.0)))
     scores = (true - ratio) / (spread[0] + spread[1] * np.abs(ratio))
-    return ChangeModel((float(weights[0]), float(weights[1])), spread, most, fit_residuals(scores, groups))
+    return RatioModel((float(weights[0]), float(weights[1])), spread, most, fit_residuals(scores, groups))
 
 
 def _solutions(corpus: Corpus) -> Pairs:

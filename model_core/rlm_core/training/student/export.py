@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 
 from rlm_core.inference.card import read_card
 from rlm_core.inference.novelty import DISTANCE
-from rlm_core.inference.student import ENCODER, HEAD, TOKENIZER, TREES, WIDE
+from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.queries.query_vector import QUERY
 from rlm_core.source.syntax_counts import FACTS
 
@@ -46,7 +46,7 @@ def export(model: Path, out: Path, *, quantise: bool = True) -> None:
     out.mkdir(parents=True, exist_ok=True)
     export_encoder(student, out / ENCODER, quantise=quantise)
     export_head(student.head, student.config, out / HEAD)
-    copied = (TOKENIZER, WIDE, TREES, DISTANCE)
+    copied = (TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE)
     for name in copied:
         shutil.copyfile(model / name, out / name)
     replace(card, files={}).write(out, [ENCODER, HEAD, *copied])

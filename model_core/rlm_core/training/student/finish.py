@@ -20,12 +20,12 @@ from safetensors.torch import save_file
 from tqdm import tqdm
 
 from rlm_core.inference.bins import Scale
-from rlm_core.inference.card import Card, SliceCard
+from rlm_core.inference.card import StudentCard, TaskCard
 from rlm_core.inference.encoder import encode, open_session
 from rlm_core.inference.features import answers_alone
-from rlm_core.inference.novelty import DISTANCE, fit_familiarity
+from rlm_core.inference.novelty import DISTANCE, fit_novelty_detector
 from rlm_core.inference.residuals import Residuals
-from rlm_core.inference.student import ENCODER, TOKENIZER, TREES, WIDE
+from rlm_core.inference.student import ENCODER, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids
 from rlm_core.training.corpus import Corpus
 from rlm_core.training.datasets import functions, leethub
@@ -100,11 +100,11 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
     save_file(tensors, out / WEIGHTS)
     parts = texts_by_prefix(corpus, bank.vectors.numpy())
-    fit_familiarity(parts["train"], parts["cal"]).save(out / DISTANCE)
+    fit_novelty_detector(parts["train"], parts["cal"]).save(out / DISTANCE)
     slices = []
     for name, scale in zip(corpus.tasks, run.scales, strict=True):
         terms = run.terms.get(name, LinearTerms(0.0, []))
-        slices.append(SliceCard(name, scale, terms.intercept, tuple(terms.calendar)))
+        slices.append(TaskCard(name, scale, terms.intercept, tuple(terms.calendar)))
     trained = {
         "rows": int((rows.split == "train").sum()),
         "texts": len(run.trainer.sampler.texts),
@@ -116,7 +116,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         # The stage that writes the card is not in it yet.
         "seconds": {**run.seconds, HEAD_STAGE: round(time.monotonic() - began, 1)},
     }
-    card = Card(
+    card = StudentCard(
         run.settings.name,
         student.config.to_json(),
         slices,
@@ -127,7 +127,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         changes,
         trained,
     )
-    card.write(out, [WEIGHTS, TOKENIZER, WIDE, TREES, DISTANCE])
+    card.write(out, [WEIGHTS, TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE])
     _say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")
 
 

@@ -18,7 +18,7 @@ from rlm_core.inference.ngram_ridge import (
     CHANGING,
     METRICS,
     Bag,
-    WideSlice,
+    NgramRidge,
     bag,
     calendar,
     code_weights,
@@ -50,7 +50,7 @@ class NgramRidgeFit:
     ``changes (rows,)`` is what the change role says of the rows' texts (log10 units), 0 where a basis has none.
     """
 
-    parts: dict[str, WideSlice]
+    parts: dict[str, NgramRidge]
     terms: dict[str, LinearTerms]
     predictions: npt.NDArray[np.float64]
     changes: npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class NgramRidgeFit:
 
 def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: float = 3.0) -> NgramRidgeFit:
     """Fit every task on the training rows of the corpus."""
-    parts: dict[str, WideSlice] = {}
+    parts: dict[str, NgramRidge] = {}
     terms: dict[str, LinearTerms] = {}
     predictions, changes = np.zeros(len(corpus.rows)), np.zeros(len(corpus.rows))
     for prefix in corpus.prefixes():
@@ -122,7 +122,7 @@ def _within_groups(
 
 
 def contributions(
-    parts: dict[str, WideSlice], corpus: Corpus, ids: list[Ids], rows: npt.NDArray[np.int64]
+    parts: dict[str, NgramRidge], corpus: Corpus, ids: list[Ids], rows: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """The n-gram part of the wide prediction of rows, by the same route as at use. Shape ``(rows,)``, log10 units."""
     result = np.zeros(len(rows))

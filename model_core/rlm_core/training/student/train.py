@@ -24,10 +24,10 @@ import numpy.typing as npt
 import torch
 
 from rlm_core.errors import DataError
-from rlm_core.inference import ngram_ridge as wide
+from rlm_core.inference import ngram_ridge
 from rlm_core.inference.bins import Scale, fit_scale
 from rlm_core.inference.features import feature_names
-from rlm_core.inference.student import TOKENIZER, TREES, WIDE
+from rlm_core.inference.student import NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.source.syntax_counts import structure
@@ -133,7 +133,7 @@ def train(
     with _timed(out, "wide part and trees"):
         _say("fitting the wide part")
         fitted = fit_ngram_ridge(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
-        wide.save(fitted.parts, out / WIDE)
+        ngram_ridge.save(fitted.parts, out / NGRAM_RIDGE)
         _say("fitting the trees")
         grown = _grown(corpus, settings, out, resume)
         predictions = (fitted.predictions + grown.predictions)[thin]

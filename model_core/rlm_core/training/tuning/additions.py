@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from rlm_core.inference.ngram_ridge import METRICS, Bag, WideSlice, bag, code_weights, tfidf, words_of
+from rlm_core.inference.ngram_ridge import METRICS, Bag, NgramRidge, bag, code_weights, tfidf, words_of
 from rlm_core.inference.trees import Forest, slice_of
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import fit_forest
@@ -140,13 +140,13 @@ def joined(first: Forest, second: Forest) -> Forest:
     return Forest(**arrays, offset=offset)
 
 
-def decoded(part: WideSlice) -> npt.NDArray[np.float32]:
+def decoded(part: NgramRidge) -> npt.NDArray[np.float32]:
     """The weights of a slice, ``(roles, metrics, buckets)``."""
     share = part.codes.astype(np.float32) / np.float32(127)
     return np.asarray(share * np.abs(share) * part.largest[:, :, None], np.float32)
 
 
-def gram_matrix(material: Material, rows: Rows, part: WideSlice, basis: str) -> sparse.csr_matrix:
+def gram_matrix(material: Material, rows: Rows, part: NgramRidge, basis: str) -> sparse.csr_matrix:
     """The n-grams of rows in each role, ``(rows, roles * buckets)``, as the wide part weighs them."""
     corpus, scales = material.corpus, _ROLE_SCALE[basis]
     known: dict[int, Bag] = {}

@@ -11,14 +11,13 @@ from typing import Any
 
 import torch
 
-from rlm_core.inference import ngram_ridge as wide
-from rlm_core.inference import trees
+from rlm_core.inference import ngram_ridge, trees
 from rlm_core.inference.calibration import Calibration
-from rlm_core.inference.card import SliceCard
-from rlm_core.inference.cost_ratio import ChangeModel
-from rlm_core.inference.novelty import DISTANCE, Familiarity
+from rlm_core.inference.card import TaskCard
+from rlm_core.inference.cost_ratio import RatioModel
+from rlm_core.inference.novelty import DISTANCE, NoveltyDetector
 from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
-from rlm_core.inference.student import ENCODER, HEAD, TOKENIZER, TREES, WIDE
+from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.queries.query_vector import query_vector
 from rlm_core.training.student.export import export_head
 
@@ -35,11 +34,11 @@ class Draft:
         self.head = copy.deepcopy(student.head)
         self.parts = dict(student.parts)
         self.forests = dict(student.forests)
-        self.slices: list[SliceCard] = list(card.slices)
+        self.slices: list[TaskCard] = list(card.slices)
         self.levels: dict[str, Any] = card.calibration.to_json()
         self.residuals: dict[str, Residuals] = dict(card.residuals)
-        self.changes: dict[str, ChangeModel] = dict(card.changes)
-        self.familiarity = Familiarity.load(student.directory / DISTANCE)
+        self.changes: dict[str, RatioModel] = dict(card.changes)
+        self.familiarity = NoveltyDetector.load(student.directory / DISTANCE)
         self.devices: dict[str, list[str]] = {basis: list(known) for basis, known in card.devices.items()}
         self.defaults: dict[str, dict[str, Any]] = {basis: dict(query) for basis, query in card.defaults.items()}
 
@@ -71,7 +70,7 @@ class Draft:
         for file in (ENCODER, TOKENIZER):
             shutil.copyfile(self._student.directory / file, partial / file)
         export_head(self.head.eval(), self._student.sizes, partial / HEAD)
-        wide.save(self.parts, partial / WIDE)
+        ngram_ridge.save(self.parts, partial / NGRAM_RIDGE)
         trees.save(self.forests, features_of(card), partial / TREES)
         self.familiarity.save(partial / DISTANCE)
         tuned = replace(
@@ -86,7 +85,7 @@ class Draft:
             trained=dict(trained),
             files={},
         )
-        tuned.write(partial, [ENCODER, HEAD, TOKENIZER, WIDE, TREES, DISTANCE])
+        tuned.write(partial, [ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE])
 
     def _kept_residuals(self) -> dict[str, Residuals]:
         """All but those of devices that were left out of a forest which is another now."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rlm_core.inference.adaptation.fit import MIN_MEASUREMENTS, fit_device
-from rlm_core.inference.card import SliceCard
-from rlm_core.inference.ngram_ridge import METRICS, WideSlice
+from rlm_core.inference.card import TaskCard
+from rlm_core.inference.ngram_ridge import METRICS, NgramRidge
 from rlm_core.inference.trees import Forest
 
 from .material import Array
@@ -32,16 +32,16 @@ class Level:
         """The map."""
         return self.slope * logs + self.offset
 
-    def slice(self, entry: SliceCard) -> SliceCard:
+    def slice(self, entry: TaskCard) -> TaskCard:
         """A slice with its scale and linear terms moved."""
         floor = np.log10(entry.scale.floor) if entry.scale.floor else -np.inf
         edges = np.maximum(self.of(entry.scale.edges), floor)
         calendar = tuple(self.slope * value for value in entry.calendar)
-        return SliceCard(
+        return TaskCard(
             entry.name, replace(entry.scale, edges=edges), self.slope * entry.intercept + self.offset, calendar
         )
 
-    def part(self, part: WideSlice, metric: str) -> WideSlice:
+    def part(self, part: NgramRidge, metric: str) -> NgramRidge:
         """A wide part with the weights of one metric moved."""
         largest = part.largest.copy()
         largest[:, METRICS.index(metric)] *= np.float32(self.slope)

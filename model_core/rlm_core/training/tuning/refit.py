@@ -19,8 +19,8 @@ import numpy.typing as npt
 import torch
 
 from rlm_core.errors import DataError
-from rlm_core.inference.card import SliceCard
-from rlm_core.inference.novelty import Familiarity, fit_familiarity
+from rlm_core.inference.card import TaskCard
+from rlm_core.inference.novelty import NoveltyDetector, fit_novelty_detector
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.student.batches import head_inputs
@@ -72,7 +72,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         for entry in fitted.terms:
             number = student.slices.index(entry)
             terms = fitted.terms[entry]
-            draft.slices[number] = SliceCard(
+            draft.slices[number] = TaskCard(
                 entry, student.card.slices[number].scale, terms.intercept, tuple(terms.calendar)
             )
         evidence = _evidence(student.head, features)
@@ -91,8 +91,8 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         medians = log_medians(features, draft.head, numbered, scales)
         draft.changes |= fit_cost_ratios(numbered, medians, fitted.changes, read_edits(data, ("train",)))
         parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
-        fresh = fit_familiarity(parts["train"], parts["cal"])
-        draft.familiarity = Familiarity({**draft.familiarity.regions, **fresh.regions})
+        fresh = fit_novelty_detector(parts["train"], parts["cal"])
+        draft.familiarity = NoveltyDetector({**draft.familiarity.regions, **fresh.regions})
         say("writing")
         with unfinished(out) as made:
             draft.write(made.directory, name, _trained(student, draft.head, data, corpus))

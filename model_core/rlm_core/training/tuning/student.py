@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm_core.errors import ModelError
-from rlm_core.inference import ngram_ridge as wide
-from rlm_core.inference import trees
-from rlm_core.inference.card import Card, read_card
+from rlm_core.inference import ngram_ridge, trees
+from rlm_core.inference.card import StudentCard, read_card
 from rlm_core.inference.features import feature_names
-from rlm_core.inference.ngram_ridge import WideSlice
-from rlm_core.inference.student import HEAD, TOKENIZER, TREES, WIDE
+from rlm_core.inference.ngram_ridge import NgramRidge
+from rlm_core.inference.student import HEAD, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.trees import Forest
 from rlm_core.training.student.export import WEIGHTS, export
@@ -29,10 +28,10 @@ class Opened:
     """A model in memory; ``directory`` is the exported one that it was read from."""
 
     directory: Path
-    card: Card
+    card: StudentCard
     sizes: StudentConfig
     head: Head
-    parts: dict[str, WideSlice]
+    parts: dict[str, NgramRidge]
     forests: dict[str, Forest]
     tokenizer: Tokenizer
 
@@ -47,7 +46,7 @@ class Opened:
         return Known(self.slices, self.card.devices, self.card.defaults, self.forests)
 
 
-def features_of(card: Card) -> dict[str, tuple[str, ...]]:
+def features_of(card: StudentCard) -> dict[str, tuple[str, ...]]:
     """The names of the features of each slice."""
     return {entry.name: feature_names(entry.name.split("/")[0]) for entry in card.slices}
 
@@ -74,7 +73,7 @@ def opened(model: Path) -> Iterator[Opened]:
             card,
             sizes,
             read_head(directory / HEAD, sizes),
-            wide.load(directory / WIDE),
+            ngram_ridge.load(directory / NGRAM_RIDGE),
             trees.load(directory / TREES, features_of(card)),
             Tokenizer.load(directory / TOKENIZER),
         )

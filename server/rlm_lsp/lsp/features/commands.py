@@ -16,7 +16,7 @@ from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 from rlm_core.inference.explain import Explanation, explain, strongest
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
@@ -148,7 +148,7 @@ async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, 
     return _explained(analysis, unit, queries[0], explanation, lines)
 
 
-class _StepwisePredictor:
+class _StepwisePredictor(WithoutComparison):
     """The model for another thread: it predicts in small steps, so that other requests get their turns in between."""
 
     def __init__(self, session: Session, shown: WorkProgress, cancelled: Callable[[], bool]) -> None:

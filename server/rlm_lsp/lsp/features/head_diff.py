@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import CodeText, Metric, Prediction, Query
+from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Query
 
-from rlm_lsp.history.comparison import comparer_of, unit_diffs
+from rlm_lsp.history.comparison import unit_diffs
 from rlm_lsp.history.git import GitError
 from rlm_lsp.lsp.documents import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
@@ -26,7 +26,7 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
 if TYPE_CHECKING:
-    from rlm_core.inference.cost_ratio import Change
+    pass
 
 # A document that stays as it is: HEAD is read again after this time, with the next request.
 RECHECK_SECONDS = 1.0
@@ -40,7 +40,7 @@ class HeadDiff:
     """A unit compared with ``HEAD``; ``changes`` are those of a changed unit's costs, one per metric."""
 
     state: Literal["new", "same", "changed"]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[CostRatio, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +168,14 @@ def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Se
     }
 
 
-def is_sure(change: Change, settings: Settings) -> bool:
+def is_sure(change: CostRatio, settings: Settings) -> bool:
     """Whether a cost has grown, or fallen, by the settings' ratio with the settings' confidence."""
     grown, not_fallen = change.above(settings.change_ratio), change.above(1 / settings.change_ratio)
     return grown >= settings.change_confidence or 1 - not_fallen >= settings.change_confidence
 
 
 def _comparing_model(predictor: Predictor) -> str | None:
-    return predictor.model_id if comparer_of(predictor) is not None else None
+    return predictor.model_id if predictor.compare([], []) is not None else None
 
 
 def _cost_changes(
@@ -183,7 +183,7 @@ def _cost_changes(
     pairs: Sequence[tuple[CodeText, CodeText]],
     selection: QuerySelection,
     predictor: Predictor,
-) -> list[tuple[Change, ...]] | None:
+) -> list[tuple[CostRatio, ...]] | None:
     """The changes between pairs of texts; runs on the model's worker."""
     queries = [_first_costs(queries_for(predictor, after, selection)) for _, after in pairs]
     return service.changes(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])

@@ -10,6 +10,7 @@ from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.adaptation import Measurement
 from rlm_core.inference.adaptation.fit import Array
 from rlm_core.inference.calibration import bands
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 
 from tests.fakes import NO_NUMBER, quantiles
@@ -17,7 +18,7 @@ from tests.fakes import NO_NUMBER, quantiles
 DEVICES = ("gpu-a", "gpu-b", "gpu-c")
 
 
-class FakePredictor:
+class FakePredictor(WithoutComparison):
     """Predicts a kernel's latency as its length in microseconds, times a factor a device; abstains from ``odd``."""
 
     model_id = "fake-1"

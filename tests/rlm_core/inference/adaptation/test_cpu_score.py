@@ -13,6 +13,7 @@ from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.adaptation.cpu_score import CpuScore, Rates, ScaledPredictor, scaled
 from rlm_core.inference.calibration import bands
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import Basis, CalibrationSource
 
 from tests.fakes import NO_NUMBER, quantiles
@@ -145,7 +146,7 @@ def test_all_but_latencies_of_calls_on_the_reference_device_pass_through(change:
 
 
 def test_the_scaled_predictor_passes_questions_on() -> None:
-    class Fake:
+    class Fake(WithoutComparison):
         model_id = "test-1"
 
         def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:

@@ -15,13 +15,13 @@ from rlm_core.inference.adaptation import (
     Measurement,
     adapt,
     fit_device,
-    personal,
     read_adapters,
     write_adapters,
 )
 from rlm_core.inference.adaptation.build import RefusedRow
 from rlm_core.inference.adaptation.columns import column_names, text_columns
 from rlm_core.inference.adaptation.fit import DeviceFit
+from rlm_core.inference.adaptation.predictor import with_corrections
 from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, Node, Value, ordered
 from rlm_core.source.onnx_graph.render import render
 from rlm_core.types import AbstentionCode, Basis, CalibrationSource
@@ -189,12 +189,14 @@ def test_adapters_in_the_folder_are_used_and_a_stale_one_is_explained(
     adapters = adapt(base, "new", measured(range(10, 60, 10))).adapters
     write_adapters(adapters, tmp_path / "new.json")
     write_adapters([replace(entry, device="old", model="fake-0") for entry in adapters], tmp_path / "old.json")
-    [[new, old]] = personal(base, tmp_path).predict([kernel(30)], [[Query("latency", "new"), Query("latency", "old")]])
+    [[new, old]] = with_corrections(base, tmp_path).predict(
+        [kernel(30)], [[Query("latency", "new"), Query("latency", "old")]]
+    )
     assert new.median is not None
     assert old.abstained is not None
     assert old.abstained.code is AbstentionCode.ADAPTER_UNUSABLE
     assert "run rlm-lsp adapt again" in old.abstained.details["problem"]
-    assert personal(base, tmp_path / "none") is base
+    assert with_corrections(base, tmp_path / "none") is base
 
 
 def test_a_networks_operators_are_counted_by_kind() -> None:

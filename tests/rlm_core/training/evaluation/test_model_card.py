@@ -13,7 +13,7 @@ import pytest
 from rlm_core import CodeText, DataError, Prediction, Query
 from rlm_core.inference.bins import fit_scale
 from rlm_core.inference.calibration import Calibration, Level
-from rlm_core.inference.card import Card, SliceCard, read_card
+from rlm_core.inference.card import StudentCard, TaskCard, read_card
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation import card_text
@@ -55,10 +55,10 @@ def model(tmp_path: Path) -> Stub:
     directory.mkdir()
     (directory / "encoder.onnx").write_bytes(b"x" * 1234567)
     scale = fit_scale(np.geomspace(1e-3, 1, 100), 0.0)
-    Card(
+    StudentCard(
         name="tiny",
         sizes={"width": 4321},
-        slices=[SliceCard(f"network/onnx/{metric}", scale, 0.0, ()) for metric in ("accuracy", "latency")],
+        slices=[TaskCard(f"network/onnx/{metric}", scale, 0.0, ()) for metric in ("accuracy", "latency")],
         calibration=Calibration({"network": Level("network", (0.1, 0.3, 0.5, 0.71, 0.82, 0.92, 0.96, 0.98), 41, 999)}),
         defaults={"network/accuracy": {"device": None, "workload": {"dataset": "cifar10"}}},
         devices={"network": DEVICES},

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from rlm_core import Band, CodeText, DataError, Prediction, Query
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation import run
 from rlm_core.training.evaluation.rows import select
@@ -22,7 +23,7 @@ from rlm_lsp.cli.eval import command
 DEVICES = ("nvidia-t4", "pixel-3")
 
 
-class Counting:
+class Counting(WithoutComparison):
     """A predictor that reads the number in a text, abstains from some, and counts what it encodes."""
 
     model_id = "counting-1"

@@ -19,7 +19,7 @@ from rlm_core import CodeText, Prediction, Query
 from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.bins import Scale
 from rlm_core.inference.card import read_card
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.texts import SCHEMA
@@ -44,7 +44,7 @@ OUTCOMES = 65
 TEXTS = [("def fresh_one(items):\n\tfor x in items:\n\t\tpass", "python"), ("fn main() {}", "rust")]
 
 
-class Counting:
+class Counting(WithoutComparison):
     """A predictor that counts the queries that another answers."""
 
     def __init__(self, base: Predictor) -> None:

@@ -13,9 +13,8 @@ import pytest
 import rlm_core
 import torch
 from rlm_core import CodeText, ModelError, Query
-from rlm_core.inference import ngram_ridge as wide
-from rlm_core.inference import trees
-from rlm_core.inference.card import Card, read_card
+from rlm_core.inference import ngram_ridge, trees
+from rlm_core.inference.card import StudentCard, read_card
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.head import on_axis, season
 from rlm_core.inference.ngram_ridge import calendar
@@ -58,7 +57,7 @@ def questions(data: Path) -> tuple[list[CodeText], list[Query]]:
     return codes, [Query(row["metric"], row["device"], row["workload"]) for row in rows]
 
 
-def card_slices(card: Card) -> list[str]:
+def card_slices(card: StudentCard) -> list[str]:
     return [entry.name for entry in card.slices]
 
 
@@ -74,7 +73,7 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     hats = calendar(rows.date)
     kernels = corpus.rows_of("kernel/triton")
     others = np.setdiff1d(np.arange(len(rows)), kernels)
-    grams = contributions(wide.load(directory / "wide.safetensors"), corpus, ids, others)
+    grams = contributions(ngram_ridge.load(directory / "wide.safetensors"), corpus, ids, others)
     for row, gram in zip(others, grams, strict=True):
         part = card.slices[rows.task[row]]
         position[row] = on_axis(part, np.array([part.intercept + gram + season(part, hats[row])]))[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rlm_core.inference.card import read_card
 from rlm_core.inference.encoder import encode, open_session
-from rlm_core.inference.novelty import DISTANCE, Familiarity, fit_familiarity
+from rlm_core.inference.novelty import DISTANCE, NoveltyDetector, fit_novelty_detector
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.student.export import export_encoder
@@ -74,8 +74,8 @@ def test_distances_are_fitted_by_language_and_basis(mixed_corpus: Corpus, tmp_pa
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(len(mixed_corpus.texts), 8)).astype(np.float32)
     parts = texts_by_prefix(mixed_corpus, vectors)
-    fit_familiarity(parts["train"], parts["cal"]).save(tmp_path / DISTANCE)
-    found = Familiarity.load(tmp_path / DISTANCE)
+    fit_novelty_detector(parts["train"], parts["cal"]).save(tmp_path / DISTANCE)
+    found = NoveltyDetector.load(tmp_path / DISTANCE)
     assert sorted(found.regions) == mixed_corpus.prefixes()
     train = mixed_corpus.rows.text[mixed_corpus.rows.split == "train"]
     mine = np.intersect1d(train, mixed_corpus.rows.text[mixed_corpus.rows_of("kernel/triton")])
@@ -87,6 +87,6 @@ def test_the_trained_directory_names_its_files_and_slices(trained: Trained) -> N
     [kernels] = [entry for entry in card.slices if entry.name.startswith("kernel/")]
     assert (kernels.intercept, kernels.calendar) == (0.0, ())
     assert kernels.scale.floor == 0
-    assert sorted(Familiarity.load(trained.directory / DISTANCE).regions) == [
+    assert sorted(NoveltyDetector.load(trained.directory / DISTANCE).regions) == [
         *("call/python", "kernel/triton", "program/java")
     ]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from rlm_core.errors import ModelError
 from rlm_core.inference.bins import Scale
 from rlm_core.inference.calibration import INTERVALS, Calibration, Level
-from rlm_core.inference.card import SliceCard, read_card
+from rlm_core.inference.card import TaskCard, read_card
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.ngram_ridge import code_weights
 from rlm_core.inference.residuals import Residuals, data_sheet_key
-from rlm_core.inference.student import ENCODER, HEAD, TREES, WIDE
+from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TREES
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import fit_forest
 from rlm_core.training.student.network import Head, StudentConfig
@@ -66,7 +66,7 @@ def test_another_graph_is_refused_as_a_head(trained: Trained) -> None:
 
 
 def test_a_damaged_file_is_refused_as_a_head(trained: Trained) -> None:
-    for name in (WIDE, TREES):
+    for name in (NGRAM_RIDGE, TREES):
         with pytest.raises(ModelError, match="not a usable ONNX model"):
             read_head(trained.exported / name, StudentConfig(**read_card(trained.exported).sizes))
 
@@ -93,7 +93,7 @@ def test_decoded_weights_are_coded_to_the_same(trained: Trained) -> None:
 @given(st.floats(0.2, 3), st.floats(-3, 3), st.floats(-6, 2))
 def test_a_moved_scale_gives_a_moved_value_its_place(slope: float, offset: float, log: float) -> None:
     moved = level.Level(slope, offset)
-    entry = SliceCard("program/java/memory", Scale(0.0, np.linspace(-7, 3, 65)), -2.0, (0.1,))
+    entry = TaskCard("program/java/memory", Scale(0.0, np.linspace(-7, 3, 65)), -2.0, (0.1,))
     place, again = entry.scale.position(10**log), moved.slice(entry).scale.position(10 ** (slope * log + offset))
     np.testing.assert_allclose(again, place, atol=1e-6)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
-from rlm_core.inference.cost_ratio import Change
+from rlm_core.types import CostRatio
 from rlm_lsp.lsp.features.head_diff import HeadDiff, is_sure, marks
 from rlm_lsp.settings.model import Settings
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.timeout(30)
 MakePrediction = Callable[..., Prediction]
 
 
-def change(ratio: float, factor: float = 1.3, metric: str = "latency", device: str | None = "x86-64") -> Change:
+def change(ratio: float, factor: float = 1.3, metric: str = "latency", device: str | None = "x86-64") -> CostRatio:
     found = quantiles(ratio, factor)
-    return Change("call", metric, device, "test-1", ratio, (), found)  # type: ignore[arg-type]
+    return CostRatio("call", metric, device, "test-1", ratio, (), found)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_only_what_is_shown_is_marked(make_prediction: MakePrediction) -> None:
 
 
 def test_nothing_known_is_no_mark(make_prediction: MakePrediction) -> None:
-    abstained = Change("call", "latency", "x86-64", "test-1", None, (), (), NO_NUMBER)
+    abstained = CostRatio("call", "latency", "x86-64", "test-1", None, (), (), NO_NUMBER)
     for since in (None, HeadDiff("new"), HeadDiff("same"), HeadDiff("changed"), HeadDiff("changed", (abstained,))):
         assert marks(since, [make_prediction()], Settings()) == {}
 

@@ -1,4 +1,4 @@
-"""Where a value stands among those that a scale was fitted on, and a prediction among those of the shipped model."""
+"""Percentiles: of values on a fitted scale, and of predictions of the shipped model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rlm_core import CodeText, load
 from rlm_core.inference.adaptation import AdaptedPredictor
 from rlm_core.inference.adaptation.cpu_score import CpuScore, ScaledPredictor
 from rlm_core.inference.bins import fit_scale
-from rlm_core.inference.percentile import share_below
 from rlm_core.inference.predictor import Predictor
 from rlm_core.types import Prediction
 
@@ -49,13 +48,13 @@ def latency(model: Predictor) -> Prediction:
     return model.predict([CODE], [model.default_queries("call", "python")])[0][0]
 
 
-def test_a_dearer_prediction_is_above_more(model: Predictor, latency: Prediction) -> None:
+def test_a_more_expensive_prediction_has_a_higher_percentile(model: Predictor, latency: Prediction) -> None:
     assert latency.median is not None
-    share = share_below(model, latency, "python")
-    dearer = share_below(model, replace(latency, median=latency.median * 100), "python")
+    share = model.percentile(latency, "python")
+    expensive = model.percentile(replace(latency, median=latency.median * 100), "python")
     assert share is not None
-    assert dearer is not None
-    assert 0 < share < dearer <= 1
+    assert expensive is not None
+    assert 0 < share < expensive <= 1
 
 
 def test_a_scaled_prediction_is_compared_on_the_machine_of_the_measurements(
@@ -64,7 +63,7 @@ def test_a_scaled_prediction_is_compared_on_the_machine_of_the_measurements(
     scaled = ScaledPredictor(AdaptedPredictor(model, []), CpuScore(2.0, 2.0, 2.0, 2.0, 0.1, "cpu", "2026-01-01"))
     mine = scaled.predict([CODE], [model.default_queries("call", "python")])[0][0]
     assert mine.median != latency.median
-    assert share_below(scaled, mine, "python") == pytest.approx(share_below(model, latency, "python"))
+    assert scaled.percentile(mine, "python") == pytest.approx(model.percentile(latency, "python"))
 
 
 def test_what_cannot_be_compared_has_no_share(model: Predictor, latency: Prediction) -> None:
@@ -72,5 +71,5 @@ def test_what_cannot_be_compared_has_no_share(model: Predictor, latency: Predict
     below, unknown = replace(latency, median=0.0), replace(latency, device="build-box")
     abstained = replace(latency, median=None, bands=(), abstained=NO_NUMBER)
     for prediction in (kernel, below, unknown, abstained):
-        assert share_below(model, prediction, "python") is None
-    assert share_below(model, latency, "cobol") is None
+        assert model.percentile(prediction, "python") is None
+    assert model.percentile(latency, "cobol") is None
