@@ -9,7 +9,7 @@ import pytest
 from .blocks import REPOSITORY
 from .language import problems, problems_of
 
-_GENERATED = {"commands.md"}  # from texts of the code
+
 _TEXTS = (
     "README.md",
     "MODEL_CARD.md",
@@ -30,7 +30,7 @@ _CLIENTS = (
 
 
 def _files(*globs: str) -> list[Path]:
-    return sorted(path for glob in globs for path in REPOSITORY.glob(glob) if path.name not in _GENERATED)
+    return sorted(path for glob in globs for path in REPOSITORY.glob(glob))
 
 
 def _ids(path: object) -> str:
