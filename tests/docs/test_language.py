@@ -9,7 +9,6 @@ import pytest
 from .blocks import REPOSITORY
 from .language import problems, problems_of
 
-
 _TEXTS = (
     "README.md",
     "MODEL_CARD.md",
