@@ -1,7 +1,7 @@
 """The language of budgets: ``latency < 1 ms, memory < 10 MiB on nvidia-l4 M=4096`` <-> :class:`Budget`.
 
-A budget is a metric, a bound in the units of ``values`` and, for a kernel, a module or a network, the device
-and the workload it holds for. Parsing goes on behind a mistake and says where each one stands.
+A budget is a metric, a bound with its unit and, for a kernel, a module or a network, the device and the workload that
+it applies to. Parsing continues after a mistake and reports the span of each one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ SCALES: dict[Metric, dict[str, Decimal]] = {
 }
 _MICRO = {"us": "µs", "\u03bcs": "µs"}  # the Greek letter looks like the micro sign
 _LARGEST = {"latency": Decimal("1e9"), "memory": Decimal("1e18"), "accuracy": Decimal(1)}
+_LIMITS = {"latency": "1e9 s", "memory": "1e18 B"}
 _SMALLEST = Decimal("1e-12")
 _TOKEN = re.compile(r"""(?P<comma>,)|"(?P<quoted>[^"]*)"|(?P<op>[<>]=?|[≤≥])|(?P<word>[^\s,<>≤≥"]+)|(?P<stray>")""")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
@@ -31,9 +32,9 @@ _PLAIN = re.compile(r"[^\s,<>≤≥\"=]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a metric may be: at most ``value`` (seconds, bytes), for accuracy at least (a fraction).
+    """The bound of a metric: at most ``value`` (seconds, bytes), for accuracy at least (a fraction).
 
-    ``device`` and ``workload`` (sorted pairs) narrow it; None and empty hold for every query.
+    ``device`` and ``workload`` (sorted pairs) qualify it; None and empty apply to every query.
     """
 
     metric: Metric
@@ -43,8 +44,8 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A budget and the characters ``[start, end)`` of the text that say it."""
+class WrittenBudget:
+    """A budget and the characters ``[start, end)`` of the text that it was read from."""
 
     budget: Budget
     start: int
@@ -74,23 +75,23 @@ class _MistakeError(Exception):
         self.mistake = Mistake(message, start, end)
 
 
-def parse(text: str) -> tuple[tuple[Written, ...], tuple[Mistake, ...]]:
-    """The budgets of a comma-separated list and the mistakes in it; a text without both says nothing."""
-    found: list[Written] = []
+def parse(text: str) -> tuple[tuple[WrittenBudget, ...], tuple[Mistake, ...]]:
+    """The budgets of a comma-separated list, and the mistakes in it."""
+    budgets: list[WrittenBudget] = []
     mistakes: list[Mistake] = []
     for item in _items(text):
         try:
             written = _budget(item)
-            if any(_key(written.budget) == _key(other.budget) for other in found):
-                raise _MistakeError(f"{written.budget.metric} stands here twice; keep one", written.start, written.end)
-            found.append(written)
+            if any(_key(written.budget) == _key(other.budget) for other in budgets):
+                raise _MistakeError(f"{written.budget.metric} is given twice; keep one", written.start, written.end)
+            budgets.append(written)
         except _MistakeError as error:
             mistakes.append(error.mistake)
-    return tuple(found), tuple(mistakes)
+    return tuple(budgets), tuple(mistakes)
 
 
 def render(budgets: Sequence[Budget]) -> str:
-    """The text of budgets: :func:`parse` gives them back exactly."""
+    """The text of budgets; :func:`parse` returns the same budgets."""
     return ", ".join(_render(budget) for budget in budgets)
 
 
@@ -118,7 +119,7 @@ def _render(budget: Budget) -> str:
 
 
 def _items(text: str) -> Iterator[list[_Token]]:
-    """The tokens between commas; an empty item is a token of its own at the place where a budget is missing."""
+    """The tokens between commas; an empty item is a separate token where a budget is missing."""
     tokens = [
         _Token(match.lastgroup or "", match[match.lastgroup or 0], *match.span()) for match in _TOKEN.finditer(text)
     ]
@@ -134,7 +135,7 @@ def _items(text: str) -> Iterator[list[_Token]]:
     yield item or [_Token("none", "", min(max(after - 1, 0), end), max(end, after))]
 
 
-def _budget(item: list[_Token]) -> Written:
+def _budget(item: list[_Token]) -> WrittenBudget:
     first, last = item[0], item[-1]
     if first.kind != "word" or first.text not in METRICS:
         if first.kind == "none":
@@ -156,11 +157,11 @@ def _budget(item: list[_Token]) -> Written:
         raise _MistakeError(f"a number is missing; write {example}", item[1].start, item[1].end)
     value, used = _quantity(metric, item[2:4], example)
     device, workload = _qualifiers(item[2 + used :])
-    return Written(Budget(metric, value, device, workload), first.start, last.end)
+    return WrittenBudget(Budget(metric, value, device, workload), first.start, last.end)
 
 
 def _quantity(metric: Metric, tokens: list[_Token], example: str) -> tuple[float, int]:
-    """The SI value that the first tokens say, and how many of them say it."""
+    """The SI value of the first tokens, and the number of tokens that were read."""
     first = tokens[0]
     match = _NUMBER.match(first.text) if first.kind == "word" else None
     if match is None:
@@ -177,8 +178,10 @@ def _quantity(metric: Metric, tokens: list[_Token], example: str) -> tuple[float
     exponent = match[0].lower().partition("e")[2]
     value = Decimal(match[0]) * scale if len(exponent) <= 4 else Decimal(0)
     if not _SMALLEST <= value <= _LARGEST[metric]:
-        limit = "over 0 % and at most 100 %" if metric == "accuracy" else "positive and of this world"
-        raise _MistakeError(f"{match[0]} {unit} is no bound; it must be {limit}", first.start, tokens[used - 1].end)
+        limit = "over 0 % and at most 100 %" if metric == "accuracy" else "positive and at most " + _LIMITS[metric]
+        raise _MistakeError(
+            f"{match[0]} {unit} is not a valid bound; it must be {limit}", first.start, tokens[used - 1].end
+        )
     return float(value), used
 
 
@@ -190,22 +193,22 @@ def _qualifiers(tokens: list[_Token]) -> tuple[str | None, tuple[tuple[str, str]
     for token in left:
         name, equals, value = token.text.partition("=")
         if token.kind == "word" and (token.text == "on" or (name == "device" and equals)):
-            # The value may be quoted: a word of its own, since quotes end a word.
-            said = (
+            # The value may be quoted: a separate token, since quotes end a word.
+            value_token = (
                 next(left, None) if token.text == "on" or not value else _Token("word", value, token.start, token.end)
             )
-            if said is None or said.kind not in ("word", "quoted") or not said.text.strip():
-                raise _MistakeError("a device is missing; write it like on nvidia-l4", token.start, token.end)
+            if value_token is None or value_token.kind not in ("word", "quoted") or not value_token.text.strip():
+                raise _MistakeError("a device is missing; write for example `on nvidia-l4`", token.start, token.end)
             if device is not None:
-                raise _MistakeError("a second device; write one budget for each", token.start, said.end)
-            device = canonical_device(said.text) or said.text
+                raise _MistakeError("a second device; write one budget per device", token.start, value_token.end)
+            device = canonical_device(value_token.text) or value_token.text
         elif token.kind == "word" and name and _PLAIN.match(value):
             if name in workload:
                 raise _MistakeError(f"{name} is given twice; keep one", token.start, token.end)
             workload[name] = value
         else:
             raise _MistakeError(
-                f"{token.text!r} is not understood; write on DEVICE, NAME=VALUE, or a comma before the next budget",
+                f"{token.text!r} is not valid here; write on DEVICE, NAME=VALUE, or a comma before the next budget",
                 token.start,
                 token.end,
             )

@@ -101,7 +101,7 @@ class HeadUnits:
         """The units of a file at ``HEAD``; None for a new file, outside a repository and before its first commit.
 
         Raises:
-            GitError: git is missing, did not end in time, or refused.
+            GitError: git is missing, did not finish in time, or failed.
         """
         return await asyncio.get_running_loop().run_in_executor(self._worker, self._find, path, language)
 

@@ -1,7 +1,7 @@
-"""The text that files had at a git revision, through ``git``'s plumbing.
+"""The texts of files at a git revision, read with git's plumbing commands.
 
-Nothing of the repository is run: no hooks, filters, textconv or file-system monitor, and nothing is fetched. Many files
-of a repository are read by one process. Calls block; the server makes them off its event loop.
+Nothing in the repository is run: no hooks, filters, textconv or file-system monitor, and nothing is fetched. One
+process reads many files of a repository. Calls block; the server makes them on a separate thread.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from rlm_core.errors import DataError
 
 TIMEOUT = 30.0
-# Blobs are asked for in parts, so that neither side waits for the other with a full pipe.
+# Blobs are requested in batches, so that neither process waits for the other with a full pipe.
 _BATCH = 256
 _SHA1 = 20
-# Where git looks for the repository is ours to say: a hook's environment names another.
-_PLACES = frozenset(
+# Removed from the environment: in a git hook they name another repository.
+_LOCATIONS = frozenset(
     {
         "GIT_DIR",
         "GIT_WORK_TREE",
@@ -42,11 +42,11 @@ _SWITCHES = (
 
 
 class GitError(DataError):
-    """git is missing, did not end in time, or refused."""
+    """git is missing, did not finish in time, or failed."""
 
 
 def repository_of(path: Path) -> Path | None:
-    """The folder of the git working tree that holds a path, None outside one."""
+    """The folder of the git working tree that contains a path; None outside one."""
     path = path.resolve() if path.is_dir() else real(path)
     return next((folder for folder in (path, *path.parents) if (folder / ".git").exists()), None)
 
@@ -57,10 +57,10 @@ def real(path: Path) -> Path:
 
 
 def commit_of(repository: Path, revision: str = "HEAD") -> str | None:
-    """The commit that a revision names; None when there is none of that name, or no commit yet.
+    """The commit that a revision names; None when there is no such revision, or no commit yet.
 
     Raises:
-        GitError: git is missing, did not end in time, or refused.
+        GitError: git is missing, did not finish in time, or failed.
     """
     arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
     status, out = _git(repository, arguments, accept=(0, 1))
@@ -68,10 +68,10 @@ def commit_of(repository: Path, revision: str = "HEAD") -> str | None:
 
 
 def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> dict[Path, bytes | None]:
-    """The bytes of each path at a commit; None for one that was not there, or was no file.
+    """The bytes of each path at a commit; None for a path that did not exist or was not a file.
 
     Raises:
-        GitError: git is missing, did not end in time, or refused.
+        GitError: git is missing, did not finish in time, or failed.
     """
     found: dict[Path, bytes | None] = dict.fromkeys(paths)
     asked = [(path, name) for path in paths if (name := _name_in(repository, path)) is not None]
@@ -83,25 +83,14 @@ def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> dict[Path,
     return found
 
 
-def text_at(path: Path, revision: str = "HEAD") -> bytes | None:
-    """The bytes of one file at a revision; None outside a repository, before its first commit, and for a new file.
-
-    Raises:
-        GitError: git is missing, did not end in time, or refused.
-    """
-    repository = repository_of(path)
-    commit = commit_of(repository, revision) if repository is not None else None
-    return texts_at(repository, commit, [path])[path] if repository is not None and commit is not None else None
-
-
 class Tree:
-    """The files of a commit, and which of them are the same on disk.
+    """The files of a commit, and which of them are unchanged on disk.
 
-    Contents are compared by their blob's name, here and not by git, which would run the filters that the repository
-    configures; what a filter changes on the way to disk counts as changed.
+    Contents are compared by blob id, here and not by git, which would run the filters that the repository configures;
+    what a filter changes on the way to disk counts as changed.
 
     Raises:
-        GitError: git is missing, did not end in time, or refused.
+        GitError: git is missing, did not finish in time, or failed.
     """
 
     def __init__(self, repository: Path, commit: str) -> None:
@@ -110,14 +99,14 @@ class Tree:
         self._blobs: dict[str, bytes] = {}
         for entry in out.split(b"\0"):
             about, _, name = entry.partition(b"\t")
-            if about.startswith(b"100"):  # a plain file, no link and no submodule
+            if about.startswith(b"100"):  # a regular file, not a link or a submodule
                 self._blobs[os.fsdecode(name)] = bytes.fromhex(about.rsplit(b" ", 1)[1].decode("ascii"))
 
     def __contains__(self, path: Path) -> bool:
         return _name_in(self.repository, path) in self._blobs
 
     def same(self, path: Path) -> bool:
-        """Whether a file has on disk the bytes that it had at the commit."""
+        """Whether a file has the same bytes on disk as at the commit."""
         blob = self._blobs.get(_name_in(self.repository, path) or "")
         if blob is None:
             return False
@@ -129,32 +118,32 @@ class Tree:
         return algorithm(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest() == blob
 
     def texts(self, paths: Sequence[Path]) -> dict[Path, bytes | None]:
-        """The bytes of paths at the commit; None for one that was not there.
+        """The bytes of paths at the commit; None for a path that did not exist.
 
         Raises:
-            GitError: git is missing, did not end in time, or refused.
+            GitError: git is missing, did not finish in time, or failed.
         """
         found: dict[Path, bytes | None] = dict.fromkeys(paths)
         return found | texts_at(self.repository, self.commit, [path for path in paths if path in self])
 
 
 def ignored(repository: Path, paths: Sequence[Path]) -> set[Path]:
-    """Those of the paths that git ignores.
+    """The paths that git ignores.
 
     Raises:
-        GitError: git is missing, did not end in time, or refused.
+        GitError: git is missing, did not finish in time, or failed.
     """
     names = {name: path for path in paths if (name := _name_in(repository, path)) is not None}
     if not names:
         return set()
     request = b"".join(os.fsencode(name) + b"\0" for name in names)
-    # Status 1: none is ignored.
+    # Status 1: no path is ignored.
     _, out = _git(repository, ["check-ignore", "--stdin", "-z"], request, accept=(0, 1))
     return {names[name] for name in os.fsdecode(out).split("\0") if name in names}
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path | None, list[Path]]:
-    """Paths by the working tree that holds them; None for those outside one."""
+    """Paths by the working tree that contains them; None for those outside one."""
     folders: dict[Path, Path | None] = {}
     found: dict[Path | None, list[Path]] = {}
     for path in paths:
@@ -171,12 +160,12 @@ def _name_in(repository: Path, path: Path) -> str | None:
         name = real(path).relative_to(repository).as_posix()
     except ValueError:
         return None
-    # `cat-file --batch` reads a name a line.
+    # `cat-file --batch` reads one name per line.
     return None if "\n" in name else name
 
 
 def _blobs(out: bytes, count: int) -> list[bytes | None]:
-    """The contents in the output of ``cat-file --batch``: a header line each, then as many bytes as it says."""
+    """The contents in the output of ``cat-file --batch``: for each a header line with its size, then its bytes."""
     found: list[bytes | None] = []
     at = 0
     while len(found) < count and at < len(out):
@@ -195,12 +184,12 @@ def _blobs(out: bytes, count: int) -> list[bytes | None]:
 def _program() -> str:
     found = shutil.which("git")
     if found is None:
-        raise GitError("git was not found; install it and put it on the PATH")
+        raise GitError("git was not found; install it and add it to the PATH")
     return found
 
 
 def _environment() -> Mapping[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _PLACES}
+    kept = {name: value for name, value in os.environ.items() if name not in _LOCATIONS}
     return kept | {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
@@ -227,7 +216,7 @@ def _git(
             env=_environment(),
         )
     except subprocess.TimeoutExpired:
-        raise GitError(f"{repository}: git {arguments[0]} did not end in {TIMEOUT:.0f} s; try again") from None
+        raise GitError(f"{repository}: git {arguments[0]} did not finish within {TIMEOUT:.0f} s; try again") from None
     except OSError as error:
         raise GitError(f"{repository}: git cannot be run ({error.strerror}); check its installation") from None
     if done.returncode not in accept:

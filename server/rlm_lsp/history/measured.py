@@ -1,4 +1,7 @@
-"""What this user has measured of a unit: looked up by its text, else by its place, and then it is stale."""
+"""The user's own measurements of a unit, looked up by its text, else by its location (then they are stale).
+
+Input: a unit, its file and the measurement store. Output: at most one measurement per metric, device and workload.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Measured:
     stale: bool
 
     def answers(self, prediction: Prediction) -> bool:
-        """Whether it stands beside a prediction: of kernels, modules and networks on the same device and workload."""
+        """Whether it has the metric of a prediction and, for kernels, modules and networks, its device and workload."""
         from rlm_core.measurement.types import BENCHED
 
         its = self.measurement
@@ -38,10 +41,10 @@ class Measured:
 
 
 def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tuple[Measured, ...]:
-    """The newest measurement of each metric: of this text if there is any, and of this ``device`` if there is any.
+    """The newest measurement of each metric, of this text and on this ``device`` where there is one.
 
-    Of a program's inputs it is the one that costs most. Kernels, modules and networks have one for each device and
-    workload. Disturbed latencies are not shown.
+    For a program it is the most expensive input. Kernels, modules and networks have one per device and workload.
+    Latencies that were disturbed are left out.
 
     Raises:
         DataError: the store cannot be read.
@@ -54,20 +57,22 @@ def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tup
         return ()
     digest = source_hash(unit.text, unit.language)
     best: dict[tuple[object, ...], Measured] = {}
-    for one in store.find(digest, unit.qualname, path):
-        if one.basis != unit.basis:
+    for measurement in store.find(digest, unit.qualname, path):
+        if measurement.basis != unit.basis:
             continue
-        found = Measured(one, one.source_hash != digest)
-        at = (one.device, tuple(sorted(one.asked.items()))) if one.kind in BENCHED else ()
-        known = best.get((one.metric, *at))
-        # They come newest first: a later one must be better, not as good.
-        if one.ok and (known is None or _rank(found, device) > _rank(known, device) or _is_dearer(found, known)):
-            best[one.metric, *at] = found
+        found = Measured(measurement, measurement.source_hash != digest)
+        query = (measurement.device, tuple(sorted(measurement.asked.items()))) if measurement.kind in BENCHED else ()
+        known = best.get((measurement.metric, *query))
+        # The newest comes first: an older one must be better, not just as good.
+        if measurement.ok and (
+            known is None or _rank(found, device) > _rank(known, device) or _is_more_expensive(found, known)
+        ):
+            best[measurement.metric, *query] = found
     return tuple(sorted(best.values(), key=_order))
 
 
 def measured_here(unit: Unit, path: Path | None) -> tuple[Measured, ...]:
-    """What the user's store has of a unit; a store that cannot be read costs a line in the log."""
+    """The measurements of a unit in the user's store; a store that cannot be read is a warning in the log."""
     from rlm_core.inference.adaptation.cpu_score import cpu_name
     from rlm_core.measurement import Store
 
@@ -86,15 +91,15 @@ def _rank(one: Measured, device: str) -> tuple[bool, bool]:
     return not one.stale, one.measurement.device == device
 
 
-def _is_dearer(one: Measured, known: Measured) -> bool:
-    """Whether it is of the same run on another input that costs more."""
+def _is_more_expensive(one: Measured, known: Measured) -> bool:
+    """Whether it is from the same run, on another input that costs more."""
     its, other = one.measurement, known.measurement
     same = (its.run, its.device, one.stale) == (other.run, other.device, known.stale)
     return its.kind == "program" and same and its.median > other.median
 
 
 def command_for(path: Path | None) -> str | None:
-    """The command line that measures the package of a file under its project's tests; None for a file of no package."""
+    """The command that measures the package of a file with its project's tests; None for a file outside a package."""
     if path is None or not (path.parent / "__init__.py").is_file():
         return None
     package = path.parent

@@ -1,4 +1,1 @@
-"""``rlm-lsp report``: measured beside predicted as one HTML file that loads nothing.
-
-``figures`` makes charts (plotly), ``treemap`` the one of costs by module, ``page`` the file around them.
-"""
+"""The page of ``rlm-lsp report``: measured next to predicted costs in one HTML file that loads nothing."""

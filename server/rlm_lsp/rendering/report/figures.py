@@ -1,16 +1,20 @@
-"""Charts of the report: answered rows in, figures of plotly out. Colours of paper and ink are the page's own."""
+"""Charts of the report: measured and predicted values -> plotly figures.
+
+The page sets the colours of background and text; those of the data are set here.
+"""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 from rlm_core.training.evaluation.measured_report import Comparison, Coverage, TaskSummary
-from rlm_core.types import SI_UNIT, Metric
+from rlm_core.types import SI_UNIT, Basis, Metric
 
-from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering import labels
 
 MOST_POINTS = 3000
 _COLOURS = (
@@ -26,12 +30,18 @@ _COLOURS = (
     "#a6761d",
 )
 _GREY = "#8a8f98"
+MOST_UNITS = 2000
+_RATIO_COLOURS = ((0.0, "#3b8ed6"), (0.5, "#8a8f98"), (1.0, "#e07b39"))
+_VALUE_WORDS = {"measured": "measured", "median": "predicted"}
+_KINDS: dict[Basis, str] = {"call": "functions", "program": "programs"}
+_METRICS: tuple[Metric, ...] = ("latency", "memory")
+_REST = "(smaller ones)"
 _MARGIN = {"l": 70, "r": 20, "t": 20, "b": 60}
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure with the name of its place in the page, and what it shows for those who do not see it."""
+    """A figure with its name in the page, and a description for readers who cannot see it."""
 
     name: str
     figure: go.Figure
@@ -41,7 +51,7 @@ class Chart:
 def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     """The share of measured values below each predicted quantile, one line per task."""
     figure = go.Figure(layout=_layout(height=420))
-    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": _GREY, "dash": "dot"}, name="as it should be")
+    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": _GREY, "dash": "dot"}, name="calibrated")
     for (name, points), colour in zip(curves.items(), _cycle(len(curves)), strict=True):
         levels, shares = zip(*points, strict=True)
         figure.add_scatter(
@@ -50,7 +60,7 @@ def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
             mode="lines+markers",
             name=name,
             line={"color": colour},
-            hovertemplate="quantile %{x:.3f}: %{y:.1%} of the values are below it<extra>%{fullData.name}</extra>",
+            hovertemplate="quantile %{x:.3f}: %{y:.1%} of values are below it<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(title="predicted quantile", range=[0, 1])
     figure.update_yaxes(title="share of measured values below it", range=[0, 1], tickformat=".0%")
@@ -58,7 +68,7 @@ def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
 
 
 def coverage(found: Sequence[Coverage]) -> Chart:
-    """Coverage of 80 % bands with its interval, a line a group."""
+    """Coverage of 80 % bands with its interval, one line per group."""
     names = [f"{one.name} ({one.rows:,})" for one in found]
     figure = go.Figure(layout=_layout(height=130 + 24 * len(found), margin=_MARGIN | {"l": 20}))
     figure.add_scatter(
@@ -83,7 +93,7 @@ def coverage(found: Sequence[Coverage]) -> Chart:
 
 
 def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
-    """Predicted against measured, both axes logarithmic but for accuracies; at most ``MOST_POINTS`` of the rows."""
+    """Predicted against measured values, on logarithmic axes except for accuracies; at most ``MOST_POINTS`` rows."""
     shown = sample(rows)
     figure = go.Figure(layout=_layout(height=520))
     both = [value for one in shown for value in (one.median, one.measured) if value > 0]
@@ -98,14 +108,14 @@ def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
     )
     bases = sorted({one.row.code.basis for one in shown})
     for basis, colour in zip(bases, _cycle(len(bases)), strict=True):
-        mine = [one for one in shown if one.row.code.basis == basis]
+        of_basis = [one for one in shown if one.row.code.basis == basis]
         figure.add_scatter(
-            x=[one.median for one in mine],
-            y=[one.measured for one in mine],
+            x=[one.median for one in of_basis],
+            y=[one.measured for one in of_basis],
             mode="markers",
             name=basis,
             marker={"color": colour, "size": 6, "opacity": 0.6},
-            customdata=[[_named(one), predicted(one), measured(one)] for one in mine],
+            customdata=[[_named(one), predicted(one), measured(one)] for one in of_basis],
             hovertemplate="%{customdata[0]}<br>predicted %{customdata[1]}<br>measured %{customdata[2]}<extra></extra>",
         )
     unit = SI_UNIT[metric]
@@ -114,9 +124,9 @@ def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
     else:
         kind = {"type": "log", "exponentformat": "SI", "minexponent": 1, "dtick": 1}
     suffix = "" if unit == "1" else unit
-    figure.update_xaxes(title=f"predicted {render.METRIC_WORDS[metric]} (median)", ticksuffix=suffix, **kind)
-    figure.update_yaxes(title=f"measured {render.METRIC_WORDS[metric]}", ticksuffix=suffix, **kind)
-    return Chart(f"scatter-{metric}", figure, f"predicted against measured {render.METRIC_WORDS[metric]}")
+    figure.update_xaxes(title=f"predicted {labels.METRIC_WORDS[metric]} (median)", ticksuffix=suffix, **kind)
+    figure.update_yaxes(title=f"measured {labels.METRIC_WORDS[metric]}", ticksuffix=suffix, **kind)
+    return Chart(f"scatter-{metric}", figure, f"predicted against measured {labels.METRIC_WORDS[metric]}")
 
 
 def tuning(before: Sequence[TaskSummary], after: Sequence[TaskSummary]) -> Chart:
@@ -147,6 +157,70 @@ def tuning(before: Sequence[TaskSummary], after: Sequence[TaskSummary]) -> Chart
     return Chart("tuning", figure, "error before and after tuning")
 
 
+def treemaps(rows: Sequence[Comparison]) -> Iterator[tuple[str, Chart]]:
+    """Treemaps of cost by module, measured and predicted, for latency and memory; each with the title of its button.
+
+    The area is the cost of one call of each unit, the colour the ratio of measured to predicted. Functions and programs
+    are separate: one run of a program costs more than all calls of a package.
+    """
+    for basis, kind in _KINDS.items():
+        for metric in _METRICS:
+            of_basis = [one for one in rows if one.row.metric == metric and one.row.code.basis == basis]
+            for which, word in _VALUE_WORDS.items():
+                if sum(getattr(one, which) for one in of_basis) > 0:
+                    name = f"modules-{basis}-{word}-{metric}"
+                    yield f"{kind}: {word} {labels.METRIC_WORDS[metric]}", _treemap(name, of_basis, metric, which)
+
+
+def _treemap(name: str, rows: Sequence[Comparison], metric: Metric, which: str) -> Chart:
+    sums: dict[tuple[str, ...], list[float]] = {}
+    ordered = sorted(rows, key=lambda one: -getattr(one, which))
+    for number, one in enumerate(ordered):
+        path = one.row.path if number < MOST_UNITS else (_REST,)
+        # Two units of a module may share a name.
+        while number < MOST_UNITS and path in sums:
+            path = (*path[:-1], f"{path[-1]}'")
+        for depth in range(len(path) + 1):
+            known = sums.setdefault(path[:depth], [0.0, 0.0])
+            known[0] += one.measured
+            known[1] += one.median
+    paths = list(sums)
+    values = [sums[path][0 if which == "measured" else 1] for path in paths]
+    figure = go.Figure(
+        go.Treemap(
+            ids=["/".join(("all", *path)) for path in paths],
+            labels=[path[-1] if path else "all" for path in paths],
+            parents=["/".join(("all", *path[:-1])) if path else "" for path in paths],
+            values=values,
+            branchvalues="total",
+            maxdepth=4,
+            marker={
+                "colors": [_tilt(*sums[path]) for path in paths],
+                "colorscale": _RATIO_COLOURS,
+                "cmin": -2,
+                "cmax": 2,
+                "colorbar": {
+                    "title": {"text": "measured / predicted"},
+                    "tickvals": [-2, -1, 0, 1, 2],
+                    "ticktext": ["1/100", "1/10", "1", "10", "100"],
+                },
+            },
+            customdata=[[labels.quantity(metric, value) for value in sums[path]] for path in paths],
+            hovertemplate="%{label}<br>measured %{customdata[0]}<br>predicted %{customdata[1]}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        height=560, margin={"l": 0, "r": 0, "t": 10, "b": 0}, paper_bgcolor="rgba(0,0,0,0)", template="none"
+    )
+    words = f"{_VALUE_WORDS[which]} {labels.METRIC_WORDS[metric]}"
+    return Chart(name, figure, f"{words} by module")
+
+
+def _tilt(measured: float, predicted: float) -> float:
+    """The decimal logarithm of measured over predicted."""
+    return math.log10(measured / predicted) if measured > 0 and predicted > 0 else 0.0
+
+
 def sample(rows: Sequence[Comparison]) -> list[Comparison]:
     """At most ``MOST_POINTS`` rows, the same ones every time."""
     if len(rows) <= MOST_POINTS:
@@ -156,13 +230,13 @@ def sample(rows: Sequence[Comparison]) -> list[Comparison]:
 
 def predicted(one: Comparison) -> str:
     """The predicted median and band of a row, for people."""
-    words = render.band(one.row.metric, one.band, one.prediction.floor)
-    return f"{render.median(one.prediction)} ({words})"
+    words = labels.band(one.row.metric, one.band, one.prediction.floor)
+    return f"{labels.median(one.prediction)} ({words})"
 
 
 def measured(one: Comparison) -> str:
     """The measured value of a row, for people."""
-    return render.quantity(one.row.metric, one.row.value)
+    return labels.quantity(one.row.metric, one.row.value)
 
 
 def _named(one: Comparison) -> str:

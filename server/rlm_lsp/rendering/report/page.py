@@ -1,9 +1,13 @@
-"""The report as one HTML file: figures, tables and the library that draws them, under a policy that loads nothing."""
+"""The report of ``rlm-lsp report`` as one HTML file: figures, tables and the library that draws them.
+
+Input: measured values with their predictions. Output: a page whose security policy lets it load nothing.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,18 +26,17 @@ from rlm_core.training.evaluation.measured_report import (
 )
 from rlm_core.types import METRICS_OF_BASIS, Metric
 
-from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering import labels
 
 from . import figures
 from .figures import Chart
-from .treemap import treemaps
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the report tells: rows as the model answers them, those of the model ``before`` where there is one.
+    """The content of a report: measured values next to the model's predictions, and to those of the model ``before``.
 
-    ``left_out`` counts measurements without a place in it, by reason. ``about`` are the lines below its title.
+    ``left_out`` counts the measurements that are not in it, by reason. ``about`` are the lines below its title.
     """
 
     answered: Sequence[Comparison]
@@ -45,7 +48,7 @@ class Content:
 def page(content: Content) -> str:
     """The HTML file."""
     parts = [_numbers(content), *_calibration(content), *_scatters(content)]
-    charts = [chart for _, mine in parts for chart in mine]
+    charts = [chart for _, of_part in parts for chart in of_part]
     html = "\n".join(text for text, _ in parts)
     table = _surprises(content)
     maps_html, maps = _modules(content)
@@ -99,9 +102,9 @@ def _head(content: Content) -> str:
 
 def _numbers(content: Content) -> tuple[str, list[Chart]]:
     return _section(
-        "In numbers",
+        "Summary",
         "Spearman is the rank correlation of predicted medians and measured values. The error is the median factor"
-        " between them, up or down; 1× is exact.",
+        " between them, in either direction; 1× is exact.",
         _summary_table(task_summaries(content.answered)),
     ), []
 
@@ -128,8 +131,8 @@ def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
         (
             _section(
                 "Calibration",
-                "The line of a model that knows how sure it is lies on the diagonal. Below it fewer values are under"
-                " the predicted quantiles than should be: the model guesses too low.",
+                "The line of a calibrated model is on the diagonal. Where a line is below it, fewer values than"
+                " expected are under the predicted quantiles: the predictions are too low.",
                 _place(curve),
             ),
             [curve],
@@ -137,8 +140,8 @@ def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
         (
             _section(
                 "Coverage by group",
-                "How many values lie inside the bands that should hold 80 % of them, for the groups with most values."
-                " Orange where the interval does not hold 80 %.",
+                "Share of values inside their 80 % bands, for the groups with the most values. Orange: the confidence"
+                " interval does not contain 80 %.",
                 _place(bands),
             ),
             [bands],
@@ -148,17 +151,17 @@ def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
 
 def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
     found = []
-    metrics: dict[Metric, None] = dict.fromkeys(one for mine in METRICS_OF_BASIS.values() for one in mine)
+    metrics: dict[Metric, None] = dict.fromkeys(itertools.chain(*METRICS_OF_BASIS.values()))
     for metric in metrics:
-        mine = [one for one in content.answered if one.row.metric == metric]
-        if mine:
-            chart = figures.scatter(metric, mine)
+        of_metric = [one for one in content.answered if one.row.metric == metric]
+        if of_metric:
+            chart = figures.scatter(metric, of_metric)
             shown = (
-                f"A sample of {figures.MOST_POINTS:,} of {len(mine):,} values."
-                if len(mine) > figures.MOST_POINTS
+                f"A sample of {figures.MOST_POINTS:,} of {len(of_metric):,} values."
+                if len(of_metric) > figures.MOST_POINTS
                 else ""
             )
-            title = f"Predicted against measured: {render.METRIC_WORDS[metric]}"
+            title = f"Predicted against measured: {labels.METRIC_WORDS[metric]}"
             found.append((_section(title, shown, _place(chart)), [chart]))
     return found
 
@@ -166,31 +169,31 @@ def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
 def _surprises(content: Content) -> str:
     found = surprises(content.answered)
     if not found:
-        return _section("Biggest surprises", "Every measured value lies inside its band.", "")
+        return _section("Biggest surprises", "Every measured value is inside its band.", "")
     rows = []
     for one in found:
-        word, ratio = ("dearer", one.factor) if one.factor > 1 else ("cheaper", 1 / one.factor)
+        word, ratio = ("above", one.factor) if one.factor > 1 else ("below", 1 / one.factor)
         rows.append(
             [
                 (one.row.name, None),
                 (one.row.location, None),
-                (render.METRIC_WORDS[one.row.metric], None),
-                (render.band(one.row.metric, one.band, one.prediction.floor), one.median),
+                (labels.METRIC_WORDS[one.row.metric], None),
+                (labels.band(one.row.metric, one.band, one.prediction.floor), one.median),
                 (figures.measured(one), one.measured),
-                (f"{render.factor(ratio)} {word}", one.factor),
+                (f"{labels.factor(ratio)} {word}", one.factor),
             ]
         )
-    head = ("unit", "where", "metric", "predicted band", "measured", "than the median")
+    head = ("unit", "where", "metric", "predicted band", "measured", "ratio to the median")
     return _section(
         "Biggest surprises",
-        "Measured values outside their 80 % band, by the factor to the predicted median; one in five is to be expected."
-        " Click a column to sort.",
+        "Measured values outside their 80 % band, by ratio to the predicted median; about one value in five is expected"
+        " to be outside. Click a column to sort.",
         _sortable(head, rows),
     )
 
 
 def _modules(content: Content) -> tuple[str, list[Chart]]:
-    found = list(treemaps(content.answered))
+    found = list(figures.treemaps(content.answered))
     if not found:
         return "", []
     buttons = "".join(
@@ -200,8 +203,8 @@ def _modules(content: Content) -> tuple[str, list[Chart]]:
     )
     html = _section(
         "Cost by module",
-        "The area is what one call of each function, or one run of each program, costs; the colour is measured over"
-        " predicted: orange is dearer than predicted, blue cheaper. Click a module to open it.",
+        "The area is the cost of one call of each function, or one run of each program. The colour is the ratio of"
+        " measured to predicted cost: orange costs more than predicted, blue less. Click a module to open it.",
         f'<div class="choice">{buttons}</div>{_place(found[0][1], "modules")}',
     )
     return html, [chart for _, chart in found]
@@ -214,8 +217,8 @@ def _tuning(content: Content) -> tuple[str, list[Chart]]:
     chart = figures.tuning(before, after)
     html = _section(
         "Before and after tuning",
-        "On the same values. Those that a model was tuned on flatter it; rows of the test split of a data set are none"
-        " of them.",
+        "Both models on the same values. Values that a model was tuned on make it look better than it is; the test"
+        " split of a data set contains none of them.",
         _place(chart) + "<h3>Before</h3>" + _summary_table(before) + "<h3>After</h3>" + _summary_table(after),
     )
     return html, [chart]
@@ -225,12 +228,12 @@ def _left_out(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
     rows = [[reason, f"{count:,}"] for reason, count in Counter(reasons).most_common()]
-    return _section("Left out", "Measured values that are in no picture.", _table(("reason", "values"), rows))
+    return _section("Left out", "Measured values that are not in the report.", _table(("reason", "values"), rows))
 
 
 def _section(title: str, text: str, inner: str) -> str:
-    told = f"<p>{escape(text)}</p>" if text else ""
-    return f"<section><h2>{escape(title)}</h2>{told}{inner}</section>"
+    paragraph = f"<p>{escape(text)}</p>" if text else ""
+    return f"<section><h2>{escape(title)}</h2>{paragraph}{inner}</section>"
 
 
 def _place(chart: Chart, name: str = "") -> str:
@@ -251,7 +254,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _sortable(head: Sequence[str], rows: Sequence[Sequence[tuple[str, float | None]]]) -> str:
-    """A table that sorts by a column when that is clicked: by the number behind a cell, else by its text."""
+    """A table that sorts by a column when its head is clicked: by the number behind a cell, else by its text."""
     heads = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in head)
     body = "".join(f"<tr>{''.join(_cell(text, value) for text, value in row)}</tr>" for row in rows)
     return (
