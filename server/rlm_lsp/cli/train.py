@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rlm_core import RlmError
+from rlm_core import RlmError, models
 
 from .options import (
     PATH,
@@ -54,24 +54,21 @@ def command(
             from rlm_core.loading import load
             from rlm_core.training.student.distill import distill
 
-            distill(load(teacher), data, config, out, texts=texts, resume=resume)
+            distill(load(teacher), data, config, out, texts=texts, resume=resume, find=models.find)
             return
         assert config is not None
         from rlm_core.training.full.training_config import is_full
-        from rlm_core.training.student.config import read_toml
 
         with processes.together():
             full = is_full(config)
-            if accelerate:
-                read_toml(config)  # reports a file that cannot be read, which `is_full` takes for a student's
             check_accelerate(accelerate, full, f"the model of {config}")
             if full and texts:
                 raise RlmError(f"--texts: the full model of {config} uses labelled texts only; leave the option out")
         if full:
             from rlm_core.training.full.train import train as train_full
 
-            train_full(data, config, out, resume=resume, processes=processes)
+            train_full(data, config, out, resume=resume, processes=processes, find=models.find)
         else:
             from rlm_core.training.student.train import train as train_student
 
-            train_student(data, config, out, texts=texts, resume=resume)
+            train_student(data, config, out, texts=texts, resume=resume, find=models.find)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +22,6 @@ import torch
 from rlm_core.errors import DataError
 from rlm_core.inference.calibration import MIN_GROUPS, Calibration, parents
 from rlm_core.inference.tokenizer import Tokenizer
-from rlm_core.models import find
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.distributed import Processes
 from rlm_core.training.student.finish import default_queries_of, known_devices
@@ -45,7 +44,13 @@ _SPLITS = ("train", "val", "cal")
 
 
 def train(
-    data: Sequence[Path], config: Path, out: Path, *, resume: bool = False, processes: Processes | None = None
+    data: Sequence[Path],
+    config: Path,
+    out: Path,
+    *,
+    resume: bool = False,
+    processes: Processes | None = None,
+    find: Callable[[str], Path] = Path,
 ) -> None:
     """Train a full model on the ``train`` split of data sets, choose it on ``val``, calibrate it on ``cal``.
 
@@ -54,7 +59,8 @@ def train(
         config: a TOML file, see :mod:`rlm_core.training.full.training_config`.
         out: where checkpoints, the log and the model go.
         resume: go on with the checkpoint in ``out``.
-        processes: those that train together, each of which calls this; None for one alone.
+        processes: those that train together, each of which calls this; None for a single process.
+        find: the folder of the student that ``encoder.start`` names.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
@@ -75,7 +81,7 @@ def train(
     tokens = processes.once(lambda: _tokenizer(corpus, settings, out, resume))
     with processes.together():
         torch.manual_seed(settings.train.seed)
-        model = _new_model(corpus, settings, tokens)
+        model = _new_model(corpus, settings, tokens, find)
         found = examples(corpus, model, settings.train.callees)
     total, own = (sum(w.numel() for w in some) for some in (model.parameters(), trained(model).values()))
     _say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
@@ -140,7 +146,9 @@ def _calibration_rows(data: Examples) -> tuple[Ids, npt.NDArray[np.str_]]:
     return np.concatenate(chosen), np.concatenate(groups)
 
 
-def _new_model(corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes) -> FullModel:
+def _new_model(
+    corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes, find: Callable[[str], Path] = Path
+) -> FullModel:
     encoder: TextEncoder
     if settings.encoder.kind == "t5gemma":
         encoder = T5GemmaEncoder(settings.encoder.pretrained())

@@ -172,11 +172,12 @@ class FullTrainConfig:
 
 
 def is_full(path: Path) -> bool:
-    """Whether a configuration file is one of the full model; False for a file that cannot be read."""
-    try:
-        return read_toml(path).get("kind") == "full"
-    except DataError:
-        return False
+    """Whether a configuration file is one of the full model.
+
+    Raises:
+        DataError: the file is missing or is not TOML.
+    """
+    return read_toml(path).get("kind") == "full"
 
 
 def load_config(path: Path) -> FullTrainConfig:

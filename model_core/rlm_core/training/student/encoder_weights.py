@@ -23,7 +23,6 @@ from rlm_core.inference.card import read_card
 from rlm_core.inference.encoder import open_session
 from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer
-from rlm_core.models import find
 
 from .export import WEIGHTS
 from .network import Encoder, StudentConfig
@@ -121,13 +120,12 @@ class Start:
     tokenizer: Tokenizer
 
     @classmethod
-    def of(cls, model: str) -> Self:
-        """Read a student by its name, its folder, or ``builtin``.
+    def read(cls, folder: Path) -> Self:
+        """Read the student in ``folder``.
 
         Raises:
-            ModelError: there is none, or it cannot be read.
+            ModelError: it cannot be read.
         """
-        folder = find(model)
         return cls(read_card(folder).model_id, read_encoder(folder), Tokenizer.load(folder / TOKENIZER))
 
     def sized(self, own: StudentConfig) -> StudentConfig:

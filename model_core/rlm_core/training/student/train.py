@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -69,6 +69,7 @@ def train(
     texts: Sequence[Path] = (),
     resume: bool = False,
     teaching: Teaching | None = None,
+    find: Callable[[str], Path] = Path,
 ) -> None:
     """Train a student on the ``train`` split of data sets.
 
@@ -79,13 +80,14 @@ def train(
         texts: files of unlabelled texts (``rlm-lsp data build texts``) to pretrain on besides the data sets.
         resume: go on with the checkpoint in ``out``.
         teaching: a teacher for encoder and deep head; see :mod:`rlm_core.training.student.distill`.
+        find: the folder of the model that ``pretrain.start`` names.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
         ModelError: the student to go on with cannot be read.
     """
     settings = config if isinstance(config, TrainConfig) else load_config(config)
-    start = Start.of(settings.pretrain.start) if settings.pretrain.start else None
+    start = Start.read(find(settings.pretrain.start)) if settings.pretrain.start else None
     if start is not None:
         settings = replace(settings, model=start.sized(settings.model))
     if settings.train.threads:

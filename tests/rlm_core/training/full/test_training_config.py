@@ -82,12 +82,16 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
         load_config(tmp_path / "none.toml")
 
 
-def test_a_full_model_is_told_apart_by_its_kind(tmp_path: Path) -> None:
+def test_the_kind_distinguishes_a_full_model(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
-    for text, expected in (('kind = "full"', True), ('name = "student"', False), ("[broken", False)):
+    for text, expected in (('kind = "full"', True), ('name = "student"', False)):
         path.write_text(text)
         assert is_full(path) is expected
-    assert not is_full(tmp_path / "none.toml")
+    path.write_text("[broken")
+    with pytest.raises(DataError, match="not TOML"):
+        is_full(path)
+    with pytest.raises(DataError, match=r"none\.toml: cannot be read"):
+        is_full(tmp_path / "none.toml")
 
 
 def test_the_configuration_in_the_repository_names_every_training_key() -> None:
