@@ -27,8 +27,11 @@ class Lines:
     def position(self, offset: int) -> types.Position:
         """The client position of a byte offset (0 <= offset <= length of the text)."""
         line = self.line_of(offset)
-        prefix = self._source[self._starts[line] : offset].decode("utf-8", errors="replace")
-        return types.Position(line=line, character=self._codec.client_num_units(prefix))
+        prefix = self._source[self._starts[line] : offset]
+        # The codec counts letter by letter, which took a third of an analysis.
+        if prefix.isascii():
+            return types.Position(line=line, character=len(prefix))
+        return types.Position(line, self._codec.client_num_units(prefix.decode("utf-8", errors="replace")))
 
     def line_of(self, offset: int) -> int:
         """The 0-based line that holds a byte offset."""
@@ -60,9 +63,9 @@ def offset_of(text: str, position: types.Position, codec: PositionCodec) -> int:
 
 
 def _starts(source: bytes) -> list[int]:
-    if b"\r" in source:
-        return [0, *(match.end() for match in _BYTES_END.finditer(source))]
-    return [0, *accumulate(len(line) + 1 for line in source.split(b"\n"))][:-1]
+    # Unlike str.splitlines, bytes.splitlines breaks only where the protocol does.
+    ends = list(accumulate(map(len, source.splitlines(keepends=True))))
+    return [0, *(ends if source.endswith((b"\n", b"\r")) else ends[:-1])]
 
 
 def _line_start(text: str, start: int, lines: int) -> int:
