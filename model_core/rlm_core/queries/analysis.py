@@ -1,7 +1,8 @@
 """A source file, or the cells of a notebook -> units with the text, callees and sizes that the model reads.
 
 The command line and the server both use this module, so their numbers are equal. Callees outside the file are looked
-up in the file's package on disk; ``overlay`` gives the text of files that are open in an editor.
+up in the file's package on disk; ``overlay`` gives the texts that take precedence over the disk, such as those of open
+editors, already parsed where they are analysed too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rlm_core.types import Callee, CodeText, Unit
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
 
-Overlay = Callable[[Path], bytes | None]
+Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
 
@@ -118,19 +119,21 @@ class Analyser:
         return None
 
     def _index(self, path: Path, dotted: str) -> ModuleIndex | None:
-        text = self._overlay(path)
+        overlay = self._overlay(path)
+        parsed = ParsedSource(overlay, "python") if isinstance(overlay, bytes) else overlay
         try:
-            if text is None:
+            if parsed is None:
                 stat = path.stat()
                 if stat.st_size > MAX_FILE_BYTES:
                     return None
                 version: object = (stat.st_mtime_ns, stat.st_size)
             else:
-                version = text
+                version = parsed.source
             known = self._indices.get(path)
             if known is not None and known[0] == version:
                 return known[1]
-            parsed = ParsedSource(text if text is not None else path.read_bytes(), "python")
+            if parsed is None or parsed.language != "python":
+                parsed = ParsedSource(path.read_bytes() if parsed is None else parsed.source, "python")
             index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
         except (OSError, ValueError):
             return None

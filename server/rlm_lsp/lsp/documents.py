@@ -137,9 +137,9 @@ class Documents:
 
     def __init__(self, default_sizes: DefaultSizes | None = None) -> None:
         self._open: dict[str, Document] = {}
-        self._texts: dict[Path, bytes] = {}
+        self._parsed: dict[Path, ParsedSource] = {}
         self._generation = 0
-        self._analyser = Analyser(self._texts.get, default_sizes)
+        self._analyser = Analyser(self._parsed.get, default_sizes)
         self.notebooks = Notebooks()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-analysis")
         self._analyses: dict[str, tuple[int, asyncio.Future[Analysis]]] = {}
@@ -158,7 +158,7 @@ class Documents:
         )
         self._open[document.uri] = document
         if path is not None:
-            self._texts[path] = document.source
+            self._parsed[path] = document.parsed
         self._generation += 1
         return document
 
@@ -166,7 +166,7 @@ class Documents:
         """The client has closed a document: its file counts again."""
         document = self._open.pop(uri, None)
         if document is not None and document.path is not None:
-            self._texts.pop(document.path, None)
+            self._parsed.pop(document.path, None)
         self._analyses.pop(uri, None)
         self._generation += 1
 

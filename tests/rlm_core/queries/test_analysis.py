@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 from rlm_core.types import BASIS_OF_KIND
+from tree_sitter import Language, Parser
 
 CALLER = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
 CELL_HELPER = b"def helper(n):\n    return [n * i for i in range(n)]\n"
@@ -44,9 +46,28 @@ def test_the_folder_above_the_package_is_its_root(package: Path) -> None:
     assert callees_of_run(Analyser(), deep / "caller.py", source) == ["def work(n):\n    return n"]
 
 
-def test_the_text_in_the_editor_hides_the_one_on_disk(package: Path) -> None:
-    edited = {package / "callee.py": b"def work(n):\n    return n * n\n"}
+@pytest.mark.parametrize("language", ["python", "", None])
+def test_the_text_in_the_editor_hides_the_one_on_disk(package: Path, language: str | None) -> None:
+    text = b"def work(n):\n    return n * n\n"
+    edited = {package / "callee.py": text if language is None else ParsedSource(text, language)}
     assert callees_of_run(Analyser(edited.get), package / "caller.py") == ["def work(n):\n    return n * n"]
+
+
+def test_a_file_that_is_analysed_and_called_is_parsed_once(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller, callee = ParsedSource(CALLER, "python"), ParsedSource(b"def work(n):\n    return 2 * n\n", "python")
+    parsers: list[Parser] = []
+
+    def counted(grammar: Language) -> Parser:
+        parsers.append(Parser(grammar))
+        return parsers[-1]
+
+    monkeypatch.setattr(parsing, "Parser", counted)
+    analyser = Analyser({package / "callee.py": callee}.get)
+    [run] = analyser.analyse(caller, package / "caller.py", "caller")
+    assert [work.unit.text for work in analyser.analyse(callee, package / "callee.py", "callee")] == [
+        run_callee.text for run_callee in run.code.callees
+    ]
+    assert len(parsers) == 2
 
 
 def test_a_change_on_disk_is_seen(package: Path) -> None:

@@ -181,8 +181,8 @@ class Overview:
         codec = session.client.workspace.position_codec
         documents = [session.documents.document(uri) for uri in session.documents.uris]
         opened = {document.path: document for document in documents if document is not None and document.path}
-        texts = {path: document.source for path, document in opened.items()}
-        analyser = Analyser(texts.get, lambda path: store.settings_of(path).default_sizes)
+        parsed = {path: document.parsed for path, document in opened.items()}
+        analyser = Analyser(parsed.get, lambda path: store.settings_of(path).default_sizes)
         for done, path in enumerate(paths):
             if shown.cancelled:
                 return
