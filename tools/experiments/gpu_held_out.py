@@ -37,11 +37,10 @@ from rlm_core.training.evaluation.metrics import members, spearman
 from rlm_core.training.student.config import TreesConfig, load_config
 from rlm_core.training.student.forest_fit import Matrix, fit_forest, group_weights
 from rlm_core.training.student.trees_fit import feature_matrix, log_values
-from rlm_core.training.tuning.bands import ForestBands
-from rlm_core.training.tuning.material import Material
-from rlm_core.training.tuning.options import FEWEST_ROWS
+from rlm_core.training.tuning.data import TuningData
+from rlm_core.training.tuning.job import FEWEST_ROWS
+from rlm_core.training.tuning.judging import ForestBands, judge
 from rlm_core.training.tuning.tuners import ForestTuner, folds_of, suffices
-from rlm_core.training.tuning.verdict import judge
 from rlm_core.types import LEVELS
 from threadpoolctl import threadpool_limits
 
@@ -195,7 +194,7 @@ def _tuned(
     if not suffices(folds):
         return _banded(base.predict(here), residuals)
     unused: Any = None  # the query head's part, which kernels do without
-    material = Material(
+    tuning_data = TuningData(
         corpus=replace(task.corpus, rows=task.corpus.rows.chosen(rows)),
         encoded=unused,
         wide=unseen[rows],
@@ -203,15 +202,15 @@ def _tuned(
         keys=np.full(len(rows), _SLICE),
         inputs=unused,
         evidence=unused,
-        told={0: task.told[rows]},
+        features={0: task.told[rows]},
     )
     student: Any = SimpleNamespace(forests={_SLICE: base})
     for few in (False, True)[len(rows) < FEWEST_ROWS :]:
-        tuner = ForestTuner(student, material, 0, np.arange(len(rows)), folds, few=few)
+        tuner = ForestTuner(student, tuning_data, 0, np.arange(len(rows)), folds, few=few)
         answers = tuner.shipped(), tuner.held_out()
         fresh = np.ones(len(rows), bool)
-        verdict = judge(_SLICE, tuner.kind, material.actual, group, folds, answers, bands, fresh)
-        if verdict.refused is None:
+        result = judge(_SLICE, tuner.kind, tuning_data.actual, group, folds, answers, bands, fresh)
+        if result.refused is None:
             draft: Any = SimpleNamespace(forests={_SLICE: base}, residuals={})
             tuner.put(draft)
             bands.put(draft, answers[1].score, group, np.full(len(rows), task.gpu))

@@ -26,7 +26,8 @@ from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.evaluation.prediction_table import predict_table
 from rlm_core.training.evaluation.rows import Row, select
-from rlm_core.training.tuning import Options, tune
+from rlm_core.training.tuning.job import Options
+from rlm_core.training.tuning.run import tune
 from rlm_core.types import Query
 from scipy import stats
 

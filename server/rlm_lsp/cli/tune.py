@@ -24,7 +24,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from rlm_core.training.tuning import Verdict
+    from rlm_core.training.tuning.judging import TuningResult
 
 
 @click.command(cls=DataCommand)
@@ -106,37 +106,37 @@ def _tune(
             base = models.find(model)
             full = models.summary(base).kind == "full"
             check_accelerate(accelerate, full, model)
-        from rlm_core.training.tuning import Options
+        from rlm_core.training.tuning.job import Options
 
         options = Options(name, keep, fewest, threads)
         if full:
             from rlm_core.training.tuning.full import tune_full
 
-            result = tune_full(data, base, directory, options, console.note, processes=processes)
+            outcome = tune_full(data, base, directory, options, console.note, processes=processes)
         else:
-            from rlm_core.training.tuning import tune
+            from rlm_core.training.tuning.run import tune
 
-            result = tune(data, base, directory, options, console.note)
+            outcome = tune(data, base, directory, options, console.note)
         with processes.together():
-            if not result.verdicts:
+            if not outcome.results:
                 raise DataError(f"{', '.join(map(str, data))}: too few rows to tune on; see the lines above")
-        for verdict in result.verdicts:
-            print(_describe(verdict))
-        if result.model is None:
-            console.report_error(f"refused: {result.refused}")
+        for result in outcome.results:
+            print(_describe(result))
+        if outcome.model is None:
+            console.report_error(f"refused: {outcome.refused}")
             # The status of the main process is that of the command.
             return not processes.main
-        print(f"{directory}: model {result.model}; use it in a workspace with: rlm-lsp model use {shown}")
+        print(f"{directory}: model {outcome.model}; use it in a workspace with: rlm-lsp model use {shown}")
     return True
 
 
-def _describe(verdict: Verdict) -> str:
-    before, after = verdict.before, verdict.after
+def _describe(result: TuningResult) -> str:
+    before, after = result.before, result.after
     ranks = [f"{figures.spearman.value:.3f}" if figures.spearman else "none" for figures in (before, after)]
-    what = "" if verdict.kind == "tuned" else ", offset and slope only"
-    unchanged = "" if verdict.refused is None else f"; unchanged: {verdict.refused}"
+    what = "" if result.kind == "tuned" else ", offset and slope only"
+    unchanged = "" if result.refused is None else f"; unchanged: {result.refused}"
     return (
-        f"{verdict.key}: {verdict.rows:,} rows of {verdict.groups:,} groups{what}; on held-out groups Spearman"
+        f"{result.key}: {result.rows:,} rows of {result.groups:,} groups{what}; on held-out groups Spearman"
         f" {ranks[0]} to {ranks[1]}, median error {before.error:.3f} to {after.error:.3f} (log10),"
         f" inside the 80 % band {before.coverage:.0%} to {after.coverage:.0%}{unchanged}"
     )

@@ -1,7 +1,7 @@
-"""A full model tuned: trained on with the team's rows from where it stands, and kept only if held-out groups say so.
+"""``rlm-lsp tune`` for full models: training continues on the team's rows, kept only if held-out groups improve.
 
-What is trained is what its encoder was made for: all of it, adapters, or nothing beside the decoder. A quarter of the
-groups is held out to compare and to calibrate on, an eighth stops early.
+What is trained depends on the encoder: all of it, adapters, or the decoder alone. A quarter of the groups is held out
+for comparison and calibration, an eighth for early stopping.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Examples, examples
 from rlm_core.training.full.validation import medians, scores
 
-from .bands import HeadBands
-from .options import Options, Say, Tuning, told_of
-from .place import check_free, unfinished
-from .rows import Known, Own, TeamRows, read_rows
-from .tuners import Answers, folds_of
-from .verdict import Verdict, judge
+from .data import TeamRows, read_rows
+from .job import Options, Say, TuningOutcome, card_entry, check_free, output_directory
+from .judging import HeadBands, TuningResult, judge
+from .student import ModelScope, TeamMachine
+from .tuners import HeldOutScores, folds_of
 
 _FOLDS, _HELD, _STOP = 8, (0, 1), 2
 _FEWEST_GROUPS = 8
-# A tenth of the rates of training: what is known is to stay.
+# A tenth of the rates of training, against forgetting.
 _LOOP = ModelFitConfig(epochs=4, learning_rate=1e-4, matrix_learning_rate=2e-4, warmup_steps=20, group_power=1.0)
 
 
@@ -48,14 +47,14 @@ def tune_full(
     say: Say,
     loop: ModelFitConfig = _LOOP,
     processes: Processes | None = None,
-) -> Tuning:
+) -> TuningOutcome:
     """Tune the full model in ``model``; as :func:`rlm_core.training.tuning.run.tune`.
 
-    ``processes`` tune together, each of which calls this and gets the same; the main one writes. None: one alone.
+    ``processes`` tune together: each calls this and gets the same outcome; the main one writes. None: a single process.
 
     Raises:
         DataError: unusable or too few rows, or ``out`` is in use or cannot be written.
-        ModelError: the model cannot be opened.
+        ModelError: the model cannot be load_student.
     """
     processes = processes or Processes()
     processes.once(lambda: check_free(out))
@@ -63,7 +62,7 @@ def tune_full(
         torch.set_num_threads(options.threads)
     with processes.together():
         if options.keep:
-            raise DataError("--keep is for students: a full model stays near what it was by its small steps")
+            raise DataError("--keep is for students: a full model forgets little because its steps are small")
         tuned, card = store.load(model, processes.device)
         serving = Serving.read(model, card)
         team = _team(data, serving, options.fewest, say)
@@ -71,8 +70,8 @@ def tune_full(
         folds = folds_of(rows.group, _FOLDS)
         split = np.where(np.isin(folds, _HELD), "cal", np.where(folds == _STOP, "val", "train"))
         known = replace(team.corpus, rows=replace(rows, split=split))
-        own = _renamed(known, team.own)
-        shipped, ours = (examples(corpus, tuned, serving.callees) for corpus in (known, own))
+        renamed = _renamed(known, team.machine)
+        shipped, ours = (examples(corpus, tuned, serving.callees) for corpus in (known, renamed))
     config = replace(loop, callees=serving.callees)
     held = shipped.rows_of("cal")
     say(f"asking the model about {len(held):,} held-out rows")
@@ -83,29 +82,29 @@ def tune_full(
         running.run()
     tuned.encoder.recompute(False)
     after = _answers(tuned, ours, held, serving, config, processes)
-    verdicts, levels = _judged(known, own, held, folds, before, after, serving)
-    refused = next((f"{verdict.key}: {verdict.refused}" for verdict in verdicts if verdict.refused), None)
+    results, levels = _judged(known, renamed, held, folds, before, after, serving)
+    refused = next((f"{result.key}: {result.refused}" for result in results if result.refused), None)
     if refused is not None:
-        return Tuning(verdicts, None, f"{refused}; no model is written")
+        return TuningOutcome(results, None, f"{refused}; no model is written")
     served = replace(
         serving,
-        devices=_devices(serving, own, team.own),
+        devices=_devices(serving, renamed, team.machine),
         defaults=dict(serving.defaults)
-        | ({"call": {"device": team.own.device, "workload": team.own.workload}} if team.own else {}),
+        | ({"call": {"device": team.machine.device, "workload": team.machine.workload}} if team.machine else {}),
         calibration=Calibration.from_json({**serving.calibration.to_json(), **levels}),
     )
-    told = told_of(card.model_id, data, team, verdicts, options)
-    told["steps"] = running.step
+    entry = card_entry(card.model_id, data, team, results, options)
+    entry["steps"] = running.step
     say("writing")
 
     def write() -> str:
-        with unfinished(out) as made:
-            trained: dict[str, Any] = {**card.trained, "tuned": [*card.trained.get("tuned", []), told]}
+        with output_directory(out) as made:
+            trained: dict[str, Any] = {**card.trained, "tuned": [*card.trained.get("tuned", []), entry]}
             trained |= served.write(made.directory)
             store.save(tuned.cpu(), made.directory, options.name, trained)
             return made.commit()
 
-    return Tuning(verdicts, processes.once(write), None)
+    return TuningOutcome(results, processes.once(write), None)
 
 
 def _team(data: Sequence[Path], serving: Serving, fewest: int, say: Say) -> TeamRows:
@@ -115,27 +114,27 @@ def _team(data: Sequence[Path], serving: Serving, fewest: int, say: Say) -> Team
         DataError: unusable or too few rows.
     """
     say("reading rows")
-    team = read_rows(data, Known(list(serving.floors), serving.devices, serving.defaults, None))
+    team = read_rows(data, ModelScope(list(serving.floors), serving.devices, serving.defaults, None))
     for reason, count in team.left_out.items():
         say(f"left out {count:,} rows: {reason}")
     rows, groups = len(team.corpus.rows), len(np.unique(team.corpus.rows.group))
     if rows < fewest or groups < _FEWEST_GROUPS:
         raise DataError(
-            f"{rows} rows of {groups} groups: a full model takes {fewest} of {_FEWEST_GROUPS} to tune;"
-            " tune a student, or teach a device with rlm-lsp adapt"
+            f"{rows} rows of {groups} groups: tuning a full model needs {fewest} rows of {_FEWEST_GROUPS} groups;"
+            " tune a student, or add a device with rlm-lsp adapt"
         )
     return team
 
 
-def _renamed(corpus: Corpus, own: Own | None) -> Corpus:
-    """The rows as the new model is asked about them: calls are those of the team's machine."""
-    if own is None:
+def _renamed(corpus: Corpus, machine: TeamMachine | None) -> Corpus:
+    """The rows with the queries of the new model: calls are those of the team's machine."""
+    if machine is None:
         return corpus
     calls = np.array([name.startswith("call/") for name in corpus.tasks])[corpus.rows.task]
     number = len(corpus.queries)
     query = np.where(calls, number, corpus.rows.query)
     return replace(
-        corpus, rows=replace(corpus.rows, query=query), queries=[*corpus.queries, (own.device, own.workload)]
+        corpus, rows=replace(corpus.rows, query=query), queries=[*corpus.queries, (machine.device, machine.workload)]
     )
 
 
@@ -146,28 +145,28 @@ def _answers(
     serving: Serving,
     config: ModelFitConfig,
     processes: Processes,
-) -> Answers:
+) -> HeldOutScores:
     model.eval()
     floor = np.array([serving.floors[name] or 1e-12 for name in data.corpus.tasks])[data.corpus.rows.task[rows]]
     mixed, budget, texts = autocast(model.device), config.tokens_per_batch, data.text[rows]
-    found = processes.spread(rows, texts, lambda own: medians(model, data, own, mixed, budget))
-    score = processes.spread(rows, texts, lambda own: scores(model, data, own, mixed, budget))
-    return Answers(np.log10(np.maximum(found, floor)), score)
+    found = processes.spread(rows, texts, lambda share: medians(model, data, share, mixed, budget))
+    score = processes.spread(rows, texts, lambda share: scores(model, data, share, mixed, budget))
+    return HeldOutScores(np.log10(np.maximum(found, floor)), score)
 
 
 def _judged(
     known: Corpus,
-    own: Corpus,
+    renamed: Corpus,
     held: np.ndarray[Any, np.dtype[np.int64]],
     folds: np.ndarray[Any, np.dtype[np.int64]],
-    before: Answers,
-    after: Answers,
+    before: HeldOutScores,
+    after: HeldOutScores,
     serving: Serving,
-) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
-    """The verdict on each slice and the new levels."""
+) -> tuple[tuple[TuningResult, ...], dict[str, Any]]:
+    """The result of each task and the new levels."""
     rows = known.rows
     taught = set(rows.text[~np.isin(folds, _HELD)].tolist())
-    verdicts: list[Verdict] = []
+    results: list[TuningResult] = []
     levels: dict[str, Any] = {}
     kept = serving.calibration.to_json()
     for number in np.unique(rows.task[held]).tolist():
@@ -175,24 +174,27 @@ def _judged(
         chosen = held[mine]
         name = known.tasks[number]
         bands = HeadBands(name, serving.calibration, "")
-        answers = Answers(before.median[mine], before.score[mine]), Answers(after.median[mine], after.score[mine])
+        answers = (
+            HeldOutScores(before.median[mine], before.score[mine]),
+            HeldOutScores(after.median[mine], after.score[mine]),
+        )
         actual = np.log10(np.maximum(rows.value[chosen], serving.floors[name] or 1e-12))
         fresh = np.array([text not in taught for text in rows.text[chosen].tolist()])
         fresh = fresh if fresh.any() else np.ones(len(chosen), bool)
         groups = rows.group[chosen]
         if len(np.unique(folds[chosen])) == len(_HELD):
-            verdicts.append(judge(name, "tuned", actual, groups, folds[chosen], answers, bands, fresh))
-            devices = np.array([own.queries[query][0] or "" for query in own.rows.query[chosen]])
+            results.append(judge(name, "tuned", actual, groups, folds[chosen], answers, bands, fresh))
+            devices = np.array([renamed.queries[query][0] or "" for query in renamed.rows.query[chosen]])
             levels |= bands.levels(kept, answers[1].score, groups, devices)
-    return tuple(verdicts), levels
+    return tuple(results), levels
 
 
-def _devices(serving: Serving, own: Corpus, calls: Own | None) -> dict[str, list[str]]:
-    """The devices of the new model; those of calls are the team's alone."""
+def _devices(serving: Serving, renamed: Corpus, calls: TeamMachine | None) -> dict[str, list[str]]:
+    """The devices of the new model; calls have the team's only."""
     found = {basis: list(names) for basis, names in serving.devices.items()}
-    for number, query in set(zip(own.rows.task.tolist(), own.rows.query.tolist(), strict=True)):
-        device = own.queries[query][0]
-        names = found.setdefault(own.tasks[number].split("/")[0], [])
+    for number, query in set(zip(renamed.rows.task.tolist(), renamed.rows.query.tolist(), strict=True)):
+        device = renamed.queries[query][0]
+        names = found.setdefault(renamed.tasks[number].split("/")[0], [])
         if device is not None and device not in names:
             names.append(device)
     if calls is not None:

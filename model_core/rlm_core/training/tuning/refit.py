@@ -1,8 +1,8 @@
-"""``rlm-lsp tune --refit``: what reads labels fitted anew on the encoder of a finished model.
+"""``rlm-lsp tune --refit``: everything that reads labels, fitted again on the encoder of a finished model.
 
-For new labels of functions or programs: minutes, where a whole training takes hours. Wide part, each slice's part of
-the head, calibration, ratios and distances of the bases in the data are fitted to all their rows; the encoder, the deep
-part that slices share, and what the model says about other bases stay as they are.
+For new labels of functions or programs: minutes, where a whole training takes hours. N-gram ridge, each task's part of
+the head, calibration, ratios and novelty of the bases in the data are fitted to all their rows. The encoder, the deep
+part that tasks share, and the predictions for other bases stay as they are.
 """
 
 from __future__ import annotations
@@ -31,48 +31,46 @@ from rlm_core.training.student.head_fit import Features, calibrate, log_medians
 from rlm_core.training.student.network import Head
 from rlm_core.training.student.ngram_ridge_fit import BASES, NgramRidgeFit, fit_ngram_ridge
 
-from .draft import Draft
-from .material import Encoded, encode
-from .options import Say
-from .place import check_free, unfinished
-from .slice_head import Asked, SliceHead, fit
-from .student import Opened, opened
+from .data import Encoded, encode
+from .job import Say, check_free, output_directory
+from .student import EditableModel, LoadedStudent, load_student
+from .task_head import TaskBatch, TaskHead, fit
 
 Indices = npt.NDArray[np.int64]
 _BATCH = 4096
-_CONFIG = TrainConfig()  # of the wide part
+_CONFIG = TrainConfig()  # of the n-gram ridge
 
 
 def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> str:
     """Fit ``model`` to the rows of data sets; the id of the new model, which is exported already.
 
     Args:
-        data: Parquet files of ``rlm-lsp data build``: all labels of the bases in them, those of before too.
+        data: Parquet files of ``rlm-lsp data build`` with all labels of their bases, including the previous ones.
         model: a directory of ``rlm-lsp export`` or ``rlm-lsp train``.
         out: the directory to write; it must not exist or be empty.
-        name: what the new model is called.
-        say: is told of each stage, a line each.
+        name: of the new model.
+        say: called with a line for each stage.
 
     Raises:
         DataError: unusable rows, or ``out`` is in use or cannot be written.
-        ModelError: the model cannot be opened.
+        ModelError: the model cannot be load_student.
     """
     check_free(out)
-    with opened(model) as student:
+    with load_student(model) as student:
         say("reading rows")
         corpus = load_corpus(data, ("train", "val", "cal"))
         numbered = _numbered(corpus, student)
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
         encoded = encode(student, corpus)
-        say("fitting the wide part")
+        say("fitting the n-gram ridge")
         fitted = fit_ngram_ridge(corpus, encoded.ids, bits=_CONFIG.ngram_bits, penalty=_CONFIG.ngram_penalty)
         features = _features(student, numbered, encoded, fitted)
-        draft = Draft(student)
-        draft.parts |= fitted.parts
+        editable = EditableModel(student)
+        editable.parts |= fitted.parts
         for entry in fitted.terms:
-            number = student.slices.index(entry)
+            number = student.tasks.index(entry)
             terms = fitted.terms[entry]
-            draft.slices[number] = TaskCard(
+            editable.tasks[number] = TaskCard(
                 entry, student.card.slices[number].scale, terms.intercept, tuple(terms.calendar)
             )
         evidence = _evidence(student.head, features)
@@ -82,28 +80,28 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
 
         say("fitting the head")
         rows = numbered.rows
-        draft.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
-        say("calibrating on families left out in turn")
+        editable.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
+        say("calibrating on project groups left out in turn")
         scales = [entry.scale for entry in student.card.slices]
         bases = {name.split("/")[0] for name in corpus.tasks}
-        kept = {name: level for name, level in draft.levels.items() if name.split("/")[0] not in bases}
-        draft.levels = kept | calibrate(features, numbered, draft.head, scales, head_of).to_json()
-        medians = log_medians(features, draft.head, numbered, scales)
-        draft.changes |= fit_cost_ratios(numbered, medians, fitted.changes, read_edits(data, ("train",)))
+        kept = {name: level for name, level in editable.levels.items() if name.split("/")[0] not in bases}
+        editable.levels = kept | calibrate(features, numbered, editable.head, scales, head_of).to_json()
+        medians = log_medians(features, editable.head, numbered, scales)
+        editable.changes |= fit_cost_ratios(numbered, medians, fitted.changes, read_edits(data, ("train",)))
         parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
         fresh = fit_novelty_detector(parts["train"], parts["cal"])
-        draft.familiarity = NoveltyDetector({**draft.familiarity.regions, **fresh.regions})
+        editable.familiarity = NoveltyDetector({**editable.familiarity.regions, **fresh.regions})
         say("writing")
-        with unfinished(out) as made:
-            draft.write(made.directory, name, _trained(student, draft.head, data, corpus))
+        with output_directory(out) as made:
+            editable.write(made.directory, name, _trained(student, editable.head, data, corpus))
             return made.commit()
 
 
-def _numbered(corpus: Corpus, student: Opened) -> Corpus:
-    """The corpus with the model's numbers of the slices.
+def _numbered(corpus: Corpus, student: LoadedStudent) -> Corpus:
+    """The corpus with the model's numbers of the tasks.
 
     Raises:
-        DataError: rows that only a whole training can learn from.
+        DataError: rows that need a whole training.
     """
     for split in ("train", "val", "cal"):
         if split not in corpus.rows.split:
@@ -111,20 +109,20 @@ def _numbered(corpus: Corpus, student: Opened) -> Corpus:
     for name in corpus.tasks:
         basis = name.split("/")[0]
         if basis not in BASES:
-            raise DataError(f"rows of {name}: {' and '.join(BASES)} alone can be refitted; use rlm-lsp train")
-        if name not in student.slices:
+            raise DataError(f"rows of {name}: only {' and '.join(BASES)} can be refitted; use rlm-lsp train")
+        if name not in student.tasks:
             raise DataError(f"rows of {name}, which {student.card.model_id} does not know; use rlm-lsp train")
     bases = {name.split("/")[0] for name in corpus.tasks}
-    for name in student.slices:
+    for name in student.tasks:
         if name.split("/")[0] in bases and name not in corpus.tasks:
-            raise DataError(f"no rows of {name}: all slices of a basis are fitted together; add a data set that has it")
-    numbers = np.array([student.slices.index(name) for name in corpus.tasks])
+            raise DataError(f"no rows of {name}: all tasks of a basis are fitted together; add a data set that has it")
+    numbers = np.array([student.tasks.index(name) for name in corpus.tasks])
     rows = replace(corpus.rows, task=numbers[corpus.rows.task])
-    return replace(corpus, rows=rows, tasks=student.slices)
+    return replace(corpus, rows=rows, tasks=student.tasks)
 
 
-def _features(student: Opened, corpus: Corpus, encoded: Encoded, fitted: NgramRidgeFit) -> Features:
-    """The head's inputs with the new wide part's predictions, which did not see a training row's family."""
+def _features(student: LoadedStudent, corpus: Corpus, encoded: Encoded, fitted: NgramRidgeFit) -> Features:
+    """The head's inputs with the new ridge's predictions, which did not see the project group of a training row."""
     rows = corpus.rows
     wide, target = np.zeros(len(rows)), np.zeros(len(rows))
     for number in np.unique(rows.task):
@@ -146,25 +144,25 @@ def _evidence(head: Head, features: Features) -> torch.Tensor:
 
 
 def _fit_head(head: Head, features: Features, evidence: torch.Tensor, train: Indices, val: Indices) -> Head:
-    """The head with each slice's own part fitted to ``train`` rows, stopped early on ``val``."""
+    """The head with each task's part fitted to ``train`` rows, stopped early on ``val``."""
     fitted = copy.deepcopy(head)
     for number in torch.unique(features.inputs.task[torch.from_numpy(train)]).tolist():
-        asked = []
+        batches = []
         for rows in (train, val):
             chosen = torch.from_numpy(rows)
             mine = chosen[features.inputs.task[chosen] == number]
-            asked.append(Asked(features.inputs.rows(mine), evidence[mine]))
-        if len(asked[1].evidence):
-            part: SliceHead = fit(head, number, asked[0], held_out=asked[1])[0]
-            part.written(fitted)
+            batches.append(TaskBatch(features.inputs.rows(mine), evidence[mine]))
+        if len(batches[1].evidence):
+            part: TaskHead = fit(head, number, batches[0], held_out=batches[1])[0]
+            part.write_to(fitted)
     return fitted.eval()
 
 
-def _trained(student: Opened, head: Head, data: Sequence[Path], corpus: Corpus) -> dict[str, Any]:
-    """What the new card tells of its making: the old one's, and what was fitted now."""
+def _trained(student: LoadedStudent, head: Head, data: Sequence[Path], corpus: Corpus) -> dict[str, Any]:
+    """The ``trained`` entry of the new card: the previous one with this refit."""
     trained = dict(student.card.trained)
     train = corpus.rows.split == "train"
-    told = {
+    refit_entry = {
         "from": student.card.model_id,
         "date": date.today().isoformat(),
         "data": [path.name for path in data],
@@ -174,7 +172,7 @@ def _trained(student: Opened, head: Head, data: Sequence[Path], corpus: Corpus) 
         "slices": list(corpus.tasks),
     }
     found = head.weight.tolist()
-    weights = {name: round(found[student.slices.index(name)], 3) for name in corpus.tasks}
+    weights = {name: round(found[student.tasks.index(name)], 3) for name in corpus.tasks}
     trained["deep_weights"] = {**trained.get("deep_weights", {}), **weights}
-    trained["refitted"] = [*trained.get("refitted", []), told]
+    trained["refitted"] = [*trained.get("refitted", []), refit_entry]
     return trained

@@ -1,4 +1,4 @@
-"""``rlm-lsp tune`` from rows to a directory: read, ask, tune each slice, judge, write what is better."""
+"""``rlm-lsp tune`` for students: read rows, predict them, tune each task, judge, and write what is better."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from rlm_core.inference.adaptation.fit import MIN_MEASUREMENTS
 from rlm_core.inference.features import answers_alone
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.corpus import load_corpus
@@ -18,24 +19,19 @@ from rlm_core.training.evaluation.prediction_table import predict_table
 from rlm_core.training.evaluation.rows import Row, select
 from rlm_core.types import Query
 
-from .bands import Bands, ForestBands, HeadBands
-from .draft import Draft
-from .level import MIN_MEASUREMENTS
-from .material import Encoded, Material, Rows, build, encode
-from .options import Options, Say, Tuning, told_of
-from .place import check_free, unfinished
-from .rows import callees_alone, compact, read_rows, sampled
-from .student import Opened, opened
-from .tuners import FEWEST_GROUPS, ForestTuner, HeadTuner, LevelTuner, Tuner, folds_of, suffices
-from .verdict import Verdict, judge
+from .data import Encoded, Rows, TuningData, build, compact, encode, read_rows, sampled, unlabelled_callees
+from .job import Options, Say, TuningOutcome, card_entry, check_free, output_directory
+from .judging import Bands, ForestBands, HeadBands, TuningResult, judge
+from .student import EditableModel, LoadedStudent, load_student
+from .tuners import FEWEST_GROUPS, AffineTuner, ForestTuner, HeadTuner, Tuner, folds_of, suffices
 
-_STILL_ROWS, _CHECKED_ROWS = 2000, 300
+_ANCHOR_ROWS, _CHECKED_ROWS = 2000, 300
 _FORGOTTEN = 1.1  # times the error on original rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """One slice or forest to tune, its rows, and the ways to do it: the first that is better is taken."""
+class _TaskJob:
+    """One task or forest to tune, its rows, and ways to do it: the first that improves it is used."""
 
     key: str
     rows: Rows
@@ -44,7 +40,7 @@ class _Job:
     bands: Bands
 
 
-def tune(data: Sequence[Path], model: Path, out: Path, options: Options, say: Say) -> Tuning:
+def tune(data: Sequence[Path], model: Path, out: Path, options: Options, say: Say) -> TuningOutcome:
     """Tune the student in ``model`` on the ``train``, ``val`` and ``cal`` rows of data sets.
 
     Args:
@@ -52,92 +48,96 @@ def tune(data: Sequence[Path], model: Path, out: Path, options: Options, say: Sa
         model: a directory of ``rlm-lsp export`` or ``rlm-lsp train``.
         out: the directory to write; it must not exist or be empty.
         options: see :class:`Options`.
-        say: is told of each stage, a line each.
+        say: called with a line for each stage.
 
     Raises:
         DataError: unusable rows, or ``out`` is in use or cannot be written.
-        ModelError: the model cannot be opened.
+        ModelError: the model cannot be load_student.
     """
     began = time.monotonic()
     check_free(out)
     if options.threads:
         torch.set_num_threads(options.threads)
-    with opened(model) as student:
+    with load_student(model) as student:
         say("reading rows")
-        team = read_rows(data, student.known)
+        team = read_rows(data, student.scope)
         for reason, count in team.left_out.items():
             say(f"left out {count:,} rows: {reason}")
         corpus = compact(team.corpus)
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
         encoded = encode(student, corpus)
-        material = build(student, corpus, encoded)
-        still = _still(student, material, encoded, options.keep, say)
-        draft = Draft(student)
-        verdicts = [_tuned(job, material, draft, say) for job in _jobs(student, material, still, options.fewest, say)]
-        kept = [verdict for verdict in verdicts if verdict.refused is None]
+        tuning_data = build(student, corpus, encoded)
+        anchors = _anchors(student, tuning_data, encoded, options.keep, say)
+        editable = EditableModel(student)
+        results = [
+            _tuned(job, tuning_data, editable, say) for job in _jobs(student, tuning_data, anchors, options.fewest, say)
+        ]
+        kept = [result for result in results if result.refused is None]
         if not kept:
-            return Tuning(tuple(verdicts), None, "nothing would be better, so no model is written")
-        tuned_bases = {verdict.key.split("/")[0] for verdict in kept}
-        draft.add_devices({basis: names for basis, names in team.devices.items() if basis in tuned_bases})
-        if team.own is not None and "call" in tuned_bases:
-            draft.own(team.own)
+            return TuningOutcome(tuple(results), None, "nothing would improve, so no model is written")
+        tuned_bases = {result.key.split("/")[0] for result in kept}
+        editable.add_devices({basis: names for basis, names in team.devices.items() if basis in tuned_bases})
+        if team.machine is not None and "call" in tuned_bases:
+            editable.adopt_machine(team.machine)
         card = student.card
-        told = told_of(card.model_id, data, team, kept, options)
-        told["seconds"] = round(time.monotonic() - began, 1)
+        entry = card_entry(card.model_id, data, team, kept, options)
+        entry["seconds"] = round(time.monotonic() - began, 1)
         say("writing")
-        with unfinished(out) as made:
-            draft.write(made.directory, options.name, {**card.trained, "tuned": [*card.trained.get("tuned", []), told]})
-            refused = _forgotten(
+        with output_directory(out) as made:
+            editable.write(
+                made.directory, options.name, {**card.trained, "tuned": [*card.trained.get("tuned", []), entry]}
+            )
+            refused = _forgetting(
                 student.directory, made.directory, options.keep, {v.key.partition("@")[0] for v in kept}
             )
             if refused is not None:
-                return Tuning(tuple(verdicts), None, refused)
+                return TuningOutcome(tuple(results), None, refused)
             model_id = made.commit()
-    return Tuning(tuple(verdicts), model_id, None)
+    return TuningOutcome(tuple(results), model_id, None)
 
 
-def _still(
-    student: Opened, material: Material, encoded: Encoded, keep: Sequence[Path], say: Say
-) -> tuple[Material, bool] | None:
-    """Rows whose answers are to stay, and whether they are original ones: else the team's own unlabelled callees."""
+def _anchors(
+    student: LoadedStudent, tuning_data: TuningData, encoded: Encoded, keep: Sequence[Path], say: Say
+) -> tuple[TuningData, bool] | None:
+    """Rows whose predictions should not change: original ones (True), or the team's unlabelled callees (False)."""
     if keep:
-        corpus = sampled(load_corpus(keep, None, student.slices), _STILL_ROWS)
+        corpus = sampled(load_corpus(keep, None, student.tasks), _ANCHOR_ROWS)
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} original rows")
         return build(student, corpus, encode(student, corpus)), True
-    corpus = callees_alone(material.corpus)
+    corpus = unlabelled_callees(tuning_data.corpus)
     rng = np.random.default_rng(0)
-    if len(corpus.rows) > _STILL_ROWS:
-        chosen = np.sort(rng.choice(len(corpus.rows), _STILL_ROWS, replace=False))
+    if len(corpus.rows) > _ANCHOR_ROWS:
+        chosen = np.sort(rng.choice(len(corpus.rows), _ANCHOR_ROWS, replace=False))
         corpus = replace(corpus, rows=corpus.rows.chosen(chosen))
     return (build(student, corpus, encoded), False) if len(corpus.rows) else None
 
 
 def _jobs(
-    student: Opened, material: Material, still: tuple[Material, bool] | None, fewest: int, say: Say
-) -> list[_Job]:
-    """What has rows enough to be tuned; a line for what has not."""
-    found: list[_Job] = []
-    groups = material.corpus.rows.group
-    prefixes = np.array([name.rpartition("/")[0] for name in student.slices])[material.corpus.rows.task]
-    for number in np.unique(material.corpus.rows.task).tolist():
-        name = student.slices[number]
+    student: LoadedStudent, tuning_data: TuningData, anchors: tuple[TuningData, bool] | None, fewest: int, say: Say
+) -> list[_TaskJob]:
+    """The tasks with enough rows to tune; a line for each of the others."""
+    found: list[_TaskJob] = []
+    groups = tuning_data.corpus.rows.group
+    prefixes = np.array([name.rpartition("/")[0] for name in student.tasks])[tuning_data.corpus.rows.task]
+    for number in np.unique(tuning_data.corpus.rows.task).tolist():
+        name = student.tasks[number]
         alone = answers_alone(name.split("/")[0])
-        in_slice = material.rows_of(number)
-        for key in np.unique(material.keys[in_slice]).tolist() if alone else [name]:
-            rows = in_slice[material.keys[in_slice] == key] if alone else in_slice
+        in_slice = tuning_data.rows_of(number)
+        for key in np.unique(tuning_data.keys[in_slice]).tolist() if alone else [name]:
+            rows = in_slice[tuning_data.keys[in_slice] == key] if alone else in_slice
             count = len(np.unique(groups[rows]))
             folds = folds_of(groups[rows])
             if not suffices(folds):
                 say(
-                    f"{key}: {len(rows)} rows of {count} groups; needed are {FEWEST_GROUPS} groups and"
-                    f" {MIN_MEASUREMENTS} rows beside those of any one (a group is a module, a problem or a kernel)"
+                    f"{key}: {len(rows)} rows of {count} groups; tuning needs {FEWEST_GROUPS} groups and"
+                    f" {MIN_MEASUREMENTS} rows without any one of them (a group is a module, a problem or a kernel)"
                 )
                 continue
-            # The metrics of a function are measured together and count together; a setting of networks is alone.
+            # The metrics of a function are measured together and count together; a setting of networks counts alone.
             total = len(rows) if alone else int((prefixes == name.rpartition("/")[0]).sum())
             few = total < fewest
             if few:
-                say(f"{key}: {total} rows, fewer than {fewest}: only level and slope are fitted")
+                say(f"{key}: {total} rows, fewer than {fewest}: only an offset and a slope are fitted")
             tuners: tuple[Tuner, ...]
             bands: Bands
             if alone:
@@ -145,51 +145,51 @@ def _jobs(
                 if residuals is None:
                     say(f"{key}: the model has no bands for it and abstains; its rows are not used")
                     continue
-                tuners = (ForestTuner(student, material, number, rows, folds, few=True),)
+                tuners = (ForestTuner(student, tuning_data, number, rows, folds, few=True),)
                 if not few:
-                    tuners = (ForestTuner(student, material, number, rows, folds, few=False), *tuners)
+                    tuners = (ForestTuner(student, tuning_data, number, rows, folds, few=False), *tuners)
                 bands = ForestBands(key, residuals)
             else:
-                tuners = (LevelTuner(student, material, number, folds),)
+                tuners = (AffineTuner(student, tuning_data, number, folds),)
                 if not few:
-                    tuners = (HeadTuner(student, material, number, folds, still), *tuners)
+                    tuners = (HeadTuner(student, tuning_data, number, folds, anchors), *tuners)
                 bands = HeadBands(name, student.card.calibration, "")
-            found.append(_Job(key, rows, folds, tuners, bands))
+            found.append(_TaskJob(key, rows, folds, tuners, bands))
     return found
 
 
-def _tuned(job: _Job, material: Material, draft: Draft, say: Say) -> Verdict:
-    """Tune one slice, judge it, and put it into the draft if it is better."""
-    rows, corpus = job.rows, material.corpus
+def _tuned(job: _TaskJob, tuning_data: TuningData, editable: EditableModel, say: Say) -> TuningResult:
+    """Tune one task, judge the result, and put it into the model if it is better."""
+    rows, corpus = job.rows, tuning_data.corpus
     say(f"{job.key}: tuning on {len(rows):,} rows")
     groups = corpus.rows.group[rows]
     fresh = _fresh(corpus.rows.text[rows], job.folds)
-    first: Verdict | None = None
+    first: TuningResult | None = None
     for tuner in job.tuners:
         answers = tuner.shipped(), tuner.held_out()
-        verdict = judge(job.key, tuner.kind, material.actual[rows], groups, job.folds, answers, job.bands, fresh)
-        if verdict.refused is None:
+        result = judge(job.key, tuner.kind, tuning_data.actual[rows], groups, job.folds, answers, job.bands, fresh)
+        if result.refused is None:
             if first is not None:
-                say(f"{job.key}: {first.refused}; level and slope alone are fitted instead")
-            tuner.put(draft)
+                say(f"{job.key}: {first.refused}; only an offset and a slope are fitted instead")
+            tuner.put(editable)
             devices = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
-            job.bands.put(draft, answers[1].score, groups, devices)
-            return verdict
-        first = first or verdict
+            job.bands.put(editable, answers[1].score, groups, devices)
+            return result
+        first = first or result
     assert first is not None
     return first
 
 
 def _fresh(texts: Rows, folds: Rows) -> npt.NDArray[np.bool_]:
-    """The rows whose text is in one fold only: others have been learnt from under another name."""
+    """The rows whose text is in one fold only: equal texts in other folds were trained on."""
     pairs = np.unique(np.stack([texts, folds], axis=1), axis=0)
     several, counts = np.unique(pairs[:, 0], return_counts=True)
     fresh = ~np.isin(texts, several[counts > 1])
     return fresh if fresh.sum() >= len(texts) / 4 else np.ones(len(texts), bool)
 
 
-def _forgotten(before: Path, after: Path, keep: Sequence[Path], slices: set[str]) -> str | None:
-    """Why the new model is refused: its error on original rows of the tuned slices has grown."""
+def _forgetting(before: Path, after: Path, keep: Sequence[Path], slices: set[str]) -> str | None:
+    """Why the new model is refused: its error on original rows of the tuned tasks has grown; None if it has not."""
     if not keep:
         return None
     rows: list[Row] = []

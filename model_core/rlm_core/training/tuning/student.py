@@ -1,30 +1,57 @@
-"""An exported student, opened to be tuned: its head as a PyTorch module, its wide part and trees as arrays."""
+"""An exported student: loaded for tuning, changed part by part, and written as a new model."""
 
 from __future__ import annotations
 
+import copy
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
 
 from rlm_core.errors import ModelError
 from rlm_core.inference import ngram_ridge, trees
-from rlm_core.inference.card import StudentCard, read_card
+from rlm_core.inference.calibration import Calibration
+from rlm_core.inference.card import StudentCard, TaskCard, read_card
+from rlm_core.inference.cost_ratio import RatioModel
+from rlm_core.inference.encoder import open_session
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.ngram_ridge import NgramRidge
-from rlm_core.inference.student import HEAD, NGRAM_RIDGE, TOKENIZER, TREES
+from rlm_core.inference.novelty import DISTANCE, NoveltyDetector
+from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
+from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.trees import Forest
-from rlm_core.training.student.export import WEIGHTS, export
+from rlm_core.queries.query_vector import query_vector
+from rlm_core.training.student.export import WEIGHTS, export, export_head
 from rlm_core.training.student.network import Head, StudentConfig
-
-from .head_weights import read_head
-from .rows import Known
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class TeamMachine:
+    """The device and default workload that predictions for calls describe after tuning: the team's machine."""
+
+    device: str
+    workload: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScope:
+    """What a model predicts: tasks, devices by basis, default queries, and forests (None for a model without any)."""
+
+    tasks: Sequence[str]
+    devices: Mapping[str, Sequence[str]]
+    defaults: Mapping[str, Mapping[str, Any]]
+    forests: Mapping[str, Forest] | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStudent:
     """A model in memory; ``directory`` is the exported one that it was read from."""
 
     directory: Path
@@ -36,23 +63,23 @@ class Opened:
     tokenizer: Tokenizer
 
     @property
-    def slices(self) -> list[str]:
-        """The names of the slices, in the order of their numbers."""
+    def tasks(self) -> list[str]:
+        """The names of the tasks, in the order of their numbers."""
         return [entry.name for entry in self.card.slices]
 
     @property
-    def known(self) -> Known:
-        """What the model answers."""
-        return Known(self.slices, self.card.devices, self.card.defaults, self.forests)
+    def scope(self) -> ModelScope:
+        """What the model predicts."""
+        return ModelScope(self.tasks, self.card.devices, self.card.defaults, self.forests)
 
 
 def features_of(card: StudentCard) -> dict[str, tuple[str, ...]]:
-    """The names of the features of each slice."""
+    """The names of the features of each task."""
     return {entry.name: feature_names(entry.name.split("/")[0]) for entry in card.slices}
 
 
 @contextmanager
-def opened(model: Path) -> Iterator[Opened]:
+def load_student(model: Path) -> Iterator[LoadedStudent]:
     """The student in ``model``, a directory of ``rlm-lsp export`` or of ``rlm-lsp train`` (which is exported first).
 
     Raises:
@@ -67,8 +94,8 @@ def opened(model: Path) -> Iterator[Opened]:
         try:
             sizes = StudentConfig(**card.sizes)
         except TypeError as error:
-            raise ModelError(f"{directory}: its card tells other sizes than a student has ({error})") from None
-        yield Opened(
+            raise ModelError(f"{directory}: the sizes in its card are not those of a student ({error})") from None
+        yield LoadedStudent(
             directory,
             card,
             sizes,
@@ -77,3 +104,99 @@ def opened(model: Path) -> Iterator[Opened]:
             trees.load(directory / TREES, features_of(card)),
             Tokenizer.load(directory / TOKENIZER),
         )
+
+
+def read_head(path: Path, sizes: StudentConfig) -> Head:
+    """The head of an exported ``head.onnx`` as a PyTorch module in evaluation mode.
+
+    The exporter keeps the names of all parameters but two vectors with one number per task: it folds them into unnamed
+    constants, and the graph gathers first ``base.precision``, then ``weight``. ``prior.precision`` is 0 and drops out.
+
+    Raises:
+        ModelError: the file is not a head of these sizes.
+    """
+    open_session(path)  # says what is wrong with a file that cannot be read
+    graph = onnx.load(str(path)).graph
+    weights = {tensor.name: torch.from_numpy(onnx.numpy_helper.to_array(tensor).copy()) for tensor in graph.initializer}
+    by_task = [node.input[0] for node in graph.node if node.op_type == "GatherND" and node.input[0] in weights]
+    weights |= {name: weights[folded] for name, folded in zip(("base.precision", "weight"), by_task, strict=False)}
+    head = Head(sizes)
+    weights["prior.precision"] = torch.zeros(sizes.slices)
+    for name, tensor in head.state_dict().items():
+        if name not in weights or weights[name].shape != tensor.shape:
+            raise ModelError(f"{path}: has no weights {name} of shape {tuple(tensor.shape)}; export the model again")
+    head.load_state_dict({name: weights[name].float() for name in head.state_dict()})
+    return head.eval()
+
+
+class EditableModel:
+    """A model while it is tuned: the fields of its card and of the files next to it, changed one by one."""
+
+    def __init__(self, student: LoadedStudent) -> None:
+        card = student.card
+        self._student = student
+        self.head = copy.deepcopy(student.head)
+        self.parts = dict(student.parts)
+        self.forests = dict(student.forests)
+        self.tasks: list[TaskCard] = list(card.slices)
+        self.levels: dict[str, Any] = card.calibration.to_json()
+        self.residuals: dict[str, Residuals] = dict(card.residuals)
+        self.changes: dict[str, RatioModel] = dict(card.changes)
+        self.familiarity = NoveltyDetector.load(student.directory / DISTANCE)
+        self.devices: dict[str, list[str]] = {basis: list(known) for basis, known in card.devices.items()}
+        self.defaults: dict[str, dict[str, Any]] = {basis: dict(query) for basis, query in card.defaults.items()}
+
+    def add_devices(self, new: Mapping[str, list[str]]) -> None:
+        """Predict for more devices."""
+        for basis, names in new.items():
+            self.devices[basis] = list(dict.fromkeys([*self.devices.get(basis, []), *names]))
+
+    def adopt_machine(self, machine: TeamMachine) -> None:
+        """Make predictions for calls those of the team's machine; embeddings move so that no prediction changes."""
+        before = self.defaults["call"]
+        old = query_vector(before.get("device"), before.get("workload", {}))
+        moved = torch.from_numpy(old - query_vector(machine.device, machine.workload))
+        numbers = [number for number, entry in enumerate(self.tasks) if entry.name.startswith("call/")]
+        with torch.no_grad():
+            for part in (self.head.deep, self.head.base, self.head.prior):
+                part.asked.slice.weight[numbers] += part.asked.query.weight @ moved
+        self.defaults["call"] = {"device": machine.device, "workload": dict(machine.workload)}
+        self.devices["call"] = [machine.device]
+        for name in [name for name in self.levels if name.startswith("call/") and name.count("/") == 3]:
+            # A level of the previous device; the level of its task is also valid for the new device.
+            task_name = name.rpartition("/")[0]
+            self.levels.setdefault(task_name, self.levels[name])
+            del self.levels[name]
+
+    def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
+        """Write the model into an empty directory."""
+        card = self._student.card
+        for file in (ENCODER, TOKENIZER):
+            shutil.copyfile(self._student.directory / file, partial / file)
+        export_head(self.head.eval(), self._student.sizes, partial / HEAD)
+        ngram_ridge.save(self.parts, partial / NGRAM_RIDGE)
+        trees.save(self.forests, features_of(card), partial / TREES)
+        self.familiarity.save(partial / DISTANCE)
+        tuned = replace(
+            card,
+            name=name,
+            slices=self.tasks,
+            calibration=Calibration.from_json(self.levels),
+            residuals=self._kept_residuals(),
+            changes=self.changes,
+            devices=self.devices,
+            defaults=self.defaults,
+            trained=dict(trained),
+            files={},
+        )
+        tuned.write(partial, [ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE])
+
+    def _kept_residuals(self) -> dict[str, Residuals]:
+        """All residuals except those of devices that were left out of a forest that has changed since."""
+        before = self._student.forests
+
+        def is_kept(key: str) -> bool:
+            forest = forest_of_data_sheet(key)
+            return forest is None or self.forests.get(forest) is before.get(forest)
+
+        return {key: residuals for key, residuals in self.residuals.items() if is_kept(key)}

@@ -1,8 +1,7 @@
-"""One slice (or setting of networks) tuned: what it would answer to held-out groups, and the change to the model.
+"""One task (or setting of networks) tuned: predictions for held-out groups, and the change to the model.
 
-Rows are split into folds of whole groups. Each fold is answered by a fit to the others, in which the corrections of
-the wide part are again out of fold and the number of steps is chosen on a fold of its own; the model that is written is
-fitted to all rows.
+Rows are split into folds of whole groups. Each fold is predicted by a fit to the others, in which the corrections are
+again out of fold and the number of steps is chosen on a separate fold; the model that is written is fitted to all rows.
 """
 
 from __future__ import annotations
@@ -15,26 +14,25 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rlm_core.inference.adaptation.fit import MIN_MEASUREMENTS
 from rlm_core.inference.bins import Scale
 from rlm_core.inference.calibration import scores
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.residuals import spread_key
 
-from .additions import Addition, Grams, Trees
-from .draft import Draft
-from .level import MIN_MEASUREMENTS, Level, fit_level
-from .material import Array, Material, Rows
-from .slice_head import Asked, SliceHead, Still, fit
-from .student import Opened
+from .corrections import AffineCorrection, Correction, NgramCorrection, TreeCorrection, fit_correction
+from .data import Array, Rows, TuningData
+from .student import EditableModel, LoadedStudent
+from .task_head import AnchorRows, TaskBatch, TaskHead, fit
 
 FEWEST_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class HeldOutScores:
     """Medians in log10 and scores of the measured values, ``(rows,)`` each.
 
-    A score is the smallest level whose central interval covers the value; of forests that answer alone, the residual
+    A score is the smallest level whose central interval covers the value; of forests that predict alone, the residual
     in units of its expected size.
     """
 
@@ -43,20 +41,20 @@ class Answers:
 
 
 class Tuner(Protocol):
-    """Tunes one slice or forest."""
+    """Tunes one task or forest."""
 
     kind: str
 
-    def shipped(self) -> Answers:
-        """What the model answers to the rows as it is."""
+    def shipped(self) -> HeldOutScores:
+        """The untuned model on the rows."""
         ...
 
-    def held_out(self) -> Answers:
-        """What tuned models answer to the rows whose groups they have not seen."""
+    def held_out(self) -> HeldOutScores:
+        """Tuned models on the rows whose groups they have not seen."""
         ...
 
-    def put(self, draft: Draft) -> None:
-        """Change a model as a fit to all rows says."""
+    def put(self, editable: EditableModel) -> None:
+        """Change a model by a fit to all rows."""
         ...
 
 
@@ -72,38 +70,43 @@ def folds_of(groups: npt.NDArray[np.str_], most: int = 5) -> Rows:
 
 
 def suffices(folds: Rows) -> bool:
-    """Whether there are groups enough to judge by, and rows enough for a level without any one fold."""
+    """Whether there are enough groups to judge by, and enough rows for an offset and slope without any one fold."""
     counts = np.bincount(folds)
     return len(counts) >= FEWEST_GROUPS and len(folds) - int(counts.max()) >= MIN_MEASUREMENTS
 
 
 class HeadTuner:
-    """A slice that the query head answers, with enough rows: a correction of the wide part, then the slice's head."""
+    """A task that the query head predicts, with enough rows: its n-gram ridge or trees are corrected, then its head."""
 
     kind = "tuned"
 
     def __init__(
-        self, student: Opened, material: Material, number: int, folds: Rows, still: tuple[Material, bool] | None
+        self,
+        student: LoadedStudent,
+        tuning_data: TuningData,
+        number: int,
+        folds: Rows,
+        anchors: tuple[TuningData, bool] | None,
     ) -> None:
-        self._student, self._material, self._number, self._folds = student, material, number, folds
-        self._rows = material.rows_of(number)
-        self._addition: Addition
-        kept = still[0] if still is not None else None
-        # Original rows hold the wide part too; the team's own unlabelled texts are its to learn about.
-        original = kept if still is not None and still[1] else None
-        name = student.slices[number]
+        self._student, self._tuning_data, self._number, self._folds = student, tuning_data, number, folds
+        self._rows = tuning_data.rows_of(number)
+        self._correction: Correction
+        kept = anchors[0] if anchors is not None else None
+        # Original rows also anchor the n-gram ridge; the team's unlabelled texts may change it.
+        original = kept if anchors is not None and anchors[1] else None
+        name = student.tasks[number]
         if feature_names(name.split("/")[0]):
-            self._addition = Trees(material, number, self._rows, name, folds)
+            self._correction = TreeCorrection(tuning_data, number, self._rows, name, folds)
         else:
-            self._addition = Grams(student, material, number, folds, original)
-        self._still = self._before(kept) if kept is not None else None
+            self._correction = NgramCorrection(student, tuning_data, number, folds, original)
+        self._anchors = self._before(kept) if kept is not None else None
         self._steps: list[int] = []
 
-    def shipped(self) -> Answers:
+    def shipped(self) -> HeldOutScores:
         """See :class:`Tuner`."""
-        return self._answers(None, self._asked(self._material.wide[self._rows]), np.arange(len(self._rows)))
+        return self._answers(None, self._batch(self._tuning_data.wide[self._rows]), np.arange(len(self._rows)))
 
-    def held_out(self) -> Answers:
+    def held_out(self) -> HeldOutScores:
         """See :class:`Tuner`."""
         median, score = np.zeros(len(self._rows)), np.zeros(len(self._rows))
         count = int(self._folds.max()) + 1
@@ -111,69 +114,69 @@ class HeadTuner:
             stop = (fold + 1) % count
             mine, inner = np.flatnonzero(self._folds == fold), np.flatnonzero(self._folds == stop)
             rest = np.flatnonzero(self._folds != fold)
-            asked = self._asked(self._out_of_fold(fold))
+            batch = self._batch(self._out_of_fold(fold))
             train = np.setdiff1d(rest, inner)
             _, steps = fit(
                 self._student.head,
                 self._number,
-                asked.rows(torch.from_numpy(train)),
-                held_out=asked.rows(torch.from_numpy(inner)),
-                still=self._still,
+                batch.rows(torch.from_numpy(train)),
+                held_out=batch.rows(torch.from_numpy(inner)),
+                anchors=self._anchors,
             )
             self._steps.append(steps)
             part, _ = fit(
-                self._student.head, self._number, asked.rows(torch.from_numpy(rest)), still=self._still, steps=steps
+                self._student.head, self._number, batch.rows(torch.from_numpy(rest)), anchors=self._anchors, steps=steps
             )
-            found = self._answers(part, asked.rows(torch.from_numpy(mine)), mine)
+            found = self._answers(part, batch.rows(torch.from_numpy(mine)), mine)
             median[mine], score[mine] = found.median, found.score
-        return Answers(median, score)
+        return HeldOutScores(median, score)
 
-    def put(self, draft: Draft) -> None:
+    def put(self, editable: EditableModel) -> None:
         """See :class:`Tuner`; :meth:`held_out` has chosen the number of steps."""
         wide = np.zeros(len(self._rows))
         for fold in np.unique(self._folds):
             mine = self._folds == fold
-            wide[mine] = self._addition.without(frozenset({int(fold)}))[mine]
+            wide[mine] = self._correction.without(frozenset({int(fold)}))[mine]
         steps = int(np.median(self._steps))
-        part, _ = fit(self._student.head, self._number, self._asked(wide), still=self._still, steps=steps)
-        part.written(draft.head)
-        self._addition.put(draft)
+        part, _ = fit(self._student.head, self._number, self._batch(wide), anchors=self._anchors, steps=steps)
+        part.write_to(editable.head)
+        self._correction.put(editable)
 
     def _out_of_fold(self, fold: int) -> Array:
         """Wide predictions without a fold; those of every other fold's rows are without that fold too."""
-        wide = self._addition.without(frozenset({fold})).copy()
+        wide = self._correction.without(frozenset({fold})).copy()
         for other in np.unique(self._folds):
             if other != fold:
                 mine = self._folds == other
-                wide[mine] = self._addition.without(frozenset({fold, int(other)}))[mine]
+                wide[mine] = self._correction.without(frozenset({fold, int(other)}))[mine]
         return wide
 
-    def _asked(self, wide: Array) -> Asked:
-        evidence = self._material.evidence[torch.from_numpy(self._rows)]
-        return Asked(self._material.asked(self._student, self._rows, wide), evidence)
+    def _batch(self, wide: Array) -> TaskBatch:
+        evidence = self._tuning_data.evidence[torch.from_numpy(self._rows)]
+        return TaskBatch(self._tuning_data.head_inputs(self._student, self._rows, wide), evidence)
 
-    def _before(self, still: Material) -> Still | None:
-        rows = still.rows_of(self._number)
+    def _before(self, anchors: TuningData) -> AnchorRows | None:
+        rows = anchors.rows_of(self._number)
         if not len(rows):
             return None
-        inputs = still.asked(self._student, rows, still.wide[rows])
-        asked = Asked(inputs, still.evidence[torch.from_numpy(rows)])
+        inputs = anchors.head_inputs(self._student, rows, anchors.wide[rows])
+        batch = TaskBatch(inputs, anchors.evidence[torch.from_numpy(rows)])
         with torch.no_grad():
-            before = SliceHead(self._student.head, self._number)(asked).softmax(1)
-        return Still(asked, before)
+            before = TaskHead(self._student.head, self._number)(batch).softmax(1)
+        return AnchorRows(batch, before)
 
-    def _answers(self, part: SliceHead | None, asked: Asked, rows: Rows) -> Answers:
-        found = distributions(self._student, part or SliceHead(self._student.head, self._number), asked)
+    def _answers(self, part: TaskHead | None, batch: TaskBatch, rows: Rows) -> HeldOutScores:
+        found = distributions(self._student, part or TaskHead(self._student.head, self._number), batch)
         scale = self._student.card.slices[self._number].scale
-        values = self._material.corpus.rows.value[self._rows[rows]]
+        values = self._tuning_data.corpus.rows.value[self._rows[rows]]
         median = scale.quantiles(found, [0.5])[:, 0]
-        return Answers(np.log10(np.maximum(median, scale.floor or 1e-12)), scores(found, scale, values))
+        return HeldOutScores(np.log10(np.maximum(median, scale.floor or 1e-12)), scores(found, scale, values))
 
 
-def distributions(student: Opened, part: SliceHead, asked: Asked) -> Array:
-    """Distributions over the outcomes, ``(rows, outcomes)``; no mass at the floor of a slice that has none."""
+def distributions(student: LoadedStudent, part: TaskHead, batch: TaskBatch) -> Array:
+    """Distributions over the outcomes, ``(rows, outcomes)``; no mass at the floor of a task without one."""
     with torch.no_grad():
-        logits: Tensor = part(asked).double()
+        logits: Tensor = part(batch).double()
         if student.card.slices[part.number].scale.floor == 0:
             logits[:, 0] = -torch.inf
         result: Array = logits.softmax(1).numpy()
@@ -181,7 +184,7 @@ def distributions(student: Opened, part: SliceHead, asked: Asked) -> Array:
 
 
 def _at_floor(probabilities: Array, moved: Scale) -> Array:
-    """Distributions on a scale some of whose bins have moved to the floor: their mass belongs to it."""
+    """Distributions on a scale with bins that have moved to the floor, which gets their mass."""
     if not moved.floor:
         return probabilities
     gone = np.concatenate([[False], moved.edges[1:] <= np.log10(moved.floor)])
@@ -190,90 +193,94 @@ def _at_floor(probabilities: Array, moved: Scale) -> Array:
     return found
 
 
-class LevelTuner:
-    """A slice that the query head answers, with few rows: level and slope alone."""
+class AffineTuner:
+    """A task that the query head predicts, with few rows: only an offset and a slope."""
 
     kind = "level"
 
-    def __init__(self, student: Opened, material: Material, number: int, folds: Rows) -> None:
+    def __init__(self, student: LoadedStudent, tuning_data: TuningData, number: int, folds: Rows) -> None:
         self._student, self._number, self._folds = student, number, folds
-        rows = material.rows_of(number)
-        self._actual, self._values = material.actual[rows], material.corpus.rows.value[rows]
-        asked = Asked(material.asked(student, rows, material.wide[rows]), material.evidence[torch.from_numpy(rows)])
-        self._found = distributions(student, SliceHead(student.head, number), asked)
+        rows = tuning_data.rows_of(number)
+        self._actual, self._values = tuning_data.actual[rows], tuning_data.corpus.rows.value[rows]
+        batch = TaskBatch(
+            tuning_data.head_inputs(student, rows, tuning_data.wide[rows]), tuning_data.evidence[torch.from_numpy(rows)]
+        )
+        self._found = distributions(student, TaskHead(student.head, number), batch)
         self._scale = student.card.slices[number].scale
         median = self._scale.quantiles(self._found, [0.5])[:, 0]
         self._median = np.log10(np.maximum(median, self._scale.floor or 1e-12))
 
-    def shipped(self) -> Answers:
+    def shipped(self) -> HeldOutScores:
         """See :class:`Tuner`."""
-        return Answers(self._median, scores(self._found, self._scale, self._values))
+        return HeldOutScores(self._median, scores(self._found, self._scale, self._values))
 
-    def held_out(self) -> Answers:
+    def held_out(self) -> HeldOutScores:
         """See :class:`Tuner`."""
         median, score = np.zeros(len(self._median)), np.zeros(len(self._median))
         entry = self._student.card.slices[self._number]
         for fold in np.unique(self._folds):
             mine = self._folds == fold
-            moved = fit_level(self._median[~mine], self._actual[~mine]).slice(entry).scale
+            moved = fit_correction(self._median[~mine], self._actual[~mine]).move_task(entry).scale
             found = _at_floor(self._found[mine], moved)
             median[mine] = np.log10(np.maximum(moved.quantiles(found, [0.5])[:, 0], moved.floor or 1e-12))
             score[mine] = scores(found, moved, self._values[mine])
-        return Answers(median, score)
+        return HeldOutScores(median, score)
 
-    def put(self, draft: Draft) -> None:
+    def put(self, editable: EditableModel) -> None:
         """See :class:`Tuner`."""
-        level = fit_level(self._median, self._actual)
-        entry = draft.slices[self._number]
-        draft.slices[self._number] = level.slice(entry)
+        correction = fit_correction(self._median, self._actual)
+        entry = editable.tasks[self._number]
+        editable.tasks[self._number] = correction.move_task(entry)
         prefix, _, metric = entry.name.rpartition("/")
-        if entry.name in draft.forests:
-            draft.forests[entry.name] = level.forest(draft.forests[entry.name])
-        elif prefix in draft.parts:
-            draft.parts[prefix] = level.part(draft.parts[prefix], metric)
+        if entry.name in editable.forests:
+            editable.forests[entry.name] = correction.move_forest(editable.forests[entry.name])
+        elif prefix in editable.parts:
+            editable.parts[prefix] = correction.move_ridge(editable.parts[prefix], metric)
 
 
 class ForestTuner:
-    """A forest that answers alone: trees on its residuals, or with few rows level and slope."""
+    """A forest that predicts alone: trees on its residuals, or with few rows an offset and a slope."""
 
-    def __init__(self, student: Opened, material: Material, number: int, rows: Rows, folds: Rows, *, few: bool) -> None:
+    def __init__(
+        self, student: LoadedStudent, tuning_data: TuningData, number: int, rows: Rows, folds: Rows, *, few: bool
+    ) -> None:
         self.kind = "level" if few else "tuned"
-        self._key = str(material.keys[rows[0]])
-        self._folds, self._wide, self._actual = folds, material.wide[rows], material.actual[rows]
-        self._group = material.corpus.rows.group[rows]
-        self._addition = None if few else Trees(material, number, rows, self._key, folds)
+        self._key = str(tuning_data.keys[rows[0]])
+        self._folds, self._wide, self._actual = folds, tuning_data.wide[rows], tuning_data.actual[rows]
+        self._group = tuning_data.corpus.rows.group[rows]
+        self._correction = None if few else TreeCorrection(tuning_data, number, rows, self._key, folds)
         spread = student.forests.get(spread_key(self._key))
-        told = material.told[number][np.searchsorted(material.rows_of(number), rows)]
+        features = tuning_data.features[number][np.searchsorted(tuning_data.rows_of(number), rows)]
         self._sized = spread is not None
-        self._log_size = spread.predict(told) if spread is not None else np.zeros(len(rows))
+        self._log_size = spread.predict(features) if spread is not None else np.zeros(len(rows))
 
-    def shipped(self) -> Answers:
+    def shipped(self) -> HeldOutScores:
         """See :class:`Tuner`."""
-        return Answers(self._wide, (self._actual - self._wide) / 10**self._log_size)
+        return HeldOutScores(self._wide, (self._actual - self._wide) / 10**self._log_size)
 
-    def held_out(self) -> Answers:
+    def held_out(self) -> HeldOutScores:
         """See :class:`Tuner`."""
         median, score = np.zeros(len(self._wide)), np.zeros(len(self._wide))
         for fold in np.unique(self._folds):
             mine = self._folds == fold
             slope = 1.0
-            if self._addition is not None:
-                median[mine] = self._addition.without(frozenset({int(fold)}))[mine]
+            if self._correction is not None:
+                median[mine] = self._correction.without(frozenset({int(fold)}))[mine]
             else:
-                level = self._level(~mine)
-                median[mine], slope = level.of(self._wide[mine]), level.slope if self._sized else 1.0
+                correction = self._affine(~mine)
+                median[mine], slope = correction.apply(self._wide[mine]), correction.slope if self._sized else 1.0
             score[mine] = (self._actual[mine] - median[mine]) / (slope * 10 ** self._log_size[mine])
-        return Answers(median, score)
+        return HeldOutScores(median, score)
 
-    def put(self, draft: Draft) -> None:
+    def put(self, editable: EditableModel) -> None:
         """See :class:`Tuner`."""
-        if self._addition is not None:
-            self._addition.put(draft)
+        if self._correction is not None:
+            self._correction.put(editable)
             return
-        level, spread = self._level(np.ones(len(self._wide), bool)), spread_key(self._key)
-        draft.forests[self._key] = level.forest(draft.forests[self._key])
-        if spread in draft.forests:
-            draft.forests[spread] = level.spread(draft.forests[spread])
+        correction, spread = self._affine(np.ones(len(self._wide), bool)), spread_key(self._key)
+        editable.forests[self._key] = correction.move_forest(editable.forests[self._key])
+        if spread in editable.forests:
+            editable.forests[spread] = correction.move_spread(editable.forests[spread])
 
-    def _level(self, chosen: npt.NDArray[np.bool_]) -> Level:
-        return fit_level(self._wide[chosen], self._actual[chosen])
+    def _affine(self, chosen: npt.NDArray[np.bool_]) -> AffineCorrection:
+        return fit_correction(self._wide[chosen], self._actual[chosen])

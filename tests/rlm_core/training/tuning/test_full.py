@@ -13,8 +13,8 @@ from rlm_core import DataError, models
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.full.training_config import ModelFitConfig
-from rlm_core.training.tuning import Options
 from rlm_core.training.tuning.full import tune_full
+from rlm_core.training.tuning.job import Options
 from rlm_lsp.cli.app import app
 
 from tests.rlm_core.training.full.tiny import Trained, rows
@@ -41,8 +41,8 @@ def test_a_full_model_moves_towards_shifted_labels(full: Trained, tmp_path: Path
     out = tmp_path / "model"
     found = tune_full([tmp_path / "team.parquet"], full.directory, out, Options("ours", fewest=100), quietly, LOOP)
     assert found.refused is None
-    for verdict in found.verdicts:
-        assert verdict.after.error < 0.7 * verdict.before.error
+    for result in found.results:
+        assert result.after.error < 0.7 * result.before.error
     predictor, summary = TorchPredictor(out, "cpu"), models.summary(out)
     assert found.model == predictor.model_id == summary.model_id
     assert predictor.devices("call") == ("measured-x86-64",)
@@ -68,7 +68,7 @@ def test_few_rows_are_refused_with_the_way_out(full: Trained, tmp_path: Path) ->
     arguments = ["tune", "--data", tmp_path / "team.parquet", "--model", full.directory, "--out", tmp_path / "model"]
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == 2
-    assert "tune a student, or teach a device with rlm-lsp adapt" in result.stderr
+    assert "tune a student, or add a device with rlm-lsp adapt" in result.stderr
 
 
 def test_original_rows_are_not_taken(full: Trained, tmp_path: Path) -> None:

@@ -82,9 +82,9 @@ def _other_language(rows: Rows) -> Rows:
     ("changed", "message"),
     [
         (_without_split, "no rows of split cal"),
-        (_without_metric, "no rows of call/python/memory: all slices of a basis are fitted together"),
+        (_without_metric, "no rows of call/python/memory: all tasks of a basis are fitted together"),
         (_other_language, "does not know; use rlm-lsp train"),
-        (lambda rows: [*rows, *kernel_rows(8)], "call and program alone can be refitted"),
+        (lambda rows: [*rows, *kernel_rows(8)], "only call and program can be refitted"),
     ],
 )
 def test_rows_that_it_cannot_learn_from_are_refused(

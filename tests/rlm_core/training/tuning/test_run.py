@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from rlm_core import CodeText, DataError, Query
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.tuning import Options, Tuning, draft, tune
+from rlm_core.training.tuning import student
+from rlm_core.training.tuning.job import Options, TuningOutcome
+from rlm_core.training.tuning.run import tune
 from rlm_core.types import Callee
 from rlm_lsp.cli.app import app
 
@@ -51,7 +53,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tuned(trained: Trained, team: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuning, Path]:
+def tuned(trained: Trained, team: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[TuningOutcome, Path]:
     """The tiny model tuned on them."""
     out = tmp_path_factory.mktemp("tuned") / "model"
     return tune([team], trained.exported, out, Options(name="team"), quietly), out
@@ -74,38 +76,38 @@ def raw_medians(model: Path, codes: list[CodeText]) -> np.ndarray[Any, np.dtype[
     return np.log10(np.maximum(scale.quantiles(found, [0.5])[:, 0], scale.floor))
 
 
-def test_predictions_move_towards_shifted_labels(trained: Trained, tuned: tuple[Tuning, Path]) -> None:
+def test_predictions_move_towards_shifted_labels(trained: Trained, tuned: tuple[TuningOutcome, Path]) -> None:
     tuning, out = tuned
     codes, values = unseen(shifted(240))
     before, after = (np.abs(raw_medians(model, codes) - np.log10(values)) for model in (trained.exported, out))
     assert np.median(after) < 0.5 * np.median(before)
-    kept = {verdict.key: verdict for verdict in tuning.verdicts}
+    kept = {result.key: result for result in tuning.results}
     assert kept.keys() == {LATENCY, MEMORY}
-    for verdict in kept.values():
-        assert verdict.refused is None
-        assert verdict.kind == "tuned"
-        assert verdict.after.error < verdict.before.error
+    for result in kept.values():
+        assert result.refused is None
+        assert result.kind == "tuned"
+        assert result.after.error < result.before.error
 
 
-def test_the_bands_are_those_of_the_teams_held_out_groups(tuned: tuple[Tuning, Path]) -> None:
+def test_the_bands_are_those_of_the_teams_held_out_groups(tuned: tuple[TuningOutcome, Path]) -> None:
     tuning, out = tuned
     codes, _ = unseen(shifted(240))
     [[answer]] = rlm_core.load(out).predict(codes[:1], [[Query("latency")]])
     assert answer.band is not None
     assert answer.band.groups == 210
     assert answer.device == "measured-x86-64"
-    for verdict in tuning.verdicts:
-        assert 0.7 <= verdict.after.coverage <= 0.9
+    for result in tuning.results:
+        assert 0.7 <= result.after.coverage <= 0.9
 
 
-def test_eval_asks_a_tuned_model_about_the_rows_it_never_read(team: Path, tuned: tuple[Tuning, Path]) -> None:
+def test_eval_asks_a_tuned_model_about_the_rows_it_never_read(team: Path, tuned: tuple[TuningOutcome, Path]) -> None:
     told = json.loads(run_cli("eval", "--data", team, "--model", tuned[1], "--format", "json"))
     assert {entry["metric"] for entry in told["slices"] if entry["n"]} == {"latency", "memory"}
     # The tiny model finds some texts far from those of its training, but knows the device by the name of its kind.
     assert not any("device" in reason for reasons in told["abstained"].values() for reason in reasons)
 
 
-def test_slices_that_were_not_tuned_answer_as_before(trained: Trained, tuned: tuple[Tuning, Path]) -> None:
+def test_slices_that_were_not_tuned_answer_as_before(trained: Trained, tuned: tuple[TuningOutcome, Path]) -> None:
     rows = [row for row in program_rows(12) if row["metric"] == "memory"]
     codes = [CodeText(row["text"], "java", "program") for row in rows]
     queries = [Query("memory", "leetcode", row["workload"]) for row in rows]
@@ -121,7 +123,7 @@ def test_a_new_name_of_the_machine_changes_no_answer(trained: Trained, team: Pat
     np.testing.assert_allclose(raw_medians(out, codes), raw_medians(trained.exported, codes), atol=1e-4)
 
 
-def test_the_card_says_what_it_was_tuned_from_and_on(trained: Trained, tuned: tuple[Tuning, Path]) -> None:
+def test_the_card_says_what_it_was_tuned_from_and_on(trained: Trained, tuned: tuple[TuningOutcome, Path]) -> None:
     _, out = tuned
     [told] = rlm_core.load(out).card.trained["tuned"]  # type: ignore[attr-defined]
     assert told["from"] == rlm_core.load(trained.exported).model_id
@@ -130,7 +132,7 @@ def test_the_card_says_what_it_was_tuned_from_and_on(trained: Trained, tuned: tu
     assert told["slices"][LATENCY]["before"]["error"] > told["slices"][LATENCY]["after"]["error"]
 
 
-def test_a_tuned_model_can_be_tuned_again(tuned: tuple[Tuning, Path], tmp_path: Path) -> None:
+def test_a_tuned_model_can_be_tuned_again(tuned: tuple[TuningOutcome, Path], tmp_path: Path) -> None:
     rows = shifted(240, SHIFT / 10)
     again = tmp_path / "again"
     result = tune([written(rows, tmp_path)], tuned[1], again, Options(), quietly)
@@ -151,8 +153,8 @@ def test_shuffled_labels_are_refused(trained: Trained, tmp_path: Path) -> None:
     out = tmp_path / "model"
     result = cli("tune", "--data", written(rows, tmp_path), "--model", trained.exported, "--out", out)
     assert result.exit_code == 1
-    assert "refused: nothing would be better" in result.stderr
-    assert "do not go with their code" in result.stdout
+    assert "refused: nothing would improve" in result.stderr
+    assert "do not depend on their code" in result.stdout
     assert not out.exists()
 
 
@@ -163,9 +165,9 @@ def cli(*arguments: object) -> Result:
 def test_few_rows_change_level_and_slope_only(trained: Trained, tmp_path: Path) -> None:
     rows = [row for row in shifted(60) if row["metric"] == "latency"]
     out, said = tmp_path / "model", list[str]()
-    [verdict] = tune([written(rows, tmp_path)], trained.exported, out, Options(), said.append).verdicts
-    assert (verdict.kind, verdict.refused) == ("level", None)
-    assert any("fewer than 200: only level and slope are fitted" in line for line in said)
+    [result] = tune([written(rows, tmp_path)], trained.exported, out, Options(), said.append).results
+    assert (result.kind, result.refused) == ("level", None)
+    assert any("fewer than 200: only an offset and a slope are fitted" in line for line in said)
     codes, values = unseen(shifted(240))
     before, after = raw_medians(trained.exported, codes), raw_medians(out, codes)
     slope, offset = np.polyfit(before, after, 1)
@@ -179,8 +181,8 @@ def test_kernels_get_trees_for_what_theirs_miss(trained: Trained, tmp_path: Path
     for row in rows:
         row["value"] *= 10
     out = tmp_path / "model"
-    [verdict] = tune([written(rows, tmp_path)], trained.exported, out, Options(), quietly).verdicts
-    assert (verdict.key, verdict.kind, verdict.refused) == ("kernel/triton/latency", "tuned", None)
+    [result] = tune([written(rows, tmp_path)], trained.exported, out, Options(), quietly).results
+    assert (result.key, result.kind, result.refused) == ("kernel/triton/latency", "tuned", None)
     held = [row for row in rows if row["split"] == "test"]
     codes = [CodeText(row["text"], "triton", "kernel") for row in held]
     answers = rlm_core.load(out).predict(codes, [[Query("latency", r["device"], r["workload"])] for r in held])
@@ -196,7 +198,7 @@ def test_a_training_directory_is_exported_first(trained: Trained, tmp_path: Path
 
 
 def test_a_model_that_forgets_the_original_rows_is_refused(
-    tuned: tuple[Tuning, Path], team: Path, tmp_path: Path
+    tuned: tuple[TuningOutcome, Path], team: Path, tmp_path: Path
 ) -> None:
     rows = [row for row in shifted(60, 1e4) if row["metric"] == "latency"]
     found = tune([written(rows, tmp_path)], tuned[1], tmp_path / "model", Options(keep=(team,)), quietly)
@@ -212,7 +214,7 @@ def test_what_interrupts_leaves_no_half_model(
     def stopped(*arguments: object) -> None:
         raise stop
 
-    monkeypatch.setattr(draft, "export_head", stopped)
+    monkeypatch.setattr(student, "export_head", stopped)
     rows = [row for row in shifted(60) if row["metric"] == "latency"]
     expected: Any = (KeyboardInterrupt, DataError)
     with pytest.raises(expected):

@@ -1,7 +1,8 @@
-"""The part of the query head that is one slice's own, fitted anew; what other slices answer cannot change.
+"""The part of the query head that belongs to one task, fitted again; predictions of other tasks cannot change.
 
-Each slice has an embedding that steers the base, a bias over the outcomes, a precision with which it is drawn to the
-wide prediction and a weight of the deep part's evidence: some three hundred numbers. The rest of the head is frozen.
+Each task has an embedding that steers the base, a bias over the outcomes, a precision with which it is drawn to the
+prediction of the n-gram ridge or trees, and a weight of the deep part's evidence: some three hundred numbers. The rest
+of the head is frozen.
 """
 
 from __future__ import annotations
@@ -21,54 +22,54 @@ from rlm_core.training.student.network import Head
 
 _SIGMA = EncoderFitConfig().label_sigma
 _RATE, _MOST_STEPS, _PATIENCE = 0.02, 120, 15
-_DISTANCE = 1e-3  # nats for a squared distance of one from the weights of before
-_STILL = 0.1  # nats for a nat of divergence from the answers of before
+_DISTANCE = 1e-3  # nats for a squared distance of one from the previous weights
+_ANCHOR = 0.1  # nats for a nat of divergence from the previous predictions
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Rows of one slice for the head: inputs (the wide prediction among them) and the deep part's evidence."""
+class TaskBatch:
+    """Rows of one task for the head: inputs, with the wide prediction, and the deep part's evidence."""
 
     inputs: HeadInputs
     evidence: Tensor
 
-    def rows(self, chosen: Tensor) -> Asked:
+    def rows(self, chosen: Tensor) -> TaskBatch:
         """The same for some rows."""
-        return Asked(self.inputs.rows(chosen), self.evidence[chosen])
+        return TaskBatch(self.inputs.rows(chosen), self.evidence[chosen])
 
 
 @dataclass(frozen=True, slots=True)
-class Still:
-    """Rows whose answers are to stay: as they are asked now, and the distributions ``(rows, outcomes)`` of before."""
+class AnchorRows:
+    """Rows whose predictions should not change, and their previous distributions ``(rows, outcomes)``."""
 
-    asked: Asked
+    batch: TaskBatch
     before: Tensor
 
 
-class SliceHead(nn.Module):
-    """Logits of one slice over a frozen head: ``(rows, outcomes)``."""
+class TaskHead(nn.Module):
+    """Logits of one task over a frozen head: ``(rows, outcomes)``."""
 
     def __init__(self, head: Head, number: int) -> None:
         super().__init__()
         self.number = number
         self.base = copy.deepcopy(head.base).eval().requires_grad_(False)
         self.weight = nn.Parameter(head.weight[number].detach().clone())
-        for tensor in self.own():
+        for tensor in self.fitted():
             tensor.requires_grad_(True)
 
-    def own(self) -> list[Tensor]:
-        """What is fitted; of the tables only the slice's row ever has a gradient."""
+    def fitted(self) -> list[Tensor]:
+        """The tensors to fit; in the tables only the row of the task has a gradient."""
         base = self.base
         return [base.asked.slice.weight, base.bias.weight, base.precision, self.weight]
 
-    def forward(self, asked: Asked) -> Tensor:
+    def forward(self, batch: TaskBatch) -> Tensor:
         """Logits ``(rows, outcomes)``."""
-        i = asked.inputs
-        logits: Tensor = self.base(i.wide, i.facts, i.task, i.date, i.query) + self.weight * asked.evidence
+        i = batch.inputs
+        logits: Tensor = self.base(i.wide, i.facts, i.task, i.date, i.query) + self.weight * batch.evidence
         return logits
 
-    def written(self, head: Head) -> None:
-        """Put the slice's rows into a head."""
+    def write_to(self, head: Head) -> None:
+        """Put the task's rows into a head."""
         with torch.no_grad():
             for target, source in (
                 (head.base.asked.slice.weight, self.base.asked.slice.weight),
@@ -82,16 +83,16 @@ class SliceHead(nn.Module):
 def fit(
     head: Head,
     number: int,
-    train: Asked,
+    train: TaskBatch,
     *,
-    held_out: Asked | None = None,
-    still: Still | None = None,
+    held_out: TaskBatch | None = None,
+    anchors: AnchorRows | None = None,
     steps: int = _MOST_STEPS,
-) -> tuple[SliceHead, int]:
-    """Fit a slice to rows for ``steps`` steps, or to the best step on ``held_out``; also the number of steps."""
-    part = SliceHead(head, number)
-    start = [parameter.detach().clone() for parameter in part.own()]
-    optimizer = torch.optim.Adam(part.own(), lr=_RATE)
+) -> tuple[TaskHead, int]:
+    """Fit a task to rows for ``steps`` steps, or up to the best step on ``held_out``; also the number of steps."""
+    part = TaskHead(head, number)
+    start = [parameter.detach().clone() for parameter in part.fitted()]
+    optimizer = torch.optim.Adam(part.fitted(), lr=_RATE)
     best, best_step, state = math.inf, 0, copy.deepcopy(part.state_dict())
     for step in range(steps + 1):
         if held_out is not None:
@@ -104,11 +105,11 @@ def fit(
         if step == steps:
             break
         loss = loss_of(part(train), train.inputs, _SIGMA)
-        moved = sum(((now - then) ** 2).sum() for now, then in zip(part.own(), start, strict=True))
+        moved = sum(((now - then) ** 2).sum() for now, then in zip(part.fitted(), start, strict=True))
         loss = loss + _DISTANCE * moved
-        if still is not None:
-            now = F.log_softmax(part(still.asked), dim=1)
-            loss = loss + _STILL * F.kl_div(now, still.before, reduction="batchmean")
+        if anchors is not None:
+            now = F.log_softmax(part(anchors.batch), dim=1)
+            loss = loss + _ANCHOR * F.kl_div(now, anchors.before, reduction="batchmean")
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
