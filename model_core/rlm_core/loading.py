@@ -34,7 +34,7 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
         ModelError: the directory is missing, incomplete or corrupt, or the server cannot be used.
     """
     if isinstance(model, str) and model.lower().startswith(("http://", "https://")):
-        from .serving import RemotePredictor
+        from .serving.client import RemotePredictor
 
         return RemotePredictor(model)
     directory = builtin() if model in (None, BUILTIN) else Path(str(model))
@@ -73,6 +73,6 @@ def load_corrected(model: Path | str | None = None, *, threads: int = 0) -> Pred
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
-    from .inference.adaptation import with_corrections
+    from .inference.adaptation.predictor import with_corrections
 
     return with_corrections(load(model, threads=threads))

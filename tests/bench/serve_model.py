@@ -20,8 +20,9 @@ import urllib3
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import WithoutComparison
-from rlm_core.serving import RemotePredictor, wire
+from rlm_core.serving import wire
 from rlm_core.serving.access import listen
+from rlm_core.serving.client import RemotePredictor
 from rlm_core.types import LEVELS, METRICS_OF_BASIS, Basis, CalibrationSource
 
 _TEXT = "def total(numbers):\n    return sum(n * n for n in numbers)\n" * 10

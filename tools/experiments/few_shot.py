@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rlm_core import load
-from rlm_core.inference.adaptation import choose, fit_device
-from rlm_core.inference.adaptation.columns import column_names, text_columns
+from rlm_core.inference.adaptation.fit import choose, fit_device
+from rlm_core.inference.adaptation.predictor import column_names, text_columns
 from rlm_core.inference.predictor import Predictor
 from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.types import CodeText, Query

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core.inference.adaptation import fit_device
+from rlm_core.inference.adaptation.fit import fit_device
 from rlm_core.inference.residuals import Residuals, fit_residuals
 from rlm_core.inference.trees import Forest
 from rlm_core.training.corpus import Corpus, load_corpus

@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
+from cachetools import LRUCache
 
 from rlm_core.errors import ModelError
 from rlm_core.source.canonical import canonical
@@ -31,8 +31,6 @@ _CACHED_TEXTS = 20_000
 
 Key = bytes
 Entry = tuple[str, str, str]  # text, language, basis
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,8 @@ class Encodings:
         self._session = open_session(encoder)
         self._tokenizer, self._parts, self._context = tokenizer, parts, context
         self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="rlm-encode")
-        self._keys: _Cache[Key, Key] = _Cache(_CACHED_TEXTS)  # of texts as they are -> of their canonical form
-        self._encodings: _Cache[Key, Encoding] = _Cache(_CACHED_TEXTS)
+        self._keys: LRUCache[Key, Key] = LRUCache(_CACHED_TEXTS)  # of texts as they are -> of their canonical form
+        self._encodings: LRUCache[Key, Encoding] = LRUCache(_CACHED_TEXTS)
         self._running: dict[Key, Future[Encoding]] = {}  # each text is encoded by one thread, whoever asks meanwhile
         self._lock = threading.Lock()
 
@@ -78,30 +76,34 @@ class Encodings:
         return {entry: encoding for entry, encoding in found.items() if encoding is not None}
 
     def _known(self, entry: Entry) -> Encoding | None:
-        key = self._keys.get(_digest(entry))
-        return self._encodings.get(key) if key is not None else None
+        digest = _digest(entry)
+        with self._lock:
+            key = self._keys.get(digest)
+            return self._encodings.get(key) if key is not None else None
 
     def _made(self, entry: Entry) -> Encoding:
         """The encoding of a text that differs from those known, or only in what the canonical form leaves out."""
         text, language, basis = entry
         plain = canonical(text, language)
         key = _digest((plain, language, basis))
-        self._keys.put(_digest(entry), key)
+        digest = _digest(entry)
         with self._lock:
+            self._keys[digest] = key
             known, other = self._encodings.get(key), self._running.get(key)
             if known is not None:
                 return known
-            mine = other or self._running.setdefault(key, Future())
+            future = other or self._running.setdefault(key, Future())
         if other is None:
             try:
                 encoding = self._encode(plain, language, basis)
-                self._encodings.put(key, encoding)
-                mine.set_result(encoding)
+                with self._lock:
+                    self._encodings[key] = encoding
+                future.set_result(encoding)
             except BaseException as error:
-                mine.set_exception(error)
+                future.set_exception(error)
             finally:
                 del self._running[key]
-        return mine.result()
+        return future.result()
 
     def _encode(self, plain: str, language: str, basis: str) -> Encoding:
         ids = self._tokenizer.encode(plain, language)
@@ -149,26 +151,3 @@ def open_session(path: Path) -> ort.InferenceSession:
 def _digest(entry: Entry) -> Key:
     text, language, basis = entry
     return hashlib.blake2b(f"{basis}/{language}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-class _Cache(Generic[K, V]):
-    """A bounded least-recently-used map that several threads may use."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._entries: OrderedDict[Any, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: K) -> V | None:
-        with self._lock:
-            value: V | None = self._entries.get(key)
-            if value is not None:
-                self._entries.move_to_end(key)
-            return value
-
-    def put(self, key: K, value: V) -> None:
-        with self._lock:
-            self._entries[key] = value
-            self._entries.move_to_end(key)
-            if len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)

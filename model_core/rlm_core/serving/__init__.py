@@ -1,11 +1,4 @@
-"""One box serves a team: a predictor over HTTP (:mod:`.server`) and the predictor that asks it (:mod:`.client`).
+"""One machine serves a team: a predictor over HTTP, the predictor that asks it, and work spread over a Ray cluster.
 
-The client is part of the base install; the server needs the ``[serve]`` extra and is imported by its command alone.
+``client`` is part of the base install; ``server`` needs the ``[serve]`` extra and is imported by its command only.
 """
-
-from __future__ import annotations
-
-from .client import RemotePredictor
-from .connection import Patience
-
-__all__ = ["Patience", "RemotePredictor"]

@@ -26,7 +26,6 @@ from rlm_core.types import LEVELS, Basis
 from . import openapi, wire
 from .access import same_token
 from .batching import Batcher, Batching, QueueFullError
-from .codec import WireError
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -138,7 +137,7 @@ class _Service:
             raise HTTPException(408, "the request did not arrive in time", {"Connection": "close"}) from None
         try:
             asked = await _aside(len(body) > _LARGE, wire.read_request, body)
-        except WireError as error:
+        except wire.WireError as error:
             raise HTTPException(400, str(error)) from None
         self._measure(asked)
         try:

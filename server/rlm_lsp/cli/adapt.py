@@ -7,17 +7,9 @@ from pathlib import Path
 import click
 import rlm_core
 from rlm_core import DataError
-from rlm_core.inference.adaptation import (
-    Adapter,
-    Measurement,
-    RefusedRow,
-    adapt,
-    adapter_path,
-    check_name,
-    read_measurements,
-    suggest,
-    write_adapters,
-)
+from rlm_core.inference.adaptation.build import RefusedRow, adapt, suggest
+from rlm_core.inference.adaptation.measurements import Measurement, read_measurements
+from rlm_core.inference.adaptation.store import Adapter, adapter_path, check_name, write_adapters
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason

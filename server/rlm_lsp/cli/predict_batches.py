@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import rlm_core
 from rlm_core import ModelError, RlmError
-from rlm_core.inference.adaptation import UserCorrections
+from rlm_core.inference.adaptation.predictor import UserCorrections
 from rlm_core.inference.predictor import Predictor
 from rlm_core.loading import is_full
 from rlm_core.serving.ray_cluster import Cluster, Need, in_order

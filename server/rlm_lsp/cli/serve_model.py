@@ -14,7 +14,7 @@ from typing import Any
 import click
 import rlm_core
 from rlm_core import ModelError, RlmError
-from rlm_core.inference.adaptation import with_corrections
+from rlm_core.inference.adaptation.predictor import with_corrections
 from rlm_core.serving.access import TOKEN, find_token, is_loopback, listen
 from rlm_core.serving.wire import Limits
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from cachetools import LRUCache
 from rlm_core.errors import ModelError, SourceError
 from rlm_core.inference import encoder as encodings
 from rlm_core.inference.encoder import Encodings, encode, open_session
@@ -117,7 +118,7 @@ def test_an_unknown_language_is_an_error_and_does_no_lasting_harm(made: Encoding
 
 
 def test_old_texts_make_room_for_new_ones(made: Encodings, session: CountingSession) -> None:
-    made._encodings._capacity = made._keys._capacity = 3
+    made._encodings, made._keys = LRUCache(3), LRUCache(3)
     entries = [(f"x = {number}\n", "python", "call") for number in range(4)]
     for entry in (*entries[:3], entries[0], entries[3]):
         made.of([entry])
@@ -129,7 +130,7 @@ def test_old_texts_make_room_for_new_ones(made: Encodings, session: CountingSess
 
 
 def test_more_texts_than_are_remembered_are_all_answered(made: Encodings) -> None:
-    made._encodings._capacity = made._keys._capacity = 3
+    made._encodings, made._keys = LRUCache(3), LRUCache(3)
     entries = [(f"x = {number}\n", "python", "call") for number in range(20)]
     assert made.of(entries).keys() == set(entries)
 

@@ -127,7 +127,7 @@ def test_callees_that_the_head_does_not_read_are_not_even_encoded(predictor: Onn
     unread = (*(Callee(f"def h{number}(): pass") for number in range(5)), Callee("def far(): pass", 3))
     fresh = again(predictor)
     assert ask(fresh, replace(FUNCTION, callees=near)) == ask(fresh, replace(FUNCTION, callees=near + unread))
-    assert len(fresh._encodings._encodings._entries) == 1 + len(near)
+    assert len(fresh._encodings._encodings) == 1 + len(near)
 
 
 def test_a_known_text_is_not_encoded_again(predictor: OnnxPredictor, monkeypatch: pytest.MonkeyPatch) -> None:

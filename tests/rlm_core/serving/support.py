@@ -15,8 +15,9 @@ import uvicorn
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import Predictor, WithoutComparison
-from rlm_core.serving import Patience, wire
+from rlm_core.serving import wire
 from rlm_core.serving.access import listen
+from rlm_core.serving.client import Patience
 from rlm_core.serving.server import Settings, create_app
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 

@@ -11,7 +11,8 @@ import pytest
 import rlm_core
 from click.testing import CliRunner, Result
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.inference.adaptation import cpu_score, read_adapters, store
+from rlm_core.inference.adaptation import cpu_score, store
+from rlm_core.inference.adaptation.store import read_adapters
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.queries.analysis import Analyser

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from rlm_core.serving import RemotePredictor
+from rlm_core.serving.client import RemotePredictor
 from rlm_core.types import Abstention, AbstentionCode
 from rlm_lsp.cli.app import app
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rlm_core.inference.adaptation import AdaptedPredictor
+from rlm_core.inference.adaptation.predictor import AdaptedPredictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText, Query

@@ -14,10 +14,9 @@ from rlm_core.errors import DataError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.types import Abstention, Basis, Metric, Prediction, Query
 
-from .columns import column_names, text_columns
 from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
 from .measurements import Measurement
-from .predictor import logs
+from .predictor import column_names, logs, text_columns
 from .store import Adapter, check_name, text_key
 
 

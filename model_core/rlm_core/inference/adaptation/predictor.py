@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from rlm_core.errors import ModelError
+from rlm_core.errors import ModelError, RlmError
 from rlm_core.inference.calibration import INTERVALS, bands
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
 from rlm_core.queries.devices import canonical_device
@@ -25,12 +27,26 @@ from rlm_core.types import (
 )
 
 from . import cpu_score
-from .columns import text_columns
 from .fit import Array
 from .store import Adapter, folder, read_adapters, text_key
 
 # Nothing that we measure is smaller, in seconds or bytes.
 _SMALLEST = 1e-12
+# Columns that describe a network in addition to the known devices' predictions: how many operators of each kind it has.
+# New kinds of devices weigh operators differently (a launch costs a GPU more than a phone), and a few counts let ten
+# measurements find that. Other bases have no columns: the known devices are enough.
+_KINDS = {
+    "Add": "merge",
+    "Concat": "merge",
+    "AveragePool": "pool",
+    "MaxPool": "pool",
+    "Gemm": "product",
+    "MatMul": "product",
+    "Identity": "identity",
+    "BatchNormalization": "normalisation",
+    "LayerNormalization": "normalisation",
+}
+_NETWORK = ("pointwise", "spatial", "wide", "grouped", "merge", "pool", "product", "identity", "normalisation", "other")
 
 
 class AdaptedPredictor(PredictorWrapper):
@@ -180,3 +196,37 @@ def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool 
         cpu: whether to scale calls to this CPU; the environment's ``RLM_LSP_CPU_SCALE=0`` switches it off too.
     """
     return UserCorrections.read(base.model_id, devices, cpu=cpu).around(base)
+
+
+def column_names(basis: Basis) -> tuple[str, ...]:
+    """The columns of a basis."""
+    return _NETWORK if basis == "network" else ()
+
+
+def text_columns(code: CodeText, names: Sequence[str]) -> Array:
+    """The columns called ``names`` of a text, ``(names,)``: log10 of one plus a count; NaN where unknown."""
+    counts = _counts(code.text) if code.basis == "network" else None
+    if counts is None:
+        return np.full(len(names), np.nan)
+    return np.array([math.log10(1 + counts[name]) if name in _NETWORK else math.nan for name in names])
+
+
+@lru_cache(1024)
+def _counts(text: str) -> Counter[str] | None:
+    """Operators by kind; None when the text is no graph."""
+    from rlm_core.source.onnx_graph.graph import Constant, Node
+    from rlm_core.source.onnx_graph.parse import parse
+
+    def kind(node: Node) -> str:
+        if node.operator not in ("Conv", "ConvTranspose"):
+            return _KINDS.get(node.operator, "other")
+        group, weight = node.attribute("group"), node.operands[1] if len(node.operands) > 1 else None
+        if isinstance(group, int) and group > 1:
+            return "grouped"
+        size = max(weight.shape[2:], default=1) if isinstance(weight, Constant) else 1
+        return "pointwise" if size == 1 else "spatial" if size <= 3 else "wide"
+
+    try:
+        return Counter(kind(node) for node in parse(text).nodes)
+    except (RlmError, ValueError):
+        return None

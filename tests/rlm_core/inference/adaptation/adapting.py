@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.inference.adaptation import Measurement
 from rlm_core.inference.adaptation.fit import Array
+from rlm_core.inference.adaptation.measurements import Measurement
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource

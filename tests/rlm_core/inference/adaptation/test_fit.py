@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.inference.adaptation import choose, fit_device, posterior
 from rlm_core.inference.adaptation import fit as fit_module
-from rlm_core.inference.adaptation.fit import Array
+from rlm_core.inference.adaptation.fit import Array, choose, fit_device
 
 from .adapting import synthetic
 
@@ -57,7 +56,7 @@ def test_below_ten_measurements_the_models_own_band_only_widens() -> None:
 def test_leaving_a_point_out_is_what_fitting_without_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     known, target = synthetic(np.random.default_rng(5), 12)
     basis = fit_module._basis(known, known.shape[1])
-    monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(fit_module, "_PENALTIES", np.array([0.1]))
     monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole, rest = fit_device(known, target), np.arange(12) != 4
     without = fit_device(known[rest], target[rest])
@@ -69,8 +68,8 @@ def test_leaving_a_group_out_is_what_fitting_without_it_gives(monkeypatch: pytes
     known, target = synthetic(np.random.default_rng(6), 14)
     groups = [0, 0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8]
     basis = fit_module._basis(known, known.shape[1])
-    monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
-    monkeypatch.setattr(posterior, "_GROUP_SHARES", (3.0,))
+    monkeypatch.setattr(fit_module, "_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(fit_module, "_GROUP_SHARES", (3.0,))
     monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole = fit_device(known, target, texts=groups)
     for group in (0, 2, 8):
@@ -138,8 +137,8 @@ def test_a_text_with_several_measurements_is_known_from_them_at_other_sizes() ->
 def test_leaving_a_row_out_keeps_what_its_text_told(monkeypatch: pytest.MonkeyPatch) -> None:
     known, target, texts = grouped(np.random.default_rng(4), 5, 3, 0.5)
     basis = fit_module._basis(known, known.shape[1])
-    monkeypatch.setattr(posterior, "_PENALTIES", np.array([0.1]))
-    monkeypatch.setattr(posterior, "_GROUP_SHARES", (3.0,))
+    monkeypatch.setattr(fit_module, "_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(fit_module, "_GROUP_SHARES", (3.0,))
     monkeypatch.setattr(fit_module, "_basis", lambda columns, devices: basis)
     whole, kept = fit_device(known, target, texts=texts), np.arange(15) != 7
     without = fit_device(known[kept], target[kept], texts=np.array(texts)[kept].tolist())

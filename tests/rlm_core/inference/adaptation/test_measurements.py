@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from rlm_core import DataError, Query
-from rlm_core.inference.adaptation import read_measurements, suggest
+from rlm_core.inference.adaptation.build import suggest
+from rlm_core.inference.adaptation.measurements import read_measurements
 
 from .adapting import FakePredictor, measured
 

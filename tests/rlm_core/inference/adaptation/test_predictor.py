@@ -10,18 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rlm_core import CodeText, DataError, ModelError, Query
-from rlm_core.inference.adaptation import (
-    AdaptedPredictor,
-    Measurement,
-    adapt,
-    fit_device,
-    read_adapters,
-    write_adapters,
-)
-from rlm_core.inference.adaptation.build import RefusedRow
-from rlm_core.inference.adaptation.columns import column_names, text_columns
-from rlm_core.inference.adaptation.fit import DeviceFit
-from rlm_core.inference.adaptation.predictor import with_corrections
+from rlm_core.inference.adaptation.build import RefusedRow, adapt
+from rlm_core.inference.adaptation.fit import DeviceFit, fit_device
+from rlm_core.inference.adaptation.measurements import Measurement
+from rlm_core.inference.adaptation.predictor import AdaptedPredictor, column_names, text_columns, with_corrections
+from rlm_core.inference.adaptation.store import read_adapters, write_adapters
 from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, Node, Value, ordered
 from rlm_core.source.onnx_graph.render import render
 from rlm_core.types import AbstentionCode, Basis, CalibrationSource
