@@ -22,10 +22,11 @@ from rlm_lsp.findings import baseline as baselines
 from rlm_lsp.findings.baseline import Baseline
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
-from rlm_lsp.findings.finding import SEVERITIES, Severity
+from rlm_lsp.findings.finding import SEVERITIES
 from rlm_lsp.findings.formats import WRITERS, Format, LocatedFinding, fails
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import counted
+from rlm_lsp.settings.model import Severity
 
 from .options import PATH, cpu_scale_option, format_option, model_option, threads_option
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from rlm_core.types import CostRatio, Metric, Prediction, Span
 
+from rlm_lsp.settings.model import Severity
+
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
     pass
 
 Code = Literal["over-budget", "malformed-budget", "regression"]
-Severity = Literal["information", "warning", "error"]
 CODES: tuple[Code, ...] = get_args(Code)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the lowest
 DOCS = "docs/ci.md"

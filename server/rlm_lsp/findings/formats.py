@@ -19,8 +19,9 @@ from rlm_core.types import SI_UNIT, Span
 
 from rlm_lsp import __version__
 from rlm_lsp.rendering.console import PROGRAM
+from rlm_lsp.settings.model import Severity
 
-from .finding import CODES, SEVERITIES, Code, Finding, Severity, docs_link
+from .finding import CODES, SEVERITIES, Code, Finding, docs_link
 
 Format = Literal["text", "json", "sarif", "github", "junit"]
 FORMATS: tuple[Format, ...] = get_args(Format)

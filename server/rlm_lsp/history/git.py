@@ -73,14 +73,14 @@ def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> dict[Path,
     Raises:
         GitError: git is missing, did not finish in time, or failed.
     """
-    found: dict[Path, bytes | None] = dict.fromkeys(paths)
-    asked = [(path, name) for path in paths if (name := _name_in(repository, path)) is not None]
-    for start in range(0, len(asked), _BATCH):
-        part = asked[start : start + _BATCH]
+    texts: dict[Path, bytes | None] = dict.fromkeys(paths)
+    requests = [(path, name) for path in paths if (name := _name_in(repository, path)) is not None]
+    for start in range(0, len(requests), _BATCH):
+        part = requests[start : start + _BATCH]
         request = "".join(f"{commit}:{name}\n" for _, name in part)
         _, out = _git(repository, ["cat-file", "--batch"], os.fsencode(request))
-        found.update(zip((path for path, _ in part), _blobs(out, len(part)), strict=True))
-    return found
+        texts.update(zip((path for path, _ in part), _blobs(out, len(part)), strict=True))
+    return texts
 
 
 class Tree:
@@ -123,8 +123,8 @@ class Tree:
         Raises:
             GitError: git is missing, did not finish in time, or failed.
         """
-        found: dict[Path, bytes | None] = dict.fromkeys(paths)
-        return found | texts_at(self.repository, self.commit, [path for path in paths if path in self])
+        texts: dict[Path, bytes | None] = dict.fromkeys(paths)
+        return texts | texts_at(self.repository, self.commit, [path for path in paths if path in self])
 
 
 def ignored(repository: Path, paths: Sequence[Path]) -> set[Path]:
@@ -145,14 +145,14 @@ def ignored(repository: Path, paths: Sequence[Path]) -> set[Path]:
 def by_repository(paths: Iterable[Path]) -> dict[Path | None, list[Path]]:
     """Paths by the working tree that contains them; None for those outside one."""
     folders: dict[Path, Path | None] = {}
-    found: dict[Path | None, list[Path]] = {}
+    by_root: dict[Path | None, list[Path]] = {}
     for path in paths:
         # Resolving is most of the work, and files come folder by folder.
         folder = path.parent
         if folder not in folders:
             folders[folder] = repository_of(folder)
-        found.setdefault(folders[folder], []).append(path)
-    return found
+        by_root.setdefault(folders[folder], []).append(path)
+    return by_root
 
 
 def _name_in(repository: Path, path: Path) -> str | None:
@@ -166,26 +166,26 @@ def _name_in(repository: Path, path: Path) -> str | None:
 
 def _blobs(out: bytes, count: int) -> list[bytes | None]:
     """The contents in the output of ``cat-file --batch``: for each a header line with its size, then its bytes."""
-    found: list[bytes | None] = []
-    at = 0
-    while len(found) < count and at < len(out):
-        end = out.index(b"\n", at)
-        words = out[at:end].rsplit(b" ", 2)
-        at = end + 1
+    blobs: list[bytes | None] = []
+    offset = 0
+    while len(blobs) < count and offset < len(out):
+        end = out.index(b"\n", offset)
+        words = out[offset:end].rsplit(b" ", 2)
+        offset = end + 1
         if len(words) == 3 and words[2].isdigit():
             size = int(words[2])
-            found.append(out[at : at + size] if words[1] == b"blob" else None)
-            at += size + 1
+            blobs.append(out[offset : offset + size] if words[1] == b"blob" else None)
+            offset += size + 1
         else:
-            found.append(None)
-    return found + [None] * (count - len(found))
+            blobs.append(None)
+    return blobs + [None] * (count - len(blobs))
 
 
 def _program() -> str:
-    found = shutil.which("git")
-    if found is None:
+    program = shutil.which("git")
+    if program is None:
         raise GitError("git was not found; install it and add it to the PATH")
-    return found
+    return program
 
 
 def _environment() -> Mapping[str, str]:

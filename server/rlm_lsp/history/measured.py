@@ -60,14 +60,14 @@ def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tup
     for measurement in store.find(digest, unit.qualname, path):
         if measurement.basis != unit.basis:
             continue
-        found = Measured(measurement, measurement.source_hash != digest)
+        candidate = Measured(measurement, measurement.source_hash != digest)
         query = (measurement.device, tuple(sorted(measurement.asked.items()))) if measurement.kind in BENCHED else ()
         known = best.get((measurement.metric, *query))
         # The newest comes first: an older one must be better, not just as good.
         if measurement.ok and (
-            known is None or _rank(found, device) > _rank(known, device) or _is_more_expensive(found, known)
+            known is None or _rank(candidate, device) > _rank(known, device) or _is_more_expensive(candidate, known)
         ):
-            best[measurement.metric, *query] = found
+            best[measurement.metric, *query] = candidate
     return tuple(sorted(best.values(), key=_order))
 
 
@@ -83,18 +83,18 @@ def measured_here(unit: Unit, path: Path | None) -> tuple[Measured, ...]:
         return ()
 
 
-def _order(one: Measured) -> tuple[str, bool, str, list[tuple[str, str]]]:
-    return one.measurement.metric, one.stale, one.measurement.device, sorted(one.measurement.asked.items())
+def _order(entry: Measured) -> tuple[str, bool, str, list[tuple[str, str]]]:
+    return entry.measurement.metric, entry.stale, entry.measurement.device, sorted(entry.measurement.asked.items())
 
 
-def _rank(one: Measured, device: str) -> tuple[bool, bool]:
-    return not one.stale, one.measurement.device == device
+def _rank(entry: Measured, device: str) -> tuple[bool, bool]:
+    return not entry.stale, entry.measurement.device == device
 
 
-def _is_more_expensive(one: Measured, known: Measured) -> bool:
+def _is_more_expensive(entry: Measured, known: Measured) -> bool:
     """Whether it is from the same run, on another input that costs more."""
-    its, other = one.measurement, known.measurement
-    same = (its.run, its.device, one.stale) == (other.run, other.device, known.stale)
+    its, other = entry.measurement, known.measurement
+    same = (its.run, its.device, entry.stale) == (other.run, other.device, known.stale)
     return its.kind == "program" and same and its.median > other.median
 
 

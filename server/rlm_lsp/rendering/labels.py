@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from rlm_core.types import Band, Basis, Metric, Prediction
 
+from rlm_lsp.settings.model import MAX_LABEL, LabelForm
+
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
 
-    from rlm_lsp.settings.model import LabelForm
-
-LABEL_WIDTH = 25
 # Below it the overhead that was subtracted is larger than the call itself.
 MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0}
 METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "memory": "peak memory", "accuracy": "accuracy"}
@@ -148,7 +147,7 @@ def upper(metric: Metric, high: float) -> str:
 def label(
     predictions: Sequence[Prediction],
     form: LabelForm = "band",
-    width: int = LABEL_WIDTH,
+    width: int = MAX_LABEL,
     marks: Mapping[Metric, str] = _UNMARKED,
     *,
     named: bool = False,

@@ -77,24 +77,24 @@ def folder_source(folder: Path, *, first: bool = True) -> tuple[Source, list[Pro
 
     Only the ``first`` folder of a session may set what applies to the whole session.
     """
-    own, shared = read_config(folder / OWN_FILE), read_config(folder / SHARED_FILE)
-    problems = shared.problems if shared is not None else []
-    if own is not None:
-        if shared is not None and shared.table is not None:
+    config_file, pyproject = read_config(folder / OWN_FILE), read_config(folder / SHARED_FILE)
+    problems = pyproject.problems if pyproject is not None else []
+    if config_file is not None:
+        if pyproject is not None and pyproject.table is not None:
             text = f"[tool.rlm-lsp] is ignored because of {OWN_FILE}; keep one of the two"
-            problems.append(Problem(str(shared.path), text))
-        problems += own.problems
-    config = own or shared or ConfigFile(folder / SHARED_FILE)
+            problems.append(Problem(str(pyproject.path), text))
+        problems += config_file.problems
+    config = config_file or pyproject or ConfigFile(folder / SHARED_FILE)
     return Source(str(config.path), config.table, OF_WORKSPACE if first else frozenset({"folder"})), problems
 
 
 def folder_config(folder: Path) -> ConfigFile | None:
     """The configuration file of a folder: `rlm-lsp.toml`, else a `pyproject.toml` that has our table."""
-    own = read_config(folder / OWN_FILE)
-    if own is not None:
-        return own
-    shared = read_config(folder / SHARED_FILE)
-    return shared if shared is not None and (shared.table is not None or shared.error is not None) else None
+    config_file = read_config(folder / OWN_FILE)
+    if config_file is not None:
+        return config_file
+    pyproject = read_config(folder / SHARED_FILE)
+    return pyproject if pyproject is not None and (pyproject.table is not None or pyproject.error is not None) else None
 
 
 def project_folder(path: Path) -> Path | None:

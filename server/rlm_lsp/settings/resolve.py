@@ -59,27 +59,27 @@ def resolve(sources: Sequence[Source]) -> tuple[Settings, tuple[Problem, ...]]:
 
     A value that is not valid or not allowed is a problem, and the next source or the default applies instead.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     problems: list[Problem] = []
     for source in sources:
         for name, value in _read(source, problems).items():
             entry = ENTRIES[name]
             if name == "budgets":
-                known = {entry.glob for entry in found.get(name, ())}
+                known = {entry.glob for entry in values.get(name, ())}
                 added = (
                     GlobBudgets(glob, tuple(map(ActiveBudget, budgets)), source.place)
                     for glob, budgets in value.items()
                     if glob not in known
                 )
-                found[name] = (*found.get(name, ()), *added)
+                values[name] = (*values.get(name, ()), *added)
             elif entry.kind.table:
-                found[name] = {**value, **found.get(name, {})}
+                values[name] = {**value, **values.get(name, {})}
             else:
-                found.setdefault(name, value)
+                values.setdefault(name, value)
     for name in ("hideBelow", "severity", "defaultSizes"):
-        if name in found:
-            found[name] = {**ENTRIES[name].default, **found[name]}
-    settings = Settings(**{ENTRIES[name].name: value for name, value in found.items()})
+        if name in values:
+            values[name] = {**ENTRIES[name].default, **values[name]}
+    settings = Settings(**{ENTRIES[name].name: value for name, value in values.items()})
     return settings, tuple(dict.fromkeys(problems))
 
 

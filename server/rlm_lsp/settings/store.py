@@ -28,7 +28,7 @@ class FileSources:
 
     user: Source
     folders: Mapping[Path, Source]
-    own: Mapping[Path, Source]
+    of_user: Mapping[Path, Source]
     problems: tuple[Problem, ...]
 
 
@@ -72,12 +72,12 @@ class SettingsStore:
         """Read all files for these workspace folders; changes nothing here, so it may run on a thread."""
         user, problems = user_source(self._user)
         sources: dict[Path, Source] = {}
-        own: dict[Path, Source] = {}
+        of_user: dict[Path, Source] = {}
         for folder in dict.fromkeys(folder.resolve() for folder in folders):
-            sources[folder], of_folder = folder_source(folder, first=not sources)
-            own[folder], of_user = workspace_source(folder, self._user)
-            problems += [*of_folder, *of_user]
-        return FileSources(user, sources, own, tuple(problems))
+            sources[folder], in_folder = folder_source(folder, first=not sources)
+            of_user[folder], in_workspaces = workspace_source(folder, self._user)
+            problems += [*in_folder, *in_workspaces]
+        return FileSources(user, sources, of_user, tuple(problems))
 
     def use(self, files: FileSources) -> None:
         """Resolve all settings from the files and the client's configuration."""
@@ -99,13 +99,13 @@ class SettingsStore:
 
     def settings_for(self, uri: str) -> Settings:
         """The settings of a document: those of the innermost workspace folder that holds it."""
-        found = self._by_uri.get(uri)
-        if found is None:
+        settings = self._by_uri.get(uri)
+        if settings is None:
             # Looked up for every unit of a document: resolving a path costs more than all the rest.
             if len(self._by_uri) >= _REMEMBERED:
                 self._by_uri.clear()
-            found = self._by_uri[uri] = self.settings_of(_path(uri))
-        return found
+            settings = self._by_uri[uri] = self.settings_of(_path(uri))
+        return settings
 
     def settings_of(self, path: Path | None) -> Settings:
         """The settings of a file, by its absolute path; None for what is not in the file system."""
@@ -126,7 +126,7 @@ class SettingsStore:
         answered = self._client.get(folder, self._client.get(None))
         scopes = ALL_SCOPES if self._trusted else OF_WORKSPACE
         client = Source("workspace/configuration", answered, scopes, client=True)
-        of_folder = [files.own[folder], files.folders[folder]] if folder is not None else []
+        of_folder = [files.of_user[folder], files.folders[folder]] if folder is not None else []
         return [self._environment, client, self._options, *of_folder, files.user]
 
 

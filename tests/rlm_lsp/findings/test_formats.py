@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.types import Span
-from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding, Severity
+from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding
 from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, Region, region_of
+from rlm_lsp.settings.model import Severity
 
 from .sarif_schema import SCHEMA
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +13,11 @@ from rlm_core.types import CalibrationSource, CostRatio, Metric, Span, Unit
 from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules
 from rlm_lsp.budgets.syntax import Budget
-from rlm_lsp.findings.finding import CODES, Confidence, Finding, RegressionRule, Severity, docs_link
+from rlm_lsp.findings.finding import Confidence, Finding, RegressionRule
 from rlm_lsp.findings.judge import Criteria, criteria_of, malformed, over_budget, regressions
-from rlm_lsp.rendering.finding_messages import percent
-from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.model import Settings, Severity
 
 from tests.fakes import NO_NUMBER, quantiles
-from tests.paths import REPOSITORY
 
 [UNIT] = find_units(ParsedSource(b"def f(n):\n    return n\n", "python"))
 SPAN = Span(0, 2, 0, 9, 2, 9)
@@ -90,21 +86,6 @@ def test_there_is_a_finding_exactly_when_the_model_is_sure_enough(median: float,
     assert len(found) == (predicted(median).above(value) >= least)
 
 
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_more_probable_is_never_milder(first: float, second: float) -> None:
-    order = [None, "information", "warning", "error"]
-    low, high = sorted((first, second))
-    assert order.index(Confidence().severity(low)) <= order.index(Confidence().severity(high))
-    assert Confidence().severity(math.nan) is None
-
-
-def test_a_severity_of_one_is_never_reached() -> None:
-    assert Confidence(0.5, 1.0, 1.0, 0.99).severity(0.98) is None
-    assert Confidence(error=1.0).severity(1.0) == "warning"
-    assert Confidence(0.8, 1.0, 1.0, 1.0).severity(1.0) is None
-    assert Confidence(0.5, 0.5, 1.0, 1.0).severity(0.99) == "information"
-
-
 def test_a_regression_says_by_how_much_and_since_when() -> None:
     [finding] = regressions(UNIT, Rules(), [changed(2.0), changed(1.2, "memory")], Criteria(revision="v1.0"))
     assert finding.code == "regression"
@@ -128,18 +109,6 @@ def test_a_malformed_budget_is_an_error_at_its_place() -> None:
     assert (finding.code, finding.severity, finding.qualname) == ("malformed-budget", "error", "f")
     assert finding.budget == "latency < 1"
     assert (finding.span.start_byte, finding.span.end_byte) == (17, 18)
-
-
-@given(st.floats(0, 1))
-def test_no_probability_is_shown_as_certain(probability: float) -> None:
-    assert "100" not in percent(probability)
-
-
-def test_each_code_has_its_section_in_the_documentation() -> None:
-    for code in CODES:
-        path, _, anchor = docs_link(code).partition("#")
-        text = (REPOSITORY / path).read_text(encoding="utf-8")
-        assert f"\n### {anchor}\n" in text
 
 
 def test_severities_come_from_the_settings() -> None:

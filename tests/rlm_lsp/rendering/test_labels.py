@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rlm_core import Band, Prediction
 from rlm_core.types import CalibrationSource, Metric
 from rlm_lsp.rendering import labels as render
-from rlm_lsp.settings.model import LabelForm
+from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
 from tests.fakes import NO_NUMBER
 
@@ -187,7 +187,7 @@ def test_a_label_never_exceeds_its_width(
 ) -> None:
     predictions = [make_prediction(min(a, b), max(a, b), metric=metric, floor=floor) for metric, a, b, floor in fields]
     assert len(render.label(predictions, form, width, marks)) <= width
-    assert bool(render.label(predictions, form, render.LABEL_WIDTH, marks)) == bool(predictions)
+    assert bool(render.label(predictions, form, MAX_LABEL, marks)) == bool(predictions)
 
 
 def parse(text: str) -> float:

@@ -67,20 +67,23 @@ def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     return Chart("calibration", figure, "share of measured values below each predicted quantile, by basis and metric")
 
 
-def coverage(found: Sequence[Coverage]) -> Chart:
+def coverage(groups: Sequence[Coverage]) -> Chart:
     """Coverage of 80 % bands with its interval, one line per group."""
-    names = [f"{one.name} ({one.rows:,})" for one in found]
-    figure = go.Figure(layout=_layout(height=130 + 24 * len(found), margin=_MARGIN | {"l": 20}))
+    names = [f"{group.name} ({group.rows:,})" for group in groups]
+    figure = go.Figure(layout=_layout(height=130 + 24 * len(groups), margin=_MARGIN | {"l": 20}))
     figure.add_scatter(
-        x=[one.share for one in found],
+        x=[group.share for group in groups],
         y=names,
         mode="markers",
-        marker={"color": [_COLOURS[0] if one.low <= 0.8 <= one.high else _COLOURS[1] for one in found], "size": 9},
+        marker={
+            "color": [_COLOURS[not group.low <= 0.8 <= group.high] for group in groups],
+            "size": 9,
+        },
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [one.high - one.share for one in found],
-            "arrayminus": [one.share - one.low for one in found],
+            "array": [group.high - group.share for group in groups],
+            "arrayminus": [group.share - group.low for group in groups],
             "color": _GREY,
         },
         hovertemplate="%{y}: %{x:.0%} inside<extra></extra>",
@@ -96,7 +99,7 @@ def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
     """Predicted against measured values, on logarithmic axes except for accuracies; at most ``MOST_POINTS`` rows."""
     shown = sample(rows)
     figure = go.Figure(layout=_layout(height=520))
-    both = [value for one in shown for value in (one.median, one.measured) if value > 0]
+    both = [value for point in shown for value in (point.median, point.measured) if value > 0]
     ends = [min(both, default=1.0), max(both, default=1.0)]
     figure.add_scatter(
         x=ends,
@@ -106,16 +109,16 @@ def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
         name="measured as predicted",
         hoverinfo="skip",
     )
-    bases = sorted({one.row.code.basis for one in shown})
+    bases = sorted({point.row.code.basis for point in shown})
     for basis, colour in zip(bases, _cycle(len(bases)), strict=True):
-        of_basis = [one for one in shown if one.row.code.basis == basis]
+        of_basis = [point for point in shown if point.row.code.basis == basis]
         figure.add_scatter(
-            x=[one.median for one in of_basis],
-            y=[one.measured for one in of_basis],
+            x=[point.median for point in of_basis],
+            y=[point.measured for point in of_basis],
             mode="markers",
             name=basis,
             marker={"color": colour, "size": 6, "opacity": 0.6},
-            customdata=[[_named(one), predicted(one), measured(one)] for one in of_basis],
+            customdata=[[_named(point), predicted(point), measured(point)] for point in of_basis],
             hovertemplate="%{customdata[0]}<br>predicted %{customdata[1]}<br>measured %{customdata[2]}<extra></extra>",
         )
     unit = SI_UNIT[metric]
@@ -131,8 +134,8 @@ def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
 
 def tuning(before: Sequence[TaskSummary], after: Sequence[TaskSummary]) -> Chart:
     """Median factor of error of two models, one line per task that both predict."""
-    known = {one.name: one for one in after}
-    pairs = [(one, known[one.name]) for one in before if one.name in known]
+    known = {task.name: task for task in after}
+    pairs = [(task, known[task.name]) for task in before if task.name in known]
     figure = go.Figure(layout=_layout(height=150 + 40 * len(pairs), margin=_MARGIN | {"l": 20}))
     for first, second in pairs:
         figure.add_scatter(
@@ -165,25 +168,29 @@ def treemaps(rows: Sequence[Comparison]) -> Iterator[tuple[str, Chart]]:
     """
     for basis, kind in _KINDS.items():
         for metric in _METRICS:
-            of_basis = [one for one in rows if one.row.metric == metric and one.row.code.basis == basis]
+            of_basis = [
+                comparison
+                for comparison in rows
+                if comparison.row.metric == metric and comparison.row.code.basis == basis
+            ]
             for which, word in _VALUE_WORDS.items():
-                if sum(getattr(one, which) for one in of_basis) > 0:
+                if sum(getattr(entry, which) for entry in of_basis) > 0:
                     name = f"modules-{basis}-{word}-{metric}"
                     yield f"{kind}: {word} {labels.METRIC_WORDS[metric]}", _treemap(name, of_basis, metric, which)
 
 
 def _treemap(name: str, rows: Sequence[Comparison], metric: Metric, which: str) -> Chart:
     sums: dict[tuple[str, ...], list[float]] = {}
-    ordered = sorted(rows, key=lambda one: -getattr(one, which))
-    for number, one in enumerate(ordered):
-        path = one.row.path if number < MOST_UNITS else (_REST,)
+    ordered = sorted(rows, key=lambda comparison: -getattr(comparison, which))
+    for number, comparison in enumerate(ordered):
+        path = comparison.row.path if number < MOST_UNITS else (_REST,)
         # Two units of a module may share a name.
         while number < MOST_UNITS and path in sums:
             path = (*path[:-1], f"{path[-1]}'")
         for depth in range(len(path) + 1):
             known = sums.setdefault(path[:depth], [0.0, 0.0])
-            known[0] += one.measured
-            known[1] += one.median
+            known[0] += comparison.measured
+            known[1] += comparison.median
     paths = list(sums)
     values = [sums[path][0 if which == "measured" else 1] for path in paths]
     figure = go.Figure(
@@ -228,19 +235,19 @@ def sample(rows: Sequence[Comparison]) -> list[Comparison]:
     return random.Random(0).sample(list(rows), MOST_POINTS)  # noqa: S311 (no secret)
 
 
-def predicted(one: Comparison) -> str:
-    """The predicted median and band of a row, for people."""
-    words = labels.band(one.row.metric, one.band, one.prediction.floor)
-    return f"{labels.median(one.prediction)} ({words})"
+def predicted(comparison: Comparison) -> str:
+    """The predicted median and band of a comparison, for people."""
+    words = labels.band(comparison.row.metric, comparison.band, comparison.prediction.floor)
+    return f"{labels.median(comparison.prediction)} ({words})"
 
 
-def measured(one: Comparison) -> str:
-    """The measured value of a row, for people."""
-    return labels.quantity(one.row.metric, one.row.value)
+def measured(comparison: Comparison) -> str:
+    """The measured value of a comparison, for people."""
+    return labels.quantity(comparison.row.metric, comparison.row.value)
 
 
-def _named(one: Comparison) -> str:
-    return f"{one.row.name}<br>{one.row.location}"
+def _named(comparison: Comparison) -> str:
+    return f"{comparison.row.name}<br>{comparison.row.location}"
 
 
 def _layout(*, height: int, margin: Mapping[str, int] = _MARGIN) -> go.Layout:

@@ -109,17 +109,17 @@ def _numbers(content: Content) -> tuple[str, list[Chart]]:
     ), []
 
 
-def _summary_table(found: Sequence[TaskSummary]) -> str:
+def _summary_table(summaries: Sequence[TaskSummary]) -> str:
     rows = [
         [
-            one.name,
-            f"{one.rows:,}",
-            f"{one.groups:,}",
-            "" if one.spearman is None else f"{one.spearman:.3f}",
-            f"{one.error:.2f}×",
-            f"{one.coverage:.0%}",
+            task.name,
+            f"{task.rows:,}",
+            f"{task.groups:,}",
+            "" if task.spearman is None else f"{task.spearman:.3f}",
+            f"{task.error:.2f}×",
+            f"{task.coverage:.0%}",
         ]
-        for one in found
+        for task in summaries
     ]
     return _table(("basis and metric", "values", "groups", "Spearman", "error", "inside the 80 % band"), rows)
 
@@ -150,10 +150,10 @@ def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
 
 
 def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
-    found = []
+    sections = []
     metrics: dict[Metric, None] = dict.fromkeys(itertools.chain(*METRICS_OF_BASIS.values()))
     for metric in metrics:
-        of_metric = [one for one in content.answered if one.row.metric == metric]
+        of_metric = [comparison for comparison in content.answered if comparison.row.metric == metric]
         if of_metric:
             chart = figures.scatter(metric, of_metric)
             shown = (
@@ -162,25 +162,25 @@ def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
                 else ""
             )
             title = f"Predicted against measured: {labels.METRIC_WORDS[metric]}"
-            found.append((_section(title, shown, _place(chart)), [chart]))
-    return found
+            sections.append((_section(title, shown, _place(chart)), [chart]))
+    return sections
 
 
 def _surprises(content: Content) -> str:
-    found = surprises(content.answered)
-    if not found:
+    outliers = surprises(content.answered)
+    if not outliers:
         return _section("Biggest surprises", "Every measured value is inside its band.", "")
     rows = []
-    for one in found:
-        word, ratio = ("above", one.factor) if one.factor > 1 else ("below", 1 / one.factor)
+    for outlier in outliers:
+        word, ratio = ("above", outlier.factor) if outlier.factor > 1 else ("below", 1 / outlier.factor)
         rows.append(
             [
-                (one.row.name, None),
-                (one.row.location, None),
-                (labels.METRIC_WORDS[one.row.metric], None),
-                (labels.band(one.row.metric, one.band, one.prediction.floor), one.median),
-                (figures.measured(one), one.measured),
-                (f"{labels.factor(ratio)} {word}", one.factor),
+                (outlier.row.name, None),
+                (outlier.row.location, None),
+                (labels.METRIC_WORDS[outlier.row.metric], None),
+                (labels.band(outlier.row.metric, outlier.band, outlier.prediction.floor), outlier.median),
+                (figures.measured(outlier), outlier.measured),
+                (f"{labels.factor(ratio)} {word}", outlier.factor),
             ]
         )
     head = ("unit", "where", "metric", "predicted band", "measured", "ratio to the median")
@@ -193,21 +193,21 @@ def _surprises(content: Content) -> str:
 
 
 def _modules(content: Content) -> tuple[str, list[Chart]]:
-    found = list(figures.treemaps(content.answered))
-    if not found:
+    maps = list(figures.treemaps(content.answered))
+    if not maps:
         return "", []
     buttons = "".join(
         f'<button type="button" data-place="modules" data-figure="{chart.name}"'
         f' aria-pressed="{str(number == 0).lower()}">{escape(title)}</button>'
-        for number, (title, chart) in enumerate(found)
+        for number, (title, chart) in enumerate(maps)
     )
     html = _section(
         "Cost by module",
         "The area is the cost of one call of each function, or one run of each program. The colour is the ratio of"
         " measured to predicted cost: orange costs more than predicted, blue less. Click a module to open it.",
-        f'<div class="choice">{buttons}</div>{_place(found[0][1], "modules")}',
+        f'<div class="choice">{buttons}</div>{_place(maps[0][1], "modules")}',
     )
-    return html, [chart for _, chart in found]
+    return html, [chart for _, chart in maps]
 
 
 def _tuning(content: Content) -> tuple[str, list[Chart]]:

@@ -1,84 +1,15 @@
-"""Files, folders and a session's settings: what is read from where, what wins, and what is told once."""
+"""A session's settings: which source takes precedence in which folder, and what is reported once."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rlm_lsp.settings.files import MAX_BYTES, folder_source, project_folder, user_file, user_source
-from rlm_lsp.settings.store import SettingsStore
+
+from .support import lines, store
 
 pytestmark = pytest.mark.timeout(30)
-
-
-def store(
-    options: Any = None, *folders: Path, user: Path = Path("/nowhere/config.toml"), **variables: str
-) -> SettingsStore:
-    return SettingsStore(options, folders, variables, user)
-
-
-def lines(found: SettingsStore) -> list[str]:
-    return [str(problem) for problem in found.unreported()]
-
-
-def test_a_folder_has_its_own_file_or_a_table_in_pyproject(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.rlm-lsp]\nlabel = "median"\n[tool.rlm-lsp.hide-below]\nlatency = "1 ms"\n'
-    )
-    found = store(None, tmp_path)
-    assert (found.session.label, found.session.hide_below) == ("median", {"latency": 1e-3})
-    (tmp_path / "rlm-lsp.toml").write_text("threads = 2\n")
-    found = store(None, tmp_path)
-    assert (found.session.label, found.session.threads) == ("band", 2)
-    assert lines(found) == [
-        f"{tmp_path / 'pyproject.toml'}: [tool.rlm-lsp] is ignored because of rlm-lsp.toml; keep one of the two"
-    ]
-
-
-def test_a_project_of_others_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("[tool.other\n")
-    assert lines(store(None, tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (b"label = ", "is not valid TOML: "),
-        (b"label = '\xff'", "is not valid UTF-8"),
-        (b"#" * (MAX_BYTES + 1), "is over 1 MiB"),
-        (b"a = " + b"[" * 5000, "is "),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, content: bytes, part: str) -> None:
-    (tmp_path / "rlm-lsp.toml").write_bytes(content)
-    found = store({"label": "median"}, tmp_path)
-    [line] = lines(found)
-    assert line.startswith(f"{tmp_path / 'rlm-lsp.toml'}: {part}")
-    assert "\n" not in line
-    assert found.session.label == "median"
-
-
-def test_a_pipe_is_not_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "rlm-lsp.toml")
-    assert lines(store(None, tmp_path)) == [
-        f"{tmp_path / 'rlm-lsp.toml'}: is not a regular file; its settings are not read"
-    ]
-
-
-def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    (tmp_path / "rlm-lsp.toml").write_bytes(b'\xef\xbb\xbflabel = "median"')
-    assert store(None, tmp_path).session.label == "median"
-
-
-def test_the_user_has_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text('model = "mine"\n')
-    source, problems = user_source(file)
-    assert (source.values, problems) == ({"model": "mine"}, [])
-    assert store(user=file).session.model == "mine"
-    assert user_file().name == "config.toml"
 
 
 def test_the_order_of_sources(tmp_path: Path) -> None:
@@ -171,19 +102,3 @@ def test_a_problem_is_told_once_and_again_after_it_was_gone(tmp_path: Path) -> N
     file.write_text("colour = 1\n")
     found.use(found.read_files([tmp_path]))
     assert len(lines(found)) == 1
-
-
-def test_the_project_of_a_path_is_the_nearest_with_a_configuration(tmp_path: Path) -> None:
-    (tmp_path / "rlm-lsp.toml").touch()
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nrlm-lsp = 1\n")
-    assert project_folder(inner) == tmp_path
-    (tmp_path / "a" / "pyproject.toml").write_text("[tool.rlm-lsp]\n")
-    assert project_folder(inner / "x.py") == tmp_path / "a"
-
-
-def test_a_folder_that_is_none_has_no_settings(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    source, problems = folder_source(tmp_path / "file")
-    assert (source.values, problems) == (None, [])
