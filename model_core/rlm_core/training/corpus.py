@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +19,19 @@ from rlm_core.inference.tokenizer import Ids, Tokenizer
 from rlm_core.queries.query_vector import decimal_year, task_name
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.canonical import canonical
+from rlm_core.training.datasets import functions, leethub
 from rlm_core.training.datasets.schema import read_tables
 
+# What a query without a device means, by basis.
+_DEVICES = {
+    "call": functions.DEVICE,
+    "program": leethub.DEVICE,
+    "kernel": "nvidia-a100-sxm4-80gb",
+    "module": "nvidia-l40s",
+    "network": "pixel-3",
+}
+_WORKLOADS = {"call": functions.RUNTIME, "module": {"backend": "eager", "dtype": "fp32"}, "network": {"batch": "1"}}
+_TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
 FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 
 
@@ -152,3 +165,31 @@ def _canonicals(sources: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], 
 
 def _canonical(key: tuple[str, str]) -> str:
     return canonical(*key)
+
+
+def known_devices(corpus: Corpus) -> dict[str, list[str]]:
+    """The devices with training rows, by basis, those with most rows first."""
+    counts: dict[str, dict[str, int]] = {}
+    train = corpus.rows.split == "train"
+    for task, query in zip(corpus.rows.task[train], corpus.rows.query[train], strict=True):
+        device = corpus.queries[query][0]
+        if device is None:
+            continue
+        basis = counts.setdefault(corpus.tasks[task].split("/")[0], {})
+        basis[device] = basis.get(device, 0) + 1
+    return {basis: sorted(found, key=lambda name: (-found[name], name)) for basis, found in counts.items()}
+
+
+def default_queries_of(corpus: Corpus) -> dict[str, Any]:
+    """The device and workload that a query without them means; "today" is the last day of the training labels."""
+    defaults: dict[str, Any] = {"network/accuracy": {"device": None, "workload": dict(_TRAINING)}}
+    for basis, devices in known_devices(corpus).items():
+        chosen = _DEVICES.get(basis, devices[0])
+        workload = dict(_WORKLOADS.get(basis, {}))
+        defaults[basis] = {"device": chosen if chosen in devices else devices[0], "workload": workload}
+    years = corpus.rows.date[corpus.rows.split == "train"]
+    if "program" in defaults and years.max() > 0:
+        year = int(years.max())
+        today = date(year, 1, 1) + timedelta(days=int((years.max() - year) * 365.25))
+        defaults["program"]["workload"] = {"judge": "leetcode", "date": today.isoformat()}
+    return defaults

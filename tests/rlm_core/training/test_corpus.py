@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.source.call_graph import MAX_CALLEES
-from rlm_core.training.corpus import Corpus, floor_of, load_corpus
+from rlm_core.training.corpus import Corpus, default_queries_of, floor_of, known_devices, load_corpus
 from rlm_core.training.datasets.schema import write_rows
 
 from tests.rlm_core.training.conftest import function_rows, kernel_rows, program_rows
@@ -148,3 +148,28 @@ def test_only_dated_rows_have_a_date(tmp_path: Path) -> None:
 )
 def test_a_slice_has_the_floor_of_its_measurement(name: str, floor: float) -> None:
     assert floor_of(name) == floor
+
+
+def test_devices_are_those_of_training_rows_the_most_frequent_first(tmp_path: Path) -> None:
+    rows = kernel_rows(8)
+    for row in rows:
+        if row["split"] == "test":
+            row["device"] = "nvidia-h100-sxm5-80gb"
+    rows = [row for row in rows if row["device"] != "nvidia-a100-sxm4-80gb" or row["workload"]["n"] == "1024"]
+    write_rows(rows, tmp_path / "rows.parquet")
+    corpus = load_corpus([tmp_path / "rows.parquet"])
+    assert known_devices(corpus) == {"kernel": ["nvidia-l40s", "nvidia-a100-sxm4-80gb"]}
+    assert default_queries_of(corpus)["kernel"]["device"] == "nvidia-a100-sxm4-80gb"
+
+
+def test_a_usual_device_without_training_rows_is_no_default(tmp_path: Path) -> None:
+    write_rows([row for row in kernel_rows(8) if row["device"] == "nvidia-l40s"], tmp_path / "rows.parquet")
+    assert default_queries_of(load_corpus([tmp_path / "rows.parquet"]))["kernel"]["device"] == "nvidia-l40s"
+
+
+def test_defaults_name_what_is_measured_and_when(mixed_corpus: Corpus) -> None:
+    defaults = default_queries_of(mixed_corpus)
+    assert defaults["call"] == {"device": "x86-64", "workload": {"runtime": "cpython-3.12"}}
+    assert defaults["program"]["workload"].keys() == {"judge", "date"}
+    assert defaults["network/accuracy"]["device"] is None
+    assert defaults["kernel"]["workload"] == {}

@@ -7,9 +7,6 @@ stated coverage is one of unseen families; elsewhere it is one of unseen groups.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -19,13 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from rlm_core.errors import DataError
 from rlm_core.inference.calibration import MIN_GROUPS, Calibration, parents
 from rlm_core.inference.tokenizer import Tokenizer
-from rlm_core.training.corpus import Corpus, floor_of, load_corpus
+from rlm_core.training.corpus import Corpus, default_queries_of, floor_of, known_devices, load_corpus
 from rlm_core.training.distributed import Processes
-from rlm_core.training.student.finish import default_queries_of, known_devices
-from rlm_core.training.student.train import fit_tokenizer
+from rlm_core.training.runs import SPLITS, claim_run, fit_tokenizer, require_splits, say
 from rlm_core.training.trainer import trained
 
 from . import store
@@ -38,9 +33,6 @@ from .store import Serving, autocast
 from .training_config import FullTrainConfig, load_config
 from .training_data import Examples, Ids, examples
 from .validation import scores
-
-_RUN = "run.json"
-_SPLITS = ("train", "val", "cal")
 
 
 def train(
@@ -71,29 +63,26 @@ def train(
         settings = load_config(config)
         if settings.train.threads:
             torch.set_num_threads(settings.train.threads)
-        _say("reading data sets")
-        corpus = load_corpus(data, _SPLITS)
-        for split in _SPLITS:
-            if split not in corpus.rows.split:
-                names = ", ".join(map(str, data))
-                raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
-    processes.once(lambda: _check_run(out, corpus, settings, resume))
+        say("reading data sets")
+        corpus = load_corpus(data, SPLITS)
+        require_splits(corpus, data)
+    processes.once(lambda: claim_run(out, corpus, {"kind": "full", **asdict(settings)}, resume=resume))
     tokens = processes.once(lambda: _tokenizer(corpus, settings, out, resume))
     with processes.together():
         torch.manual_seed(settings.train.seed)
         model = _new_model(corpus, settings, tokens, find)
         found = examples(corpus, model, settings.train.callees)
     total, own = (sum(w.numel() for w in some) for some in (model.parameters(), trained(model).values()))
-    _say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
+    say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
     if cropped := sum(lost > 0 for lost in found.cropped):
-        _say(f"{cropped} texts are longer than {model.encoder.max_tokens} tokens and lose their middle")
+        say(f"{cropped} texts are longer than {model.encoder.max_tokens} tokens and lose their middle")
     trainer = FullTrainer(model, found, settings.train, out, processes)
     with processes.together():
         if resume and trainer.resume():
-            _say(f"resuming at epoch {trainer.epoch + 1}, step {trainer.step}")
+            say(f"resuming at epoch {trainer.epoch + 1}, step {trainer.step}")
     began = time.monotonic()
     trainer.run()
-    _say("calibrating")
+    say("calibrating")
     calibration = calibrate(trainer, found)
     seconds = round(time.monotonic() - began, 1)
     processes.once(lambda: _save(trainer, corpus, settings, calibration, seconds))
@@ -119,7 +108,7 @@ def _save(
     }
     model.encoder.recompute(False)
     card = store.save(model.cpu(), out, settings.name, facts)
-    _say(f"trained model {card.model_id} in {out}; use it with --model {out}")
+    say(f"trained model {card.model_id} in {out}; use it with --model {out}")
 
 
 def calibrate(trainer: FullTrainer, data: Examples) -> Calibration:
@@ -170,23 +159,3 @@ def _tokenizer(corpus: Corpus, settings: FullTrainConfig, out: Path, resume: boo
     own = np.unique(rows.text[rows.split == "train"])
     texts = [corpus.texts[i] for i in own]
     return fit_tokenizer(out, texts, settings.encoder.vocabulary, settings.train.seed, resume, "encoder").model
-
-
-def _check_run(out: Path, corpus: Corpus, settings: FullTrainConfig, resume: bool) -> None:
-    """Refuse to mix two runs in one directory."""
-    digest = hashlib.sha256()
-    for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
-        digest.update(f"{name}\t{split}\n".encode())
-    found = {"kind": "full", "data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings)))}
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / _RUN
-    if path.exists():
-        if not resume:
-            raise DataError(f"{out}: already holds a training run; add --resume or name another directory")
-        if json.loads(path.read_text(encoding="utf-8")) != found:
-            raise DataError(f"{out}: the run in it used other data or settings; name another directory")
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

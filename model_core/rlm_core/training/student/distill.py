@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -40,6 +39,7 @@ from rlm_core.source.canonical import canonical
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, Rows
 from rlm_core.training.datasets.texts import read_texts
+from rlm_core.training.runs import say
 from rlm_core.types import LEVELS, Callee, CodeText, Query
 
 from .batches import EncoderData, HeadInputs, Sampler, Teacher, head_inputs
@@ -127,7 +127,7 @@ class Distilling:
         found = self._answers(questions, out / ANSWERS)
         answers = [found[key_of(question)] for question in questions]
         known = np.array([bool(answer) for answer in answers], bool)
-        _say(f"{self.teacher.model_id} answers {known.sum()} of {len(known)} questions")
+        say(f"{self.teacher.model_id} answers {known.sum()} of {len(known)} questions")
         rows = read[known]
         values = np.array([answer for answer in answers if answer]).reshape(-1, len(LEVELS))
         slices = task.inputs.task.numpy()[rows]
@@ -295,7 +295,3 @@ def _joined(task: EncoderData, more: Corpus, settings: TrainConfig, out: Path) -
         np.concatenate([task.group, more.rows.group]),
         np.concatenate([task.basis, basis]),
     )
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +24,9 @@ from rlm_core.inference.novelty import DISTANCE, fit_novelty_detector
 from rlm_core.inference.residuals import Residuals
 from rlm_core.inference.student import ENCODER, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids
-from rlm_core.training.corpus import Corpus
-from rlm_core.training.datasets import functions, leethub
+from rlm_core.training.corpus import Corpus, default_queries_of, known_devices
 from rlm_core.training.datasets.schema import Edit
+from rlm_core.training.runs import say
 
 from .config import TrainConfig
 from .cost_ratio_fit import fit_cost_ratios
@@ -40,16 +37,6 @@ from .network import Head
 from .ngram_ridge_fit import LinearTerms
 
 HEAD_STAGE = "head and calibration"
-# What a query without a device means, by basis.
-_DEVICES = {
-    "call": functions.DEVICE,
-    "program": leethub.DEVICE,
-    "kernel": "nvidia-a100-sxm4-80gb",
-    "module": "nvidia-l40s",
-    "network": "pixel-3",
-}
-_WORKLOADS = {"call": functions.RUNTIME, "module": {"backend": "eager", "dtype": "fp32"}, "network": {"batch": "1"}}
-_TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
 
 
 @dataclass(slots=True)
@@ -72,24 +59,22 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     began = time.monotonic()
     corpus, rows, config = run.corpus, run.corpus.rows, run.settings.train
     student = run.trainer.model.cpu().eval()
-    _say("encoding all texts with the exported encoder")
+    say("encoding all texts with the exported encoder")
     export_encoder(student, out / ENCODER)
     bank = encode_all(out / ENCODER, run.trainer.data.ids)
     features = Features.build(run.trainer.data.inputs, bank)
     alone = [answers_alone(name.split("/")[0]) for name in corpus.tasks]
     headed = ~np.array(alone)[rows.task]
     train_rows, val_rows = (np.flatnonzero(headed & (rows.split == split)) for split in ("train", "val"))
-    _say("fitting the head")
+    say("fitting the head")
     deep_alone = run.trainer.best.loss if run.trainer.best is not None else math.nan
     joint = fit_head(features, train_rows, val_rows, student.config, config, deep=student.head.deep)
     fresh = fit_head(features, train_rows, val_rows, student.config, config)
-    _say(
-        f"validation loss: deep part alone {deep_alone:.4f}, whole {joint[1]:.4f}, with a new deep head {fresh[1]:.4f}"
-    )
+    say(f"validation loss: deep part alone {deep_alone:.4f}, whole {joint[1]:.4f}, with a new deep head {fresh[1]:.4f}")
     head, reached = min(joint, fresh, key=lambda pair: pair[1])
     weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.tasks, head.weight.tolist(), strict=True))
-    _say(f"weights of the deep part: {weights}")
-    _say("calibrating on families left out in turn")
+    say(f"weights of the deep part: {weights}")
+    say("calibrating on families left out in turn")
 
     def head_of(train: npt.NDArray[np.int64], val: npt.NDArray[np.int64]) -> Head:
         return fit_head(features, train, val, student.config, config)[0]
@@ -128,7 +113,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         trained,
     )
     card.write(out, [WEIGHTS, TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE])
-    _say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")
+    say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")
 
 
 def encode_all(encoder: Path, ids: list[Ids]) -> Bank:
@@ -138,10 +123,6 @@ def encode_all(encoder: Path, ids: list[Ids]) -> Bank:
         encoded = pool.map(lambda text: encode(session, text), ids)
         vectors = list(tqdm(encoded, desc="encoding", total=len(ids), unit="text", disable=None))
     return Bank(torch.from_numpy(np.stack(vectors)), torch.ones(len(ids), dtype=torch.bool))
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 def texts_by_prefix(corpus: Corpus, vectors: npt.NDArray[np.float32]) -> dict[str, dict[str, npt.NDArray[np.float32]]]:
@@ -154,31 +135,3 @@ def texts_by_prefix(corpus: Corpus, vectors: npt.NDArray[np.float32]) -> dict[st
             if len(texts):
                 found[prefix] = vectors[texts]
     return parts
-
-
-def known_devices(corpus: Corpus) -> dict[str, list[str]]:
-    """The devices with training rows, by basis, those with most rows first."""
-    counts: dict[str, dict[str, int]] = {}
-    train = corpus.rows.split == "train"
-    for task, query in zip(corpus.rows.task[train], corpus.rows.query[train], strict=True):
-        device = corpus.queries[query][0]
-        if device is None:
-            continue
-        basis = counts.setdefault(corpus.tasks[task].split("/")[0], {})
-        basis[device] = basis.get(device, 0) + 1
-    return {basis: sorted(found, key=lambda name: (-found[name], name)) for basis, found in counts.items()}
-
-
-def default_queries_of(corpus: Corpus) -> dict[str, Any]:
-    """The device and workload that a query without them means; "today" is the last day of the training labels."""
-    defaults: dict[str, Any] = {"network/accuracy": {"device": None, "workload": dict(_TRAINING)}}
-    for basis, devices in known_devices(corpus).items():
-        chosen = _DEVICES.get(basis, devices[0])
-        workload = dict(_WORKLOADS.get(basis, {}))
-        defaults[basis] = {"device": chosen if chosen in devices else devices[0], "workload": workload}
-    years = corpus.rows.date[corpus.rows.split == "train"]
-    if "program" in defaults and years.max() > 0:
-        year = int(years.max())
-        today = date(year, 1, 1) + timedelta(days=int((years.max() - year) * 365.25))
-        defaults["program"]["workload"] = {"judge": "leetcode", "date": today.isoformat()}
-    return defaults

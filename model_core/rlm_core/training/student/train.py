@@ -6,13 +6,10 @@ encodings, calibration, card. The directory can be exported with ``rlm-lsp expor
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -23,17 +20,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from rlm_core.errors import DataError
 from rlm_core.inference import ngram_ridge
 from rlm_core.inference.bins import Scale, fit_scale
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.student import NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
-from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.datasets.texts import read_texts
+from rlm_core.training.runs import SPLITS, claim_run, fit_tokenizer, require_splits, say
 
 from .batches import EncoderData, head_inputs
 from .config import TrainConfig, load_config
@@ -45,8 +41,7 @@ from .ngram_ridge_fit import fit_ngram_ridge
 from .pretrain import Texts, pretrain, standardised, synthetic_targets
 from .trees_fit import TreesFit, answerable, fit_trees, load_fit, save_fit
 
-_RUN, _PRETRAINED, _TIMES, _GROWN = "run.json", "pretrained.pt", "times.json", "grown.npz"
-_TOKENIZER_TEXTS = 9_000  # a language, so that the large ones do not take all tokens
+_PRETRAINED, _TIMES, _GROWN = "pretrained.pt", "times.json", "grown.npz"
 
 
 class Teaching(Protocol):
@@ -92,20 +87,15 @@ def train(
         settings = replace(settings, model=start.sized(settings.model))
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
-    _say("reading data sets")
-    corpus = load_corpus(data, ("train", "val", "cal"))
-    corpus = answerable(corpus)
-    for split in ("train", "val", "cal"):
-        if split not in corpus.rows.split:
-            names = ", ".join(map(str, data))
-            raise DataError(f"{names}: no rows of split {split}; build a data set with --split auto")
-    out.mkdir(parents=True, exist_ok=True)
+    say("reading data sets")
+    corpus = answerable(load_corpus(data, SPLITS))
+    require_splits(corpus, data)
     teachers = {
         **({"teacher": teaching.name} if teaching is not None else {}),
         **({"start": start.model_id} if start is not None else {}),
     }
-    _check_run(out, corpus, settings, resume, teachers)
-    _say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.tasks)} tasks")
+    claim_run(out, corpus, {**asdict(settings), **teachers}, resume=resume)
+    say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.tasks)} tasks")
     unlabelled = _unlabelled(corpus, texts)
     if start is not None:
         (out / TOKENIZER).write_bytes(start.tokenizer.model)
@@ -128,15 +118,15 @@ def train(
     taught = teaching.extended(task, few, scales, settings, out) if teaching is not None else task
     trainer = EncoderTrainer(student, taught, settings.train, out)
     if resume and trainer.resume():
-        _say(f"resuming at epoch {trainer.epoch + 1}, step {trainer.step}")
+        say(f"resuming at epoch {trainer.epoch + 1}, step {trainer.step}")
     with _timed(out, "encoder"):
         trainer.run()
     trainer.data = task  # the head is fitted to labels alone
     with _timed(out, "wide part and trees"):
-        _say("fitting the wide part")
+        say("fitting the wide part")
         fitted = fit_ngram_ridge(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
         ngram_ridge.save(fitted.parts, out / NGRAM_RIDGE)
-        _say("fitting the trees")
+        say("fitting the trees")
         grown = _grown(corpus, settings, out, resume)
         predictions = (fitted.predictions + grown.predictions)[thin]
         trainer.data.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
@@ -177,10 +167,6 @@ def _timed(out: Path, stage: str) -> Iterator[None]:
         (out / _TIMES).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
 def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
     """What may be read without labels: training texts, their callees and the given files, without held-out texts."""
     rows = corpus.rows
@@ -192,39 +178,6 @@ def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
     for path in files:
         found.update(dict.fromkeys(read_texts(path)))
     return [entry for entry in found if entry not in held_out]
-
-
-def fit_tokenizer(
-    out: Path, texts: list[tuple[str, str]], size: int, seed: int, resume: bool, table: str = "model"
-) -> Tokenizer:
-    """The tokenizer of a run with a vocabulary of ``size``: trained on (text, language) pairs, or that of before.
-
-    ``table`` of the configuration is where the size comes from.
-
-    Raises:
-        DataError: the vocabulary is too small or too large.
-    """
-    path = out / TOKENIZER
-    if resume and path.exists():
-        return Tokenizer.load(path)
-    rng = np.random.default_rng(seed)
-    by_language: dict[str, list[str]] = defaultdict(list)
-    for text, language in texts:
-        by_language[language].append(text)
-    sample = [
-        text
-        for members in by_language.values()
-        for text in (members[i] for i in rng.permutation(len(members))[:_TOKENIZER_TEXTS])
-    ]
-    rng.shuffle(sample)
-    try:
-        tokenizer = train_tokenizer(sample, size, seed=seed)
-    except RuntimeError as error:
-        if "smaller than required" in str(error):
-            raise DataError(f"a vocabulary of {size} does not hold the fixed symbols; raise it in [{table}]") from None
-        raise DataError(f"{len(sample)} texts are too few for a vocabulary of {size}; lower it in [{table}]") from None
-    path.write_bytes(tokenizer.model)
-    return tokenizer
 
 
 def _pretrain(
@@ -240,7 +193,7 @@ def _pretrain(
         return
     path = out / _PRETRAINED
     if not (resume and path.exists()):
-        _say("pretraining")
+        say("pretraining")
         ids = [crop(tokenizer.encode(*entry), settings.model.context)[0] for entry in texts]
         targets = standardised(synthetic_targets(texts))
         pretrain(student.encoder, settings.model, Texts(ids, targets), settings.pretrain, out, resume=resume)
@@ -292,18 +245,3 @@ def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainCo
 
 def _structure(entry: tuple[str, str]) -> npt.NDArray[np.float32]:
     return structure(*entry)
-
-
-def _check_run(out: Path, corpus: Corpus, settings: TrainConfig, resume: bool, teachers: Mapping[str, str]) -> None:
-    """Refuse to mix two runs in one directory; ``teachers`` names the other models that take part."""
-    digest = hashlib.sha256()
-    for name, split in zip(corpus.rows.ids, corpus.rows.split, strict=True):
-        digest.update(f"{name}\t{split}\n".encode())
-    found = {"data": digest.hexdigest(), **json.loads(json.dumps(asdict(settings))), **teachers}
-    path = out / _RUN
-    if path.exists():
-        if not resume:
-            raise DataError(f"{out}: already holds a training run; add --resume or name another directory")
-        if json.loads(path.read_text(encoding="utf-8")) != found:
-            raise DataError(f"{out}: the run in it used other data or settings; name another directory")
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

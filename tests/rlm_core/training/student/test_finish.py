@@ -1,4 +1,4 @@
-"""The end of a run: known devices, defaults of a query, and vectors as the shipped encoder gives them."""
+"""The end of a run: vectors as the shipped encoder gives them, and the files of the trained directory."""
 
 from __future__ import annotations
 
@@ -9,41 +9,15 @@ import pytest
 from rlm_core.inference.card import read_card
 from rlm_core.inference.encoder import encode, open_session
 from rlm_core.inference.novelty import DISTANCE, NoveltyDetector, fit_novelty_detector
-from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.corpus import Corpus
 from rlm_core.training.student.export import export_encoder
-from rlm_core.training.student.finish import default_queries_of, encode_all, known_devices, texts_by_prefix
+from rlm_core.training.student.finish import encode_all, texts_by_prefix
 from rlm_core.training.student.network import Student, StudentConfig
 from rlm_core.training.student.train import _thinned
 
-from tests.rlm_core.training.conftest import Trained, kernel_rows
+from tests.rlm_core.training.conftest import Trained
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16)
-
-
-def test_devices_are_those_of_training_rows_the_most_frequent_first(tmp_path: Path) -> None:
-    rows = kernel_rows(8)
-    for row in rows:
-        if row["split"] == "test":
-            row["device"] = "nvidia-h100-sxm5-80gb"
-    rows = [row for row in rows if row["device"] != "nvidia-a100-sxm4-80gb" or row["workload"]["n"] == "1024"]
-    write_rows(rows, tmp_path / "rows.parquet")
-    corpus = load_corpus([tmp_path / "rows.parquet"])
-    assert known_devices(corpus) == {"kernel": ["nvidia-l40s", "nvidia-a100-sxm4-80gb"]}
-    assert default_queries_of(corpus)["kernel"]["device"] == "nvidia-a100-sxm4-80gb"
-
-
-def test_a_usual_device_without_training_rows_is_no_default(tmp_path: Path) -> None:
-    write_rows([row for row in kernel_rows(8) if row["device"] == "nvidia-l40s"], tmp_path / "rows.parquet")
-    assert default_queries_of(load_corpus([tmp_path / "rows.parquet"]))["kernel"]["device"] == "nvidia-l40s"
-
-
-def test_defaults_name_what_is_measured_and_when(mixed_corpus: Corpus) -> None:
-    defaults = default_queries_of(mixed_corpus)
-    assert defaults["call"] == {"device": "x86-64", "workload": {"runtime": "cpython-3.12"}}
-    assert defaults["program"]["workload"].keys() == {"judge", "date"}
-    assert defaults["network/accuracy"]["device"] is None
-    assert defaults["kernel"]["workload"] == {}
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
