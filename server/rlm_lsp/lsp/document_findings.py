@@ -1,6 +1,6 @@
 """One version of an open document -> its findings, from the judge of ``rlm-lsp check``.
 
-The model is asked in small steps, so that a hover need not wait long.
+The model runs in small steps, so that a hover does not wait long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from rlm_lsp.budgets.rules import Rules
 from rlm_lsp.findings.finding import Finding
 from rlm_lsp.findings.judge import UnitCase, cases_of, criteria_of, judge, read_rules
 from rlm_lsp.history.comparison import UnitDiff, unit_diffs
-from rlm_lsp.history.git import GitError
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, configured_budgets
 
@@ -85,20 +84,14 @@ def _read(
 
 async def _diffs(session: Session, analysis: Analysis, settings: Settings) -> list[UnitDiff]:
     """The units of a document compared with ``HEAD``; all are new where nothing is compared."""
-    document = analysis.document
     units = [located.analysed for located in analysis.units]
-    before = None
-    if settings.changes and document.path is not None and document.language not in (None, "onnx") and units:
-        try:
-            before = await session.head_units.units(document.path, document.language or "")
-        except GitError as error:
-            session.log_once(f"no comparison with HEAD: {error}")
+    before = await session.units_at_head(analysis.document) if settings.changes and units else None
     return unit_diffs(before or (), units)
 
 
 def _judge(service: PredictionService, cases: Sequence[UnitCase], predictor: Predictor) -> list[Finding]:
     """Judge some units; runs on the model's worker."""
-    judgements = judge(predictor, cases, partial(service.predictions, predictor), partial(service.changes, predictor))
+    judgements = judge(predictor, cases, partial(service.answer, predictor), partial(service.compare, predictor))
     return [finding for judgement in judgements for finding in judgement.findings]
 
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from cachetools import LRUCache, TLRUCache
 from rlm_core import RlmError
@@ -29,9 +29,6 @@ from rlm_core.types import CodeText, CostRatio, Prediction, Query
 from rlm_lsp.settings.model import Settings
 
 from .scheduler import STEPS_AT_ONCE
-
-if TYPE_CHECKING:
-    pass
 
 _Result = TypeVar("_Result")
 # More units than fit into the largest file that the server reads: a client that asks for whole files is always served.
@@ -213,7 +210,7 @@ class PredictionService:
         if predictor is None or cancelled():
             return
         units = [(code, self._queries_of(predictor, code)) for code in codes]
-        self._answer(predictor, {unit.key: (code, unit.queries) for code, unit in units})
+        self._answer_missing(predictor, {unit.key: (code, unit.queries) for code, unit in units})
 
     def share_below(self, prediction: Prediction, language: str) -> float | None:
         """The share of comparable units that cost less; None where values are not comparable."""
@@ -233,15 +230,15 @@ class PredictionService:
             pass
         return await asyncio.get_running_loop().run_in_executor(self._workers, on_worker)
 
-    def predictions(
+    def answer(
         self, predictor: Predictor, units: Sequence[tuple[CodeText, Sequence[Query]]]
     ) -> list[tuple[Prediction, ...]]:
         """The predictions for chosen queries about units, from the cache or the model; call it on a worker."""
         keys = [content_key(code, queries, predictor.model_id) for code, queries in units]
-        answers = self._answer(predictor, dict(zip(keys, units, strict=True)))
+        answers = self._answer_missing(predictor, dict(zip(keys, units, strict=True)))
         return [answers[key] for key in keys]
 
-    def _answer(
+    def _answer_missing(
         self, predictor: Predictor, units: Mapping[bytes, tuple[CodeText, Sequence[Query]]]
     ) -> dict[bytes, tuple[Prediction, ...]]:
         answers = {key: known for key in units if (known := self._cache.get(key)) is not None}
@@ -253,10 +250,10 @@ class PredictionService:
                 answers[key] = tuple(predictions)
         return answers
 
-    def changes(
+    def compare(
         self, predictor: Predictor, pairs: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
     ) -> list[tuple[CostRatio, ...]] | None:
-        """How costs change from one text to another; None when the model cannot compare. Call it on a worker."""
+        """The ratios of costs between two texts; None when the model cannot compare. Call it on a worker."""
         keys = [
             content_key(before, (), predictor.model_id) + content_key(after, queries, predictor.model_id)
             for before, after, queries in pairs

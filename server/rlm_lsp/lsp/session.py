@@ -21,13 +21,15 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp.history.comparison import HeadUnits
+from rlm_lsp.history.git import GitError
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.store import SettingsStore
 
-from .documents import Analysis, Documents, LocatedUnit
+from .documents import Analysis, Document, Documents, LocatedUnit
 from .prediction_service import PredictionService
 from .scheduler import Scheduler
 
@@ -146,6 +148,16 @@ class Session:
         if analysis is None or analysis.document.language not in self.settings_for(uri).languages:
             return None
         return None if self.settings_store.excludes(analysis.document.path) else analysis
+
+    async def units_at_head(self, document: Document) -> tuple[AnalysedUnit, ...] | None:
+        """The units of a document at git's ``HEAD``; None for a new file and where git cannot compare."""
+        if document.path is None or document.language in (None, "onnx"):
+            return None
+        try:
+            return await self.head_units.units(document.path, document.language or "")
+        except GitError as error:
+            self.log_once(f"no comparison with HEAD: {error}")
+            return None
 
     def known(self, uri: str, code: CodeText) -> tuple[Prediction, ...] | None:
         """The cached predictions for a unit of a document, for the metrics and devices of its folder's settings."""

@@ -125,13 +125,13 @@ async def test_answers_are_kept_by_their_questions_until_they_are_cleared(
     await service.load()
     asked = [(CODE, (Query("latency"),)), (CODE, (Query("memory"), Query("latency"))), (CODE, (Query("latency"),))]
     for _ in range(2):
-        answers = await service.run(lambda model: service.predictions(model, asked))
+        answers = await service.run(lambda model: service.answer(model, asked))
         assert [len(line) for line in answers or ()] == [1, 2, 1]
     assert len(predictor.queries) == 3
     assert service.clear() == 2
-    await service.run(lambda model: service.predictions(model, asked[:1]))
+    await service.run(lambda model: service.answer(model, asked[:1]))
     assert len(predictor.queries) == 4
-    assert await service.run(lambda model: service.changes(model, [])) is None
+    assert await service.run(lambda model: service.compare(model, [])) is None
     service.close()
 
 
@@ -150,7 +150,7 @@ async def test_changes_are_asked_once_a_pair(make_prediction: Callable[..., Pred
     other = CodeText("def g(): pass", "python", "call")
     asked = [(CODE, other, (Query("latency"),)), (other, CODE, (Query("latency"),))]
     for _ in range(2):
-        told = await service.run(lambda model: service.changes(model, asked))
+        told = await service.run(lambda model: service.compare(model, asked))
         assert [line[0].ratio for line in told or ()] == [2.0, 2.0]
     assert predictor.asked == [other.text, CODE.text]
     service.close()

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
@@ -18,15 +18,11 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Query
 
 from rlm_lsp.history.comparison import unit_diffs
-from rlm_lsp.history.git import GitError
 from rlm_lsp.lsp.documents import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
-
-if TYPE_CHECKING:
-    pass
 
 # A document that stays as it is: HEAD is read again after this time, with the next request.
 RECHECK_SECONDS = 1.0
@@ -116,12 +112,7 @@ class HeadDiffs:
         # Typing goes on for a while, and the predictions of the units come first.
         await asyncio.sleep(session.settings.debounce_ms / 1000)
         model = await session.predictions.run(_comparing_model)
-        before = None
-        if model is not None and document.path is not None and document.language is not None:
-            try:
-                before = await session.head_units.units(document.path, document.language)
-            except GitError as error:
-                session.log_once(f"no comparison with HEAD: {error}")
+        before = await session.units_at_head(document) if model is not None else None
         if model is None or before is None:
             self._put(document.uri, None)
             return
@@ -186,7 +177,7 @@ def _cost_changes(
 ) -> list[tuple[CostRatio, ...]] | None:
     """The changes between pairs of texts; runs on the model's worker."""
     queries = [_first_costs(queries_for(predictor, after, selection)) for _, after in pairs]
-    return service.changes(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])
+    return service.compare(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])
 
 
 def _first_costs(queries: Sequence[Query]) -> list[Query]:

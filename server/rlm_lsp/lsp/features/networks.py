@@ -108,7 +108,7 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
         others = predictor.devices("network")
         devices = [*chosen, *(device for device in others if device not in map(canonical_device, chosen))]
         queries = _queries(predictor, code, devices, named.batch)
-        return predictor.model_id, list(session.predictions.predictions(predictor, [(code, queries)])[0])
+        return predictor.model_id, list(session.predictions.answer(predictor, [(code, queries)])[0])
 
     model, predictions = await session.predictions.run(predict) or ("", [])
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
@@ -195,7 +195,7 @@ async def _points(
 
         def predict(predictor: Predictor, code: CodeText = code) -> dict[str, Prediction]:
             queries = _queries(predictor, code, devices, named.batch)
-            answers = session.predictions.predictions(predictor, [(code, queries)])[0]
+            answers = session.predictions.answer(predictor, [(code, queries)])[0]
             return {answer.metric: answer for answer in reversed(answers)}
 
         by_metric = await session.predictions.run(predict) or {}
