@@ -29,7 +29,7 @@ EVERYWHERE = types.Range(types.Position(0, 0), types.Position(100_000, 0))
 
 @dataclass
 class Session:
-    """An initialized client, with the refreshes that the server has sent and nobody has waited for yet."""
+    """An initialized client, with the refreshes that no test has waited for yet."""
 
     client: LanguageClient
     refreshes: asyncio.Queue[None] = field(default_factory=asyncio.Queue)
@@ -173,7 +173,7 @@ def predict() -> Callable[[Path], Rows]:
 
 @pytest.fixture
 def labels_of() -> Callable[[Rows], dict[int, str]]:
-    """The hint labels that rows stand for, by 0-based line; units on which the model abstains have none."""
+    """The hint labels of rows, by 0-based line; units on which the model abstains have none."""
 
     def labels(rows: Rows) -> dict[int, str]:
         by_line: dict[int, list[Prediction]] = {}

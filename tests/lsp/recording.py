@@ -129,7 +129,7 @@ async def recording(
         await session.client.shutdown_async(None)
         session.client.exit(None)
     except BaseException:
-        # A server that nobody shuts down would be waited for.
+        # pygls would wait for a server that was not shut down.
         assert session.client._server is not None
         session.client._server.kill()
         raise

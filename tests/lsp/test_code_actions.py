@@ -33,8 +33,8 @@ def client(*, literals: bool = True, versions: bool = False) -> types.ClientCapa
 
 async def actions(session: Recording, uri: str, line: int, **context: Any) -> list[Any]:
     place = types.Range(types.Position(line, 0), types.Position(line, 0))
-    told = types.CodeActionContext(**{"diagnostics": [], **context})
-    params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, told)
+    code_action_context = types.CodeActionContext(**{"diagnostics": [], **context})
+    params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, code_action_context)
     return list(await session.client.text_document_code_action_async(params) or [])
 
 

@@ -46,17 +46,17 @@ async def test_an_explanation_tells_what_each_line_is_worth(tmp_path: Path) -> N
     text = "x = '\x0c'\nclass A:\n    def f(self, n):\n        ä = n\n\n        return sorted(range(n * n))\n"
     async with recording(PLAIN) as session:
         uri = session.open(tmp_path / "a.py", text)
-        told = await session.command("rlm-lsp.explain", uri, {"line": 3, "character": 0})
-        assert (told["qualname"], told["metric"], told["skipped"]) == ("A.f", "latency", 0)
-        assert [(line["line"], line["text"].strip()) for line in told["lines"]] == [
+        explanation = await session.command("rlm-lsp.explain", uri, {"line": 3, "character": 0})
+        assert (explanation["qualname"], explanation["metric"], explanation["skipped"]) == ("A.f", "latency", 0)
+        assert [(line["line"], line["text"].strip()) for line in explanation["lines"]] == [
             (3, "ä = n"),
             (5, "return sorted(range(n * n))"),
         ]
         rows = [row for row in await session.command("rlm-lsp.predictFile", uri) if row["metric"] == "latency"]
         session.change(uri, text.replace("        return sorted(range(n * n))\n", ""))
         [without] = [r for r in await session.command("rlm-lsp.predictFile", uri) if r["metric"] == "latency"]
-        assert told["lines"][1]["ratio"] == pytest.approx(rows[0]["median"] / without["median"], rel=1e-6)
-        assert "| 6 | " in told["markdown"]
+        assert explanation["lines"][1]["ratio"] == pytest.approx(rows[0]["median"] / without["median"], rel=1e-6)
+        assert "| 6 | " in explanation["markdown"]
         memory = await session.command("rlm-lsp.explain", uri, {"line": 2, "character": 0}, "memory")
         assert memory["metric"] == "memory"
 
@@ -88,7 +88,7 @@ async def test_an_explanation_can_be_cancelled(tmp_path: Path, way: str) -> None
             session.client.cancel_request(types.CancelParams("explaining"))
         else:
             session.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(begin.token))
-        # The end is told as soon as the step that was under way is done.
+        # The end is reported as soon as the running step is done.
         await session.wait(types.PROGRESS, lambda params: params.token == begin.token and params.value["kind"] == "end")
         with pytest.raises(JsonRpcException, match=r"cancel"):
             await asyncio.wrap_future(future)
@@ -108,7 +108,7 @@ async def test_the_cache_is_cleared_and_the_model_restarted(tmp_path: Path) -> N
         assert await session.command("rlm-lsp.predictFile", uri) == before
 
 
-async def test_a_model_that_is_gone_is_told(tmp_path: Path) -> None:
+async def test_a_model_that_is_gone_is_explanation(tmp_path: Path) -> None:
     async with recording(PLAIN, options={"model": str(tmp_path / "none")}) as session:
         assert str(tmp_path / "none") in await session.command("rlm-lsp.restartModel")
         with pytest.raises(JsonRpcException, match="no model"):
@@ -135,7 +135,7 @@ async def test_the_log_is_shown_whatever_the_client_is_sent(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments", "told"),
+    ("command", "arguments", "message"),
     [
         ("rlm-lsp.predictFile", [], "name a document by its URI"),
         ("rlm-lsp.predictFile", ["file:///none.py"], "not open"),
@@ -146,10 +146,10 @@ async def test_the_log_is_shown_whatever_the_client_is_sent(tmp_path: Path) -> N
     ],
 )
 async def test_bad_arguments_are_one_clear_line(
-    tmp_path: Path, command: str, arguments: list[object], told: str
+    tmp_path: Path, command: str, arguments: list[object], message: str
 ) -> None:
     async with recording(PLAIN) as session:
         uri = session.open(tmp_path / "a.py", "def f(n): return n\n")
-        with pytest.raises(JsonRpcException, match=told):
+        with pytest.raises(JsonRpcException, match=message):
             await session.command(command, *[uri if argument == "URI" else argument for argument in arguments])
         assert session.sent(types.WINDOW_SHOW_MESSAGE) == []

@@ -74,8 +74,8 @@ async def test_a_kernel_is_told_for_each_device_and_size(start: Start, tmp_path:
     text = await session.hover(uri, hint.position.line, 5)
     assert "| | device | at | median | 80 % band | 90 % band |" in unpadded(text)
     rows = [line for line in unpadded(text).splitlines() if line.startswith("| latency | ")]
-    told = [tuple(row.split(" | ")[1:3]) for row in rows]
-    assert told == [(device, f"n_elements {size}") for size in (4096, 8192, 16384) for device in devices]
+    shown_for = [tuple(row.split(" | ")[1:3]) for row in rows]
+    assert shown_for == [(device, f"n_elements {size}") for size in (4096, 8192, 16384) for device in devices]
     assert "sizes from the comment at the kernel" in text
 
 

@@ -248,11 +248,11 @@ async def test_hints_of_unchanged_functions_move_with_an_edit_at_once(start: Sta
 async def test_hints_of_a_file_or_a_language_are_toggled(start: Start, examples: Path) -> None:
     session = await start(refresh=False)
     uri = session.open(examples / "functions.py")
-    for asked in ({"file": uri}, {"language": "python"}):
+    for target in ({"file": uri}, {"language": "python"}):
         counts = []
         for _ in range(2):
             await session.client.workspace_execute_command_async(
-                types.ExecuteCommandParams("rlm-lsp.toggleHints", [asked])
+                types.ExecuteCommandParams("rlm-lsp.toggleHints", [target])
             )
             counts.append(len(await session.hints(uri)))
         assert counts == [0, 16]

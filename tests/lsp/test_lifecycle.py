@@ -36,7 +36,7 @@ async def test_the_server_ends_cleanly_in_the_middle_of_its_work(start: Start, e
     assert process.stdin is not None
     process.stdin.close()
     assert await process.wait() == 1
-    # The session is over: nobody is there to shut down.
+    # The session is over: there is nothing to shut down.
     session.client.error = EOFError()
 
 

@@ -80,13 +80,13 @@ async def test_requests_that_wait_for_the_model_can_be_cancelled(tmp_path: Path)
     async with recording(client(), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", text)
         document = types.TextDocumentIdentifier(uri)
-        asked: list[tuple[str, Any]] = [
+        requests: list[tuple[str, Any]] = [
             (types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintParams(document, EVERYWHERE)),
             (types.TEXT_DOCUMENT_HOVER, types.HoverParams(document, types.Position(0, 0))),
             (types.TEXT_DOCUMENT_DIAGNOSTIC, types.DocumentDiagnosticParams(document)),
         ]
-        futures = [session.client.protocol.send_request(method, params, msg_id=method) for method, params in asked]
-        for method, _ in asked:
+        futures = [session.client.protocol.send_request(method, params, msg_id=method) for method, params in requests]
+        for method, _ in requests:
             session.client.cancel_request(types.CancelParams(method))
         for future in futures:
             with pytest.raises(JsonRpcRequestCancelled):

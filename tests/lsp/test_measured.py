@@ -1,4 +1,4 @@
-"""Measured values over a real connection: beside the predicted ones, stale after an edit, and how to make them."""
+"""Measured values over a real connection: next to the predicted ones, stale after an edit, and how to make them."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ async def test_a_network_has_what_the_bench_measured_here(tmp_path: Path, monkey
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "rows.jsonl")])
     assert done.exit_code == 0, done.output
     async with recording(types.ClientCapabilities(), tmp_path) as session:
-        told = await ask(session, "rlm-lsp/network", uri=path.as_uri())
-        [line] = told["measured"]
+        answer = await ask(session, "rlm-lsp/network", uri=path.as_uri())
+        [line] = answer["measured"]
         assert line.startswith(f"measured on {cpu_name()} at batch 1, onnxruntime-")
         assert "latency " in line
         path.write_bytes((tmp_path / "large.onnx").read_bytes())
-        told = await ask(session, "rlm-lsp/network", uri=path.as_uri())
-        assert " (stale) (" in told["measured"][0]
-        assert told["measured"][1].startswith("stale: ")
+        answer = await ask(session, "rlm-lsp/network", uri=path.as_uri())
+        assert " (stale) (" in answer["measured"][0]
+        assert answer["measured"][1].startswith("stale: ")
         assert (await ask(session, "rlm-lsp/network", uri=(tmp_path / "large.onnx").as_uri()))["measured"] == []
 
 

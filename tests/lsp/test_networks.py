@@ -25,14 +25,14 @@ def folder(tmp_path: Path) -> Path:
 async def test_a_network_has_an_accuracy_and_a_latency_on_every_device(folder: Path) -> None:
     async with recording(PLAIN, folder) as session:
         uri = (folder / "large.onnx").as_uri()
-        told = await ask(session, "rlm-lsp/network", uri=uri)
-        assert told["name"] == "large.onnx"
-        assert told["text"].startswith("in a 1x3x32x32")
-        [accuracy] = told["accuracy"]
+        answer = await ask(session, "rlm-lsp/network", uri=uri)
+        assert answer["name"] == "large.onnx"
+        assert answer["text"].startswith("in a 1x3x32x32")
+        [accuracy] = answer["accuracy"]
         assert 0.5 < accuracy["low"] <= accuracy["median"] <= accuracy["high"] <= 1
-        devices = [one["device"] for one in told["latency"]]
+        devices = [one["device"] for one in answer["latency"]]
         assert len(devices) == len(set(devices)) > 10
-        by_name = {one["deviceName"]: one for one in told["latency"]}
+        by_name = {one["deviceName"]: one for one in answer["latency"]}
         assert by_name["Google Pixel 3"]["medianText"].endswith("ms")
 
 
@@ -41,7 +41,7 @@ async def test_another_batch_and_the_devices_of_the_settings_are_asked(folder: P
         uri = (folder / "small.onnx").as_uri()
         one = await ask(session, "rlm-lsp/network", uri=uri)
         several = await ask(session, "rlm-lsp/network", uri=uri, batch=32)
-        # One that is not known is asked about too: the reason says which are.
+        # A device that is not known gets an answer too: the reason names the known ones.
         assert one["latency"][1]["abstained"]
         assert [latency["device"] for latency in one["latency"]].count("pixel-3") == 1
         named = {latency["device"]: latency for latency in several["latency"]}
@@ -53,16 +53,16 @@ async def test_another_batch_and_the_devices_of_the_settings_are_asked(folder: P
 async def test_a_folder_tells_which_networks_no_other_beats(folder: Path) -> None:
     (folder / "broken.onnx").write_bytes(b"not a model")
     async with recording(PLAIN, folder) as session:
-        told = await ask(session, "rlm-lsp/networks", uri=folder.as_uri(), device="Pixel 3")
-        points = told["points"]
+        answer = await ask(session, "rlm-lsp/networks", uri=folder.as_uri(), device="Pixel 3")
+        points = answer["points"]
         assert {point["name"] for point in points} == {"large", "small"}
         latencies = [point["latency"]["median"] for point in points]
         assert latencies == sorted(latencies)
         assert points[0]["front"], "nothing is quicker"
         assert max(points, key=lambda point: point["accuracy"]["median"])["front"], "nothing is more accurate"
-        assert [other["name"] for other in told["others"]] == ["broken"]
-        assert "not an ONNX model" in told["others"][0]["reason"]
-        assert (told["device"], told["left"]) == ("pixel-3", 0)
+        assert [other["name"] for other in answer["others"]] == ["broken"]
+        assert "not an ONNX model" in answer["others"][0]["reason"]
+        assert (answer["device"], answer["left"]) == ("pixel-3", 0)
         elsewhere = await ask(session, "rlm-lsp/networks", uri=folder.as_uri(), device="raspberry-pi-4")
         assert [point["latency"]["median"] for point in elsewhere["points"]] != latencies
 
@@ -78,12 +78,12 @@ async def test_a_changed_file_is_read_anew(folder: Path) -> None:
 async def test_what_is_no_network_is_one_clear_line(folder: Path) -> None:
     (folder / "broken.onnx").write_bytes(b"not a model")
     async with recording(PLAIN, folder) as session:
-        for uri, told in (
+        for uri, message in (
             ((folder / "broken.onnx").as_uri(), "not an ONNX model"),
             ((folder / "none.onnx").as_uri(), "cannot be read"),
             ((folder / "a.py").as_uri(), "not an .onnx file"),
             ("untitled:a", "must be the URI of a file"),
         ):
-            with pytest.raises(JsonRpcException, match=told):
+            with pytest.raises(JsonRpcException, match=message):
                 await ask(session, "rlm-lsp/network", uri=uri)
         assert session.sent(types.WINDOW_SHOW_MESSAGE) == []

@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def told(session: Any, examples: Path) -> list[str]:
+async def notices(session: Any, examples: Path) -> list[str]:
     """What pops up by the time that hints are there and the server has gone on to another request."""
     uri = session.open(examples / "functions.py")
     await session.labels(uri, 16)
@@ -48,7 +48,7 @@ async def test_the_first_hint_of_a_user_comes_with_a_word_on_what_it_means(
     assert "\n" not in message.message
     assert await session.labels(uri, 16)
     assert len(session.client.messages) == 1
-    assert await told(await start(), examples) == []
+    assert await notices(await start(), examples) == []
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ async def test_nobody_is_told_in_ci_or_against_the_settings(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert await told(await start(options=options), examples) == []
+    assert await notices(await start(options=options), examples) == []
     assert not (home / "rlm-lsp").exists()

@@ -129,14 +129,14 @@ async def test_reading_shows_progress_and_can_be_stopped(folder: Path) -> None:
 
 async def test_bad_parameters_are_one_clear_line(folder: Path) -> None:
     async with recording(PLAIN, folder) as session:
-        for params, told in (
+        for params, message in (
             ({"metric": "speed"}, "'speed' is not a metric"),
             ({"limit": 0}, "parameter `limit`: expected `int` >= 1"),
             ({"limit": True}, "parameter `limit`: expected `int | null`, got `bool`"),
             ({"cursor": "9:0"}, "ask again without one"),
             ({"file": 1}, "parameter `file`: expected `str | null`, got `int`"),
         ):
-            with pytest.raises(JsonRpcException, match=told):
+            with pytest.raises(JsonRpcException, match=message):
                 await ask(session, "rlm-lsp/overview", **params)
         assert session.sent(types.WINDOW_SHOW_MESSAGE) == []
 

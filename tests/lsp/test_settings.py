@@ -1,4 +1,4 @@
-"""Settings over a real connection: asked of the client, read from files, changed while the server runs."""
+"""Settings over a real connection: requested from the client, read from files, changed while the server runs."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ async def logged(session: Session, part: str, count: int = 1) -> list[str]:
 def configure(session: Session, values: Any) -> None:
     """The user changes the client's configuration."""
     session.client.set_configuration({"rlm-lsp": values})
-    told = types.DidChangeConfigurationParams({"rlm-lsp": values})
-    session.client.workspace_did_change_configuration(told)
+    params = types.DidChangeConfigurationParams({"rlm-lsp": values})
+    session.client.workspace_did_change_configuration(params)
 
 
 def file_changed(session: Session, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Open documents: languages, positions, and callees as they stand in the editor."""
+"""Open documents: languages, positions, and callees as they are in the editor."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_document_outside_the_file_system_is_analysed() -> None:
 
 
 @pytest.mark.asyncio
-async def test_hints_stand_after_the_signature(tmp_path: Path) -> None:
+async def test_hints_are_after_the_signature(tmp_path: Path) -> None:
     documents = Documents()
     uri = opened(documents, tmp_path / "a.py", "def näme😀(\n    a: str = '😀',\n) -> None:\n    pass\n")
     assert (await analysed(documents, uri)).units[0].header_lines == range(3)
@@ -91,7 +91,7 @@ async def test_an_analysis_is_shared_until_a_document_changes(tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
-async def test_a_callee_counts_as_it_stands_in_the_editor(tmp_path: Path) -> None:
+async def test_a_callee_counts_as_it_is_in_the_editor(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     for name, text in (

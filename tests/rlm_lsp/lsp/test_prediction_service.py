@@ -22,13 +22,13 @@ QUERIES = (Query("latency", "x86-64", {"runtime": "cpython"}),)
 
 
 class CountingPredictor(WithoutComparison):
-    """Answers every query alike and keeps what it was asked."""
+    """Answers every query alike and records the texts and queries."""
 
     model_id = "counting-1"
 
     def __init__(self, prediction: Prediction) -> None:
         self.prediction = prediction
-        self.asked: list[str] = []
+        self.texts: list[str] = []
         self.queries: list[Query] = []
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
@@ -38,7 +38,7 @@ class CountingPredictor(WithoutComparison):
         return ("nvidia-l40s",) if basis == "kernel" else ()
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
-        self.asked += [text.text for text in texts]
+        self.texts += [text.text for text in texts]
         self.queries += [query for questions in queries for query in questions]
         return [[self.prediction] * len(questions) for questions in queries]
 
@@ -51,7 +51,7 @@ async def test_a_content_is_predicted_once(make_prediction: Callable[..., Predic
     assert await service.load() is None
     await service.predict([CODE, CODE])
     await service.predict([CODE])
-    assert predictor.asked == [CODE.text]
+    assert predictor.texts == [CODE.text]
     assert service.known(CODE) == (make_prediction(), make_prediction())
     service.close()
 
@@ -85,7 +85,7 @@ async def test_a_cancelled_step_does_not_reach_the_model(make_prediction: Callab
     service = PredictionService(Settings(), lambda model, threads: predictor)
     await service.load()
     await service.predict([CODE], lambda: True)
-    assert predictor.asked == []
+    assert predictor.texts == []
     service.close()
 
 
@@ -123,13 +123,13 @@ async def test_answers_are_kept_by_their_questions_until_they_are_cleared(
     predictor = CountingPredictor(make_prediction())
     service = PredictionService(Settings(), lambda model, threads: predictor)
     await service.load()
-    asked = [(CODE, (Query("latency"),)), (CODE, (Query("memory"), Query("latency"))), (CODE, (Query("latency"),))]
+    units = [(CODE, (Query("latency"),)), (CODE, (Query("memory"), Query("latency"))), (CODE, (Query("latency"),))]
     for _ in range(2):
-        answers = await service.run(lambda model: service.answer(model, asked))
+        answers = await service.run(lambda model: service.answer(model, units))
         assert [len(line) for line in answers or ()] == [1, 2, 1]
     assert len(predictor.queries) == 3
     assert service.clear() == 2
-    await service.run(lambda model: service.answer(model, asked[:1]))
+    await service.run(lambda model: service.answer(model, units[:1]))
     assert len(predictor.queries) == 4
     assert await service.run(lambda model: service.compare(model, [])) is None
     service.close()
@@ -141,18 +141,18 @@ async def test_changes_are_asked_once_a_pair(make_prediction: Callable[..., Pred
         def compare(
             self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
         ) -> list[list[CostRatio]]:
-            self.asked += [after.text for _, after in pairs]
+            self.texts += [after.text for _, after in pairs]
             return [[CostRatio("call", "latency", None, self.model_id, 2.0, ())] for _ in pairs]
 
     predictor = Comparing(make_prediction())
     service = PredictionService(Settings(), lambda model, threads: predictor)
     await service.load()
     other = CodeText("def g(): pass", "python", "call")
-    asked = [(CODE, other, (Query("latency"),)), (other, CODE, (Query("latency"),))]
+    pairs = [(CODE, other, (Query("latency"),)), (other, CODE, (Query("latency"),))]
     for _ in range(2):
-        told = await service.run(lambda model: service.compare(model, asked))
-        assert [line[0].ratio for line in told or ()] == [2.0, 2.0]
-    assert predictor.asked == [other.text, CODE.text]
+        ratios = await service.run(lambda model: service.compare(model, pairs))
+        assert [line[0].ratio for line in ratios or ()] == [2.0, 2.0]
+    assert predictor.texts == [other.text, CODE.text]
     service.close()
 
 

@@ -122,7 +122,7 @@ async def test_a_request_for_more_does_not_hold_up_the_one_before_it() -> None:
     bench.gate.set()
     await task
     assert bench.started[0] == screen
-    # What is on the screen is told at once, the rest when all of it is there: no half second has passed.
+    # What is on the screen is published at once, the rest when all of it is done: no half second has passed.
     assert published_after == [STEPS, 4]
 
 
@@ -133,7 +133,7 @@ async def test_codes_scheduled_as_the_job_ends_are_not_lost() -> None:
 
     def ask_again(uri: str) -> None:
         if len(tasks) == 1:
-            # Runs when the job's task is done but nobody has been told yet.
+            # Runs when the job's task is done but nothing has been published yet.
             asyncio.get_running_loop().call_soon(lambda: tasks.append(bench.scheduler.schedule(uri, 1, codes("g"))))
 
     bench.publish = ask_again

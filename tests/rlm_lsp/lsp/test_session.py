@@ -1,4 +1,4 @@
-"""The session: what is asked for several folders, hooks, background work, and messages to the user."""
+"""The session: the queries for several folders, hooks, background work, and messages to the user."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_selection_covers_what_any_folder_shows(tmp_path: Path) -> None:
 def test_a_hook_calls_its_callbacks_in_the_order_of_registration() -> None:
     calls: list[tuple[str, str]] = []
     hook = Hook[[str]]()
-    hook.fire("nobody listens")
+    hook.fire("no callback")
     hook(lambda uri: calls.append(("first", uri)))
     hook(lambda uri: calls.append(("second", uri)))
     hook.fire("file:///a.py")

@@ -47,9 +47,9 @@ def test_a_written_budget_holds(language: str, newline: str) -> None:
     assert edits is not None
     after = applied(source, edits)
     assert after.count(newline.encode()) == source.count(newline.encode()) + 1 == after.count(b"\n")
-    told = read_comments(ParsedSource(after, language), find_units(ParsedSource(after, language)))
-    assert told.malformed == ()
-    assert [placed.budget for placed in told.units[-1].budgets] == BUDGETS
+    comments = read_comments(ParsedSource(after, language), find_units(ParsedSource(after, language)))
+    assert comments.malformed == ()
+    assert [placed.budget for placed in comments.units[-1].budgets] == BUDGETS
 
 
 @pytest.mark.parametrize("language", sorted(TEXTS))

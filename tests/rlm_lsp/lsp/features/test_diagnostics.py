@@ -22,7 +22,7 @@ SOURCE = "'😀\x0c'; x = 1\n# rlm: latency < 1 parsec\ndef ä𝒙(n): return n\
 URI = "file:///a.py"
 
 
-def told() -> DocumentFindings:
+def findings() -> DocumentFindings:
     [unit] = find_units(ParsedSource(SOURCE, "python"))
     wrong = malformed(read_comments(ParsedSource(SOURCE, "python"), [unit]).malformed)
     elsewhere = Related("the budget", wrong[0].span, Path("/config.toml"))
@@ -33,7 +33,7 @@ def told() -> DocumentFindings:
 
 @pytest.mark.parametrize(("encoding", "width"), [("utf-8", 6), ("utf-16", 3), ("utf-32", 2)])
 def test_places_are_in_the_clients_units(encoding: str, width: int) -> None:
-    wrong, over = diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec(encoding)))
+    wrong, over = diagnostics(findings(), URI, SOURCE, DiagnosticForm(PositionCodec(encoding)))
     assert wrong.range == types.Range(types.Position(1, 19), types.Position(1, 25))
     assert over.range == types.Range(types.Position(2, 4), types.Position(2, 4 + width))
     assert (wrong.severity, over.severity) == (types.DiagnosticSeverity.Error, types.DiagnosticSeverity.Warning)
@@ -41,9 +41,9 @@ def test_places_are_in_the_clients_units(encoding: str, width: int) -> None:
 
 
 def test_only_what_the_client_can_show_is_sent() -> None:
-    plain = diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec()))[1]
+    plain = diagnostics(findings(), URI, SOURCE, DiagnosticForm(PositionCodec()))[1]
     assert (plain.code_description, plain.related_information) == (None, None)
-    rich = diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec(), related=True, links=True))[1]
+    rich = diagnostics(findings(), URI, SOURCE, DiagnosticForm(PositionCodec(), related=True, links=True))[1]
     assert rich.related_information is not None
     assert [(entry.location.uri, entry.message) for entry in rich.related_information] == [
         (URI, "also here"),
@@ -63,7 +63,7 @@ def test_sizes_that_cannot_be_read_are_diagnostics() -> None:
 
 
 def test_a_result_id_stands_for_what_is_told_and_not_for_the_version() -> None:
-    items = tuple(diagnostics(told(), URI, SOURCE, DiagnosticForm(PositionCodec())))
+    items = tuple(diagnostics(findings(), URI, SOURCE, DiagnosticForm(PositionCodec())))
     assert DiagnosticReport(URI, 1, items).result_id == DiagnosticReport(URI, 2, items).result_id
     assert DiagnosticReport(URI, 1, items).result_id != DiagnosticReport(URI, 1, items[:1]).result_id
     assert DiagnosticReport(URI, 1).result_id == DiagnosticReport(URI, None).result_id
