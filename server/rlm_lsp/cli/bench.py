@@ -210,11 +210,7 @@ def torch(
 @ray_option
 @_bench_options
 def onnx(
-    paths: tuple[Path, ...],
-    settings: BenchSettings,
-    providers: tuple[str, ...],
-    sizes: tuple[str, ...],
-    threads: int,
+    paths: tuple[Path, ...], settings: BenchSettings, providers: tuple[str, ...], sizes: tuple[str, ...], threads: int
 ) -> int:
     """Benchmark latency and peak memory of ONNX models in onnxruntime."""
     dimensions = {}

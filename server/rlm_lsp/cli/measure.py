@@ -28,16 +28,7 @@ from rlm_core.types import Band
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 
-from .options import (
-    PATH,
-    Group,
-    SpreadCommand,
-    format_option,
-    open_store,
-    optional_packages,
-    ray_option,
-    store_option,
-)
+from .options import PATH, Group, SpreadCommand, format_option, open_store, optional_packages, ray_option, store_option
 
 _MIB = 2**20
 _packages_argument = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)

@@ -52,7 +52,7 @@ def bench(out: Path, seconds: str, *more: str | Path) -> list[str | Path]:
 
 
 def test_predictions_are_those_of_this_process_byte_by_byte(address: str, tmp_path: Path) -> None:
-    places = [REPOSITORY / "examples", REPOSITORY / "model_core" / "rlm_core" / "source" / "units"]
+    places = [REPOSITORY / "examples", REPOSITORY / "model_core" / "rlm_core" / "source"]
     here, there = (invoke("predict", *places, "--format", "json", *more) for more in ((), ("--ray", address)))
     assert (there.exit_code, here.exit_code) == (0, 0), there.stderr
     assert len(json.loads(here.stdout)) > 100
@@ -119,7 +119,7 @@ def test_modules_are_measured_on_a_device_that_the_cluster_has(address: str, tmp
         "        super().__init__()\n        self.inner = nn.Linear(4, 4)\n\n    def forward(self, x):\n"
         "        return self.inner(x)\n\n\ndef get_inputs():\n    return [torch.zeros(1, 4)]\n"
     )
-    for more, told in (((), "say where to run"), (("--device", "cuda"), "no node of the cluster has 1 CPU and 1 GPU")):
+    for more, told in (((), "choose --device cpu or --device cuda"), (("--device", "cuda"), "no node of the cluster has 1 CPU and 1 GPU")):
         done = invoke(
             *("bench", "torch", tmp_path / "linear.py", "--out", tmp_path / "rows.jsonl", "--no-store", *more),
             *("--ray", address),
