@@ -33,7 +33,7 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
     Raises:
         ModelError: the directory is missing, incomplete or corrupt, or the server cannot be used.
     """
-    if isinstance(model, str) and model.lower().startswith(("http://", "https://")):
+    if isinstance(model, str) and is_remote(model):
         from .serving.client import RemotePredictor
 
         return RemotePredictor(model)
@@ -43,6 +43,11 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
     from .inference.student import OnnxPredictor
 
     return OnnxPredictor(directory, threads=threads)
+
+
+def is_remote(model: str) -> bool:
+    """Whether a model is named by the address of a model server."""
+    return model.lower().startswith(("http://", "https://"))
 
 
 def is_full(directory: Path | str) -> bool:

@@ -15,13 +15,14 @@ from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.console import counted
 
-from .options import PATH, model_option, threads_option
+from . import options
+from .options import PATH
 
 
 @click.command()
 @click.option("--device", metavar="NAME", required=True, help="Name of the new device in queries.")
 @click.option("--measurements", metavar="FILE", type=PATH, required=True, help="Rows of measurements (.jsonl).")
-@model_option
+@options.model
 @click.option(
     "--out", metavar="FILE", type=PATH, help="File for the adapter.", show_default="in the user's data folder"
 )
@@ -31,7 +32,7 @@ from .options import PATH, model_option, threads_option
     type=click.IntRange(min=1),
     help="Instead of adapting, print the N rows that are most worth measuring.",
 )
-@threads_option
+@options.threads
 def command(device: str, measurements: Path, model: str, out: Path | None, choose: int | None, threads: int) -> None:
     """Adapt a model to a new device (GPU, phone, CPU) from 10 to 100 measurements.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from rlm_core.measurement.gpu.targets import target_named
 from rlm_core.measurement.gpu.worker import RunnerJob
 
 from rlm_lsp.rendering import console
+from rlm_lsp.rendering.console import ErrorCounter
 
-from .bench_jobs import BenchSettings, ErrorCount, announce, bench_files, file_batches, has_gpu, job_file, run_jobs
-from .options import PATH, CommandT, Group, ray_option, require, store_option, threads_option
+from . import options
+from .bench_jobs import BenchSettings, announce, bench_files, file_batches, has_gpu, job_file, run_jobs
+from .options import PATH, CommandT, Group, require, write_errors
 
 _GENERATED_PER_JOB = 50
 
@@ -40,22 +43,13 @@ def _bench_options(run: Callable[..., int]) -> Callable[..., None]:
     """Add the options of all benchmarks, passed on as one ``settings``."""
 
     @wraps(run)
-    def bench(
-        out: Path,
-        limit: float,
-        memory: float | None,
-        seconds: float,
-        retry: bool,
-        no_store: bool,
-        store: Path | None,
-        ray: str | None = None,
-        **options: Any,
-    ) -> None:
-        settings = BenchSettings(out, limit, memory, seconds, retry, not no_store, store, ray)
-        raise click.exceptions.Exit(run(settings=settings, **options))
+    def bench(**arguments: Any) -> None:
+        names = [field.name for field in fields(BenchSettings) if field.name in arguments]
+        settings = BenchSettings(**{name: arguments.pop(name) for name in names})
+        raise click.exceptions.Exit(run(settings=settings, **arguments))
 
     for option in (
-        store_option,
+        options.store,
         click.option("--no-store", is_flag=True, help="Write rows to --out only, not to the store."),
         click.option("--retry", is_flag=True, help="Repeat failed measurements."),
         click.option(
@@ -99,7 +93,7 @@ def _dtype_option(*default: str) -> Callable[[CommandT], CommandT]:
 @click.option(
     "--configs", type=click.Choice(["all", "best"]), default="all", help="Configurations of autotuned kernels."
 )
-@ray_option
+@options.ray
 @_bench_options
 def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, target: str, configs: str) -> int:
     """Benchmark Triton kernels that have a bench function, a perf_report or a sheet (needs the [triton] extra).
@@ -110,7 +104,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
     target = target_named(target).name
     interpret = os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "yes", "on")
     mode = "compile" if dry_run else "interpret" if interpret else "measure"
-    errors = ErrorCount()
+    errors = ErrorCounter()
     files = list(bench_files(paths, triton_file, errors, "Triton kernel"))
     for file in files:
         if not file.entries:
@@ -126,7 +120,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
     # A process that only compiles must not find a GPU driver.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "TRITON_INTERPRET": "0"}
     environment = {"compile": hidden, "interpret": {**hidden, "TRITON_INTERPRET": "1"}, "measure": {}}[mode]
-    options = {"mode": mode, "target": target, "configs": configs, "effort": {"measure": settings.effort}}
+    arguments = {"mode": mode, "target": target, "configs": configs, "effort": {"measure": settings.seconds}}
     jobs = []
     for batch in file_batches(files, settings):
         entries = [
@@ -138,7 +132,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
             for file in batch
         ]
         about = {"kind": "triton", "path": str(batch[0].path.parent)}
-        jobs.append(RunnerJob("triton_runner", about, {**options, "files": entries}, environment))
+        jobs.append(RunnerJob("triton_runner", about, {**arguments, "files": entries}, environment))
     return run_jobs(jobs, settings, errors, on_gpu=mode == "measure")
 
 
@@ -156,8 +150,8 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
     default=("eager",),
     help="How to run a module; repeatable.",
 )
-@threads_option
-@ray_option
+@options.threads
+@options.ray
 @_bench_options
 def torch(
     paths: tuple[Path, ...],
@@ -169,7 +163,7 @@ def torch(
 ) -> int:
     """Benchmark PyTorch modules in files that define get_inputs (needs the [triton] extra)."""
     require("triton", "torch")
-    errors = ErrorCount()
+    errors = ErrorCounter()
     files = list(bench_files(paths, module_file, errors, "module with get_inputs"))
     if device is None and settings.ray is not None:
         raise RlmError("bench torch --ray: nodes may differ; choose --device cpu or --device cuda")
@@ -177,13 +171,13 @@ def torch(
     if device != "cpu" and files and settings.ray is None:
         _require_gpu("; measure with --device cpu")
     announce(f"run on {device}", [f"{file.path} ({file.module})" for file in files])
-    options = {"device": device, "dtypes": list(dtypes), "backends": list(backends), "threads": threads}
+    arguments = {"device": device, "dtypes": list(dtypes), "backends": list(backends), "threads": threads}
     jobs = []
     for batch in file_batches(files, settings):
         modules = [{**job_file(file.path, file.digest), "module": file.module} for file in batch]
         about = {"kind": "torch", "path": str(batch[0].path.parent)}
         jobs.append(
-            RunnerJob("torch_runner", about, {**options, "effort": {"measure": settings.effort}, "files": modules})
+            RunnerJob("torch_runner", about, {**arguments, "effort": {"measure": settings.seconds}, "files": modules})
         )
     return run_jobs(jobs, settings, errors, on_gpu=device != "cpu")
 
@@ -206,8 +200,8 @@ def torch(
     help="Value of a symbolic dimension; repeatable.",
     show_default="1",
 )
-@threads_option
-@ray_option
+@options.threads
+@options.ray
 @_bench_options
 def onnx(
     paths: tuple[Path, ...], settings: BenchSettings, providers: tuple[str, ...], sizes: tuple[str, ...], threads: int
@@ -219,7 +213,7 @@ def onnx(
         if not name or not number.isdigit():
             raise RlmError(f"--size {entry!r} is not NAME=NUMBER; write it like batch=8")
         dimensions[name] = int(number)
-    errors, jobs = ErrorCount(), []
+    errors, jobs = ErrorCounter(), []
     for path in paths:
         try:
             file = job_file(path, digest(path.read_bytes()))
@@ -227,8 +221,8 @@ def onnx(
             errors.report(DataError(f"{path}: cannot be read ({error.strerror}); name an .onnx file"))
             continue
         about = {"kind": "onnx", "path": str(path)}
-        options = {**file, "providers": list(providers), "sizes": dimensions, "threads": threads}
-        jobs.append(RunnerJob("onnx_runner", about, {**options, "effort": {"measure": settings.effort}}))
+        arguments = {**file, "providers": list(providers), "sizes": dimensions, "threads": threads}
+        jobs.append(RunnerJob("onnx_runner", about, {**arguments, "effort": {"measure": settings.seconds}}))
     announce("load and run", [str(job.about["path"]) for job in jobs])
     return run_jobs(jobs, settings, errors, on_gpu=False)
 
@@ -251,7 +245,7 @@ def generate(folder: Path, settings: BenchSettings, count: int, seed: int, targe
     target = target_named(target).name
     modules = folder / "modules"
     names = []
-    try:
+    with write_errors(folder, "name another folder"):
         modules.mkdir(parents=True, exist_ok=True)
         for number in range(count):
             written = write_module(seed, number)
@@ -259,20 +253,18 @@ def generate(folder: Path, settings: BenchSettings, count: int, seed: int, targe
             if not (modules / name).exists():
                 (modules / name).write_text(written.source, encoding="utf-8")
             names.append([name, dtypes[number % len(dtypes)]])
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}); name another folder") from None
     device = "cuda" if has_gpu() else "cpu"
     announce(f"compile {'on the GPU' if device == 'cuda' else f'for {target}'}", [f"{count} modules in {modules}"])
-    options = {"folder": str(modules), "device": device, "target": target}
+    arguments = {"folder": str(modules), "device": device, "target": target}
     jobs = [
         RunnerJob(
             "generate_runner",
             {"kind": "generate", "path": str(modules)},
-            {**options, "modules": names[start : start + _GENERATED_PER_JOB]},
+            {**arguments, "modules": names[start : start + _GENERATED_PER_JOB]},
         )
         for start in range(0, len(names), _GENERATED_PER_JOB)
     ]
-    return run_jobs(jobs, settings, ErrorCount(), on_gpu=device == "cuda")
+    return run_jobs(jobs, settings, ErrorCounter(), on_gpu=device == "cuda")
 
 
 @command.command()
@@ -288,10 +280,8 @@ def pruner(rows: tuple[Path, ...], out: Path) -> None:
 
     trials = list(trials_of(row for path in rows for row in read_rows(path)))
     fitted = fit(trials)
-    try:
+    with write_errors(out):
         fitted.save(out)
-    except OSError as error:
-        raise DataError(f"{out}: cannot be written ({error.strerror}); name another file") from None
     for kernel in fitted.forests:
         of_kernel = [trial for trial in trials if trial.kernel == kernel]
         devices = sorted({trial.choice.device or "unknown device" for trial in of_kernel})

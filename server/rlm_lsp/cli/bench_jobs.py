@@ -21,6 +21,7 @@ from rlm_core.serving.ray_cluster import Cluster, Need
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.console import ErrorCounter
 from rlm_lsp.sources import find_sources
 
 from .options import open_store
@@ -34,16 +35,16 @@ class BenchSettings:
     """The options of all benchmarks.
 
     ``out`` is the file of rows; ``limit`` (seconds) and ``memory`` (GiB; None: most of the machine) limit one child;
-    ``effort`` is the time in seconds to measure a call. With ``keep``, results also go to the store of measurements,
+    ``seconds`` is the time to measure a call. Without ``no_store``, results also go to the store of measurements,
     ``store`` or else the user's. ``ray`` is the address of a cluster to measure on, None for this machine.
     """
 
     out: Path
     limit: float
     memory: float | None
-    effort: float
+    seconds: float
     retry: bool
-    keep: bool
+    no_store: bool
     store: Path | None
     ray: str | None = None
 
@@ -53,20 +54,8 @@ class BenchSettings:
         return RunnerLimits(case=self.limit, memory=int(size * 2**30))
 
 
-@dataclass(slots=True)
-class ErrorCount:
-    """Reports errors and counts them."""
-
-    count: int = 0
-
-    def report(self, error: RlmError) -> None:
-        """Report an error."""
-        self.count += 1
-        console.report_error(error)
-
-
 def bench_files(
-    paths: Sequence[Path], read: Callable[[Path], _File | None], errors: ErrorCount, what: str
+    paths: Sequence[Path], read: Callable[[Path], _File | None], errors: ErrorCounter, what: str
 ) -> Iterator[_File]:
     """The files below ``paths`` that ``read`` accepts; a file that the user named and ``read`` rejects is an error."""
     for source in find_sources(paths, errors.report):
@@ -118,7 +107,7 @@ def has_gpu() -> bool:
         return False
 
 
-def run_jobs(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCount, *, on_gpu: bool) -> int:
+def run_jobs(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCounter, *, on_gpu: bool) -> int:
     """Run all jobs, append and print their rows; the exit status is 2 after errors, 1 after failed measurements."""
     if not jobs:
         return 2 if errors.count else 0
@@ -152,7 +141,7 @@ def _run_on_cluster(
     jobs: Sequence[RunnerJob],
     keeper: RowCollector,
     settings: BenchSettings,
-    errors: ErrorCount,
+    errors: ErrorCounter,
     progress: console.Progress,
     *,
     on_gpu: bool,
@@ -182,10 +171,10 @@ def run_on_node(order: tuple[RunnerJob, frozenset[str], BenchSettings, bool]) ->
         yield from events
 
 
-def _store_measurements(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCount) -> None:
+def _store_measurements(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCounter) -> None:
     """Store the rows about the jobs' files for the editor, also those of an earlier, interrupted run."""
     files = [file for job in jobs for file in job.options.get("files", [job.options]) if "shown" in file]
-    if not settings.keep or not files:
+    if settings.no_store or not files:
         return
     store = open_store(settings.store)
     try:

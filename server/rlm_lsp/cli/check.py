@@ -28,7 +28,8 @@ from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import counted
 from rlm_lsp.settings.model import Severity
 
-from .options import PATH, cpu_scale_option, format_option, model_option, threads_option
+from . import options
+from .options import PATH, write_errors
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class _Tally:
 @click.option(
     "--diff", metavar="REV", help="Check only units that changed since a git revision, and report regressions."
 )
-@format_option("text", "json", "sarif", "github", "junit")
+@options.output_format("text", "json", "sarif", "github", "junit")
 @click.option("--output", metavar="FILE", type=PATH, help="File for the findings.", show_default="stdout")
 @click.option("--baseline", metavar="FILE", type=PATH, help="Known findings, which are not reported.")
 @click.option("--update-baseline", is_flag=True, help="Write all current findings to the baseline and report none.")
@@ -60,9 +61,9 @@ class _Tally:
     help="Report a budget that is exceeded with at least this probability; overrides the settings.",
 )
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Files to skip; repeatable.")
-@model_option
-@threads_option
-@cpu_scale_option
+@options.model
+@options.threads
+@options.cpu_scale
 def command(
     paths: tuple[Path, ...],
     diff: str | None,
@@ -99,7 +100,10 @@ def command(
             # An error of the model must come before the first line of output.
             first = next(findings, None)
             findings = chain(() if first is None else (first,), findings)
-            target = sys.stdout if output is None else stack.enter_context(_open(output))
+            target: TextIO = sys.stdout
+            if output is not None:
+                with write_errors(output):
+                    target = stack.enter_context(output.open("w", encoding="utf-8", errors="replace"))
             for piece in WRITERS[form](_unknown(findings, known, tally, fail_on), fail_on):
                 target.write(piece)
     _summarise(checker, tally, diff, with_findings=not update_baseline, seconds=time.perf_counter() - started)
@@ -117,13 +121,6 @@ def _unknown(
         tally.severities[located.finding.severity] += 1
         tally.failed += fails(located.finding, fail_on)
         yield located
-
-
-def _open(path: Path) -> TextIO:
-    try:
-        return path.open("w", encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise RlmError(f"{path}: cannot be written ({error.strerror}); check the path") from None
 
 
 def _summarise(checker: Checker, tally: _Tally, diff: str | None, *, with_findings: bool, seconds: float) -> None:

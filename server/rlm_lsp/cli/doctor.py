@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 import rlm_core
-from rlm_core import CodeText
+from rlm_core import CodeText, loading
 from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.query_selection import queries_for
 
 from rlm_lsp import __version__
 from rlm_lsp.rendering import labels as render
 
-from .options import model_option, threads_option
+from . import options
 
 _SELF_TEST = "def total(numbers):\n    return sum(n * n for n in numbers) + {}\n"
 _WARM_ROUNDS = 5
@@ -26,8 +26,8 @@ _FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp")
 
 
 @click.command()
-@model_option
-@threads_option
+@options.model
+@options.threads
 @click.option("--rescore", is_flag=True, help="Measure the score of the CPU again.")
 def command(model: str, threads: int, rescore: bool) -> None:
     """Show versions, the model, the CPU and a self-test.
@@ -56,10 +56,10 @@ def command(model: str, threads: int, rescore: bool) -> None:
 
 
 def _print_model(model_id: str, model: str) -> None:
-    if model.startswith(("http://", "https://")):
+    if loading.is_remote(model):
         print(f"model        {model_id} ({model})")
         return
-    directory = rlm_core.loading.builtin() if model == "builtin" else Path(model)
+    directory = loading.builtin() if model == loading.BUILTIN else Path(model)
     sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
     print(f"model        {model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
     for name, size in sizes.items():

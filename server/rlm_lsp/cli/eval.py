@@ -11,27 +11,18 @@ import click
 from rlm_core import DataError
 from rlm_core.loading import load
 
-from .options import (
-    PATH,
-    DataCommand,
-    data_option,
-    format_option,
-    model_option,
-    most_option,
-    optional_packages,
-    require,
-    split_option,
-)
+from . import options
+from .options import PATH, DataCommand, optional_packages, require
 
 
 @click.command(cls=DataCommand)
-@data_option
-@model_option
-@split_option
+@options.data
+@options.model
+@options.split
 @click.option("--baselines", is_flag=True, help="Also fit plain baselines and show their results.")
-@format_option("table", "json")
+@options.output_format("table", "json")
 @click.option("--predictions", metavar="P.parquet", type=PATH, help="Write all predictions to this file.")
-@most_option(8000)
+@options.most(8000)
 @click.option(
     "--card", metavar="FILE", type=PATH, help="Write a model card, with baselines and plots, instead of a table."
 )

@@ -28,7 +28,8 @@ from rlm_core.types import Band
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 
-from .options import PATH, Group, SpreadCommand, format_option, open_store, optional_packages, ray_option, store_option
+from . import options
+from .options import PATH, Group, SpreadCommand, open_store, optional_packages, write_errors
 
 _MIB = 2**20
 _packages_argument = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
@@ -55,8 +56,8 @@ def command() -> None:
     default=300,
     help="Time limit of a test in seconds, four times as long for memory (0: none).",
 )
-@ray_option
-@store_option
+@options.ray
+@options.store
 @click.argument("arguments", metavar="[-- PYTEST-ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def tests(
     packages: tuple[str, ...],
@@ -170,8 +171,8 @@ class _ProgramsCommand(SpreadCommand):
     "--python", metavar="PATH", help="Interpreter of Python programs.", show_default="that of the environment"
 )
 @click.option("--dry-run", is_flag=True, help="Show what would run, and in which sandbox, without running it.")
-@ray_option
-@store_option
+@options.ray
+@options.store
 def programs(
     programs: Path,
     inputs: tuple[str, ...],
@@ -248,8 +249,8 @@ def _print_program(measurements: Sequence[Measurement]) -> None:
 @command.command(name="list")
 @_packages_argument
 @click.option("--functions", is_flag=True, help="One row per unit instead of one per package.")
-@format_option("table", "json")
-@store_option
+@options.output_format("table", "json")
+@options.store
 def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "json"], store: Path | None) -> None:
     """List the stored measurements."""
     kept = open_store(store)
@@ -290,7 +291,7 @@ def _unit_row(measurement: Measurement) -> dict[str, str]:
 
 @command.command()
 @_packages_argument
-@format_option("jsonl", "parquet")
+@options.output_format("jsonl", "parquet")
 @click.option("--out", metavar="FILE|-", default="-", help="File for the rows.")
 @click.option(
     "--source",
@@ -298,7 +299,7 @@ def _unit_row(measurement: Measurement) -> dict[str, str]:
     help="Add the source text of functions and callees if unchanged; with Parquet, the result is a training data set.",
 )
 @click.option("--all-runs", is_flag=True, help="Export all stored runs instead of each function's newest.")
-@store_option
+@options.store
 def export(
     packages: tuple[str, ...],
     form: Literal["jsonl", "parquet"],
@@ -321,12 +322,8 @@ def export(
     if not labels:
         raise DataError(f"{kept.path}: holds no measurement{' of ' + ', '.join(packages) if packages else ''}")
     without = with_source(labels, measurements) if source else 0
-    try:
+    with write_errors(out):
         _write_labels(labels, form, out, source=source)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise RlmError(f"{out}: cannot be written ({error.strerror}); check the disk and the path") from None
     if without:
         console.note(f"{without:,} of {len(labels):,} rows have no text: their files are missing or have changed")
 
@@ -350,7 +347,7 @@ def _write_labels(labels: list[Label], form: str, out: str, *, source: bool) -> 
 
 @command.command(name="import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
-@store_option
+@options.store
 def import_(files: tuple[Path, ...], store: Path | None) -> None:
     """Import measurements that `rlm-lsp measure export` wrote, on this machine or another."""
     kept = open_store(store)

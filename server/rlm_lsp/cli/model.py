@@ -13,7 +13,8 @@ from rlm_lsp.rendering import console
 from rlm_lsp.settings import files
 from rlm_lsp.settings.store import SettingsStore
 
-from .options import PATH, Group, format_option, optional_packages
+from . import options
+from .options import PATH, Group, optional_packages
 
 if TYPE_CHECKING:
     from rlm_core.models import ModelSummary
@@ -28,7 +29,7 @@ def command() -> None:
 
 
 @command.command(name="list")
-@format_option("table", "json")
+@options.output_format("table", "json")
 def list_(form: Literal["table", "json"]) -> None:
     """List the installed models; a star marks the one that is used in the working directory."""
     used = SettingsStore(folders=[Path.cwd()]).session.model
@@ -79,7 +80,7 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
     if everywhere and workspace is not None:
         raise DataError("model use: give either --workspace or --everywhere")
     value = model
-    if not model.lower().startswith(("http://", "https://")) and model != loading.BUILTIN:
+    if not loading.is_remote(model) and model != loading.BUILTIN:
         directory = models.find(model)
         models.summary(directory)  # refuses a directory that is not a model
         value = str(directory)
@@ -96,7 +97,7 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
 
 @command.command()
 @_model_argument
-@format_option("table", "json")
+@options.output_format("table", "json")
 def show(model: str, form: Literal["table", "json"]) -> None:
     """Show the main facts of a model's card."""
     summary = models.summary(models.find(model))

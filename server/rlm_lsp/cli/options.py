@@ -80,58 +80,58 @@ def _model_in_use(context: click.Context, option: click.Parameter, value: str | 
     return SettingsStore(folders=[Path.cwd()]).session.model
 
 
-model_option = click.option(
+model = click.option(
     "--model",
     metavar="DIR|URL|builtin",
     callback=_model_in_use,
     show_default="the choice of `rlm-lsp model use`, else builtin",
     help="An exported model, the address of a model server, or the built-in model.",
 )
-threads_option = click.option(
+threads = click.option(
     "--threads", metavar="N", type=click.IntRange(min=0), default=0, help="Number of threads (0: automatic)."
 )
-cpu_scale_option = click.option(
+cpu_scale = click.option(
     "--no-cpu-scale",
     is_flag=True,
     expose_value=False,
     callback=lambda ctx, option, off: os.environ.update(RLM_LSP_CPU_SCALE="0") if off else None,
     help="Do not scale latencies to this CPU; same as RLM_LSP_CPU_SCALE=0.",
 )
-store_option = click.option(
+store = click.option(
     "--store",
     metavar="FILE",
     type=PATH,
     help="File with the stored measurements.",
     show_default="in the user's data folder",
 )
-data_option = click.option(
+data = click.option(
     "--data", type=PATH, multiple=True, required=True, metavar="X.parquet...", help="One or more data sets; repeatable."
 )
-split_option = click.option(
+split = click.option(
     "--split",
     type=click.Choice(["test", "val", "cal", "train", "all"]),
     default="test",
     help="Split of the data sets to use.",
 )
-resume_option = click.option("--resume", is_flag=True, help="Continue from the last checkpoint in --out.")
-accelerate_option = click.option(
+resume = click.option("--resume", is_flag=True, help="Continue from the last checkpoint in --out.")
+accelerate = click.option(
     "--accelerate",
     is_flag=True,
     help="Train a full model in the processes that `accelerate launch` or `torchrun` started (needs the [rlm] extra).",
 )
-ray_option = click.option(
+ray = click.option(
     "--ray",
     metavar="auto|HOST:PORT|local",
     help="Distribute the work over the nodes of a Ray cluster (needs the [ray] extra).",
 )
 
 
-def format_option(*forms: str, help: str = "Output format.") -> Callable[[CommandT], CommandT]:  # noqa: A002
+def output_format(*forms: str, help: str = "Output format.") -> Callable[[CommandT], CommandT]:  # noqa: A002
     """``--format`` with these choices, the first one the default; passed to the command as ``form``."""
     return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help=help)
 
 
-def most_option(default: int, rows: str = "Rows") -> Callable[[CommandT], CommandT]:
+def most(default: int, rows: str = "Rows") -> Callable[[CommandT], CommandT]:
     """``--most``: the size of the sample of each task and device."""
     return click.option(
         "--most",
@@ -200,6 +200,21 @@ def check_accelerate(accelerate: bool, is_full: bool, name: str) -> None:
     """
     if accelerate and not is_full:
         raise DataError(f"--accelerate: {name} is a student, which one process trains in minutes; leave the option out")
+
+
+@contextmanager
+def write_errors(path: Path | str, advice: str = "check the disk and the path") -> Iterator[None]:
+    """Report that a file cannot be written as an error.
+
+    Raises:
+        RlmError: the block raised an OSError, other than for a closed pipe.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RlmError(f"{path}: cannot be written ({error.strerror}); {advice}") from None
 
 
 def open_store(path: Path | None) -> Store:

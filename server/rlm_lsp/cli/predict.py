@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal, TextIO
 
 import click
 import msgspec
@@ -33,11 +33,12 @@ from rlm_core.types import Band, Basis, Callee, CodeText, Metric, Prediction, Qu
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
-from rlm_lsp.rendering.console import counted
+from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 from rlm_lsp.sources import SourceFile, find_sources
 
-from .options import PATH, cpu_scale_option, format_option, model_option, ray_option, threads_option
+from . import options
+from .options import PATH, write_errors
 from .predict_batches import BatchPredictor, TextBatch, chunks
 
 _UNITS_WRITTEN = 256  # that a table aligns together
@@ -47,7 +48,7 @@ _ROWS_ASKED = 64
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", type=PATH, nargs=-1)
-@format_option("table", "json", "jsonl", help="A table, or JSON in SI units.")
+@options.output_format("table", "json", "jsonl", help="A table, or JSON in SI units.")
 @click.option("--batch", metavar="IN.jsonl|-", help="Read rows of texts and queries instead of source files.")
 @click.option("--out", metavar="OUT.jsonl|-", default="-", help="File for the answers to --batch.")
 @click.option(
@@ -59,10 +60,10 @@ _ROWS_ASKED = 64
     multiple=True,
     help="A size or type, such as M=4096, arg0=64x128 or dtype=fp16; repeatable.",
 )
-@model_option
-@threads_option
-@ray_option
-@cpu_scale_option
+@options.model
+@options.threads
+@options.ray
+@options.cpu_scale
 def command(
     paths: tuple[Path, ...],
     form: Literal["table", "json", "jsonl"],
@@ -112,14 +113,9 @@ _UnitPredictions = tuple[_FileUnit, list[Prediction]]
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Tally(ErrorCounter):
     files: int = 0
     units: int = 0
-    errors: int = 0
-
-    def report(self, error: RlmError) -> None:
-        self.errors += 1
-        console.report_error(error)
 
 
 def _predict_paths(
@@ -144,9 +140,9 @@ def _predict_paths(
     console.note(
         f"{counted(tally.files, 'file')}, {counted(tally.units, 'unit')} in {seconds:.1f} s"
         f" ({tally.units / max(seconds, 1e-9):.0f} units/s)"
-        + (f", {counted(tally.errors, 'path')} failed" if tally.errors else "")
+        + (f", {counted(tally.count, 'path')} failed" if tally.count else "")
     )
-    return 2 if tally.errors else 0
+    return 2 if tally.count else 0
 
 
 def _analyse(sources: Sequence[SourceFile], tally: _Tally, progress: console.Progress) -> Iterator[_FileUnit]:
@@ -293,9 +289,12 @@ class _BadRow:
 def _predict_rows(source: str, out: str, model: str, threads: int, ray: str | None) -> int:
     """Answer the rows of ``source`` into ``out`` (``-``: stdin, stdout); the exit status is 2 if any row is bad."""
     with ExitStack() as stack:
-        lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(_open(source, "rb"))
+        lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(_open(source))
         predictor = stack.enter_context(BatchPredictor(model, threads, ray))
-        target = sys.stdout if out == "-" else stack.enter_context(_open(out, "w"))
+        target: TextIO = sys.stdout
+        if out != "-":
+            with write_errors(out):
+                target = stack.enter_context(Path(out).open("w", encoding="utf-8"))
         good = bad = 0
         for rows, predictions in predictor.predict(_row_batches(lines)):
             answers = iter(predictions)
@@ -312,12 +311,11 @@ def _predict_rows(source: str, out: str, model: str, threads: int, ray: str | No
     return 2 if bad else 0
 
 
-def _open(path: str, mode: Literal["rb", "w"]) -> IO[Any]:
+def _open(path: str) -> BinaryIO:
     try:
-        return Path(path).open(mode, encoding="utf-8" if mode == "w" else None)
+        return Path(path).open("rb")
     except OSError as error:
-        verb = "written" if mode == "w" else "read"
-        raise RlmError(f"{path}: cannot be {verb} ({error.strerror}); check the path") from None
+        raise RlmError(f"{path}: cannot be read ({error.strerror}); check the path") from None
 
 
 def _row_batches(lines: Iterable[bytes]) -> Iterator[tuple[list[_Row | _BadRow], TextBatch]]:

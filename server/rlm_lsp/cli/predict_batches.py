@@ -19,7 +19,7 @@ import rlm_core
 from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation.predictor import UserCorrections
 from rlm_core.inference.predictor import Predictor
-from rlm_core.loading import is_full
+from rlm_core.loading import BUILTIN, is_full, is_remote
 from rlm_core.serving.ray_cluster import Cluster, Need, in_order
 from rlm_core.types import CodeText, Prediction, Query
 
@@ -57,7 +57,7 @@ class BatchPredictor:
 
     def __init__(self, model: str, threads: int, ray: str | None) -> None:
         self._stack = ExitStack()
-        if ray is not None and model.lower().startswith(("http://", "https://")):
+        if ray is not None and is_remote(model):
             raise RlmError(f"--ray {ray}: the model server {model} does all the work; leave out one of the two")
         base = rlm_core.load(model, threads=threads)
         self._corrections = UserCorrections.read(base.model_id)
@@ -65,7 +65,7 @@ class BatchPredictor:
         self._cluster: Cluster | None = None
         if ray is None:
             return
-        directory = model if model == "builtin" else str(Path(model).resolve())
+        directory = model if model == BUILTIN else str(Path(model).resolve())
         self._model = _NodeModel(directory, max(threads, 1), base.model_id)
         self._cluster = self._stack.enter_context(Cluster(ray, console.note))
         self._need = Need(self._model.threads, gpus=int(self._cluster.has_gpus and is_full(model)))

@@ -12,21 +12,13 @@ import click
 from rlm_core import DataError, RlmError, models
 from rlm_core.files import atomic_write
 from rlm_core.inference.adaptation.cpu_score import cpu_name
-from rlm_core.loading import load_corrected
+from rlm_core.loading import is_remote, load_corrected
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
 
-from .options import (
-    PATH,
-    DataCommand,
-    most_option,
-    open_store,
-    optional_packages,
-    split_option,
-    store_option,
-    threads_option,
-)
+from . import options
+from .options import PATH, DataCommand, open_store, optional_packages, write_errors
 
 if TYPE_CHECKING:
     from rlm_core.training.evaluation.measured_report import Comparison, MeasuredRow, MeasuredRows
@@ -43,11 +35,11 @@ if TYPE_CHECKING:
 @click.option(
     "--data", metavar="X.parquet...", type=PATH, multiple=True, help="Data sets to include (needs the [train] extra)."
 )
-@split_option
-@most_option(2000, "Rows of --data")
+@options.split
+@options.most(2000, "Rows of --data")
 @click.option("--no-store", is_flag=True, help="Show only the rows of --data.")
-@store_option
-@threads_option
+@options.store
+@options.threads
 def command(
     out: Path,
     model: str,
@@ -86,12 +78,9 @@ def command(
         f"{len(shown):,} measured values of {units:,} units; model {model}{versus}; {date.today().isoformat()}",
         "A value is one metric of one unit: the median of its measurements.",
     ]
-    try:
-        with atomic_write(out) as partial:
-            text = page(Content(shown, compared, left_out, about))
-            partial.write_text(text, encoding="utf-8", errors="surrogatepass")
-    except OSError as error:
-        raise RlmError(f"{out}: cannot be written ({error.strerror}); check the disk and the path") from None
+    with write_errors(out), atomic_write(out) as partial:
+        text = page(Content(shown, compared, left_out, about))
+        partial.write_text(text, encoding="utf-8", errors="surrogatepass")
     if left_out:
         console.note(f"{sum(left_out.values()):,} values are left out; the report lists the reasons")
     print(f"{out}: written, {out.stat().st_size / 2**20:.1f} MiB; open it in a browser")
@@ -128,6 +117,5 @@ def _answers(
     """The predictions of a model for rows, as a hover shows them, and the reasons for missing ones."""
     from rlm_core.training.evaluation.measured_report import compare
 
-    is_remote = model.lower().startswith(("http://", "https://"))
-    predictor = load_corrected(model if is_remote else models.find(model), threads=threads)
+    predictor = load_corrected(model if is_remote(model) else models.find(model), threads=threads)
     return compare(predictor, rows, f"predicting with {model}")

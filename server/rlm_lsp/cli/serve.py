@@ -10,7 +10,7 @@ from rlm_core import RlmError
 
 from rlm_lsp.lsp.server import create_server
 
-from .options import cpu_scale_option
+from . import options
 
 _SWITCH_SECONDS = 0.0005
 
@@ -18,7 +18,7 @@ _SWITCH_SECONDS = 0.0005
 @click.command()
 @click.option("--stdio", is_flag=True, help="Communicate over stdin and stdout (the default).")
 @click.option("--tcp", metavar="HOST:PORT", help="Listen for one client on this address instead.")
-@cpu_scale_option
+@options.cpu_scale
 def command(stdio: bool, tcp: str | None) -> None:
     """Run the language server until the client disconnects.
 

@@ -20,7 +20,8 @@ from rlm_core.serving.wire import Limits
 
 from rlm_lsp.rendering import console
 
-from .options import PATH, model_option, optional_packages, threads_option
+from . import options
+from .options import PATH, optional_packages
 
 _CONNECTIONS = 1000
 _KEEP_ALIVE = 75  # seconds; longer than the usual pause between two edits
@@ -34,8 +35,8 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--port", metavar="N", type=click.IntRange(0, 65535), default=8765, help="Port to listen on (0: any free port)."
 )
-@model_option
-@threads_option
+@options.model
+@options.threads
 @click.option("--token-file", metavar="FILE", type=PATH, help="File with the token.", show_default="RLM_LSP_TOKEN")
 @click.option("--certificate", metavar="FILE", type=PATH, help="Certificate chain (PEM), to serve HTTPS.")
 @click.option("--key", metavar="FILE", type=PATH, help="Private key of the certificate (PEM).")

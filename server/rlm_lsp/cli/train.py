@@ -7,19 +7,12 @@ from pathlib import Path
 import click
 from rlm_core import RlmError, models
 
-from .options import (
-    PATH,
-    DataCommand,
-    accelerate_option,
-    check_accelerate,
-    data_option,
-    resume_option,
-    training_processes,
-)
+from . import options
+from .options import PATH, DataCommand, check_accelerate, training_processes
 
 
 @click.command(cls=DataCommand)
-@data_option
+@options.data
 @click.option("--texts", metavar="X.parquet", type=PATH, multiple=True, help="Unlabelled texts; repeatable.")
 @click.option(
     "--config", metavar="FILE", type=PATH, help="Training configuration; required without --teacher.", default=None
@@ -28,8 +21,8 @@ from .options import (
     "--teacher", metavar="DIR|URL", help="Train a student on the predictions of this model and on the labels."
 )
 @click.option("--out", metavar="DIR", type=PATH, required=True, help="Directory for checkpoints and logs.")
-@resume_option
-@accelerate_option
+@options.resume
+@options.accelerate
 def command(
     data: tuple[Path, ...],
     texts: tuple[Path, ...],

@@ -12,23 +12,15 @@ from rlm_core import DataError, models
 
 from rlm_lsp.rendering import console
 
-from .options import (
-    PATH,
-    DataCommand,
-    accelerate_option,
-    check_accelerate,
-    data_option,
-    optional_packages,
-    threads_option,
-    training_processes,
-)
+from . import options
+from .options import PATH, DataCommand, check_accelerate, optional_packages, training_processes
 
 if TYPE_CHECKING:
     from rlm_core.training.tuning.judging import TuningResult
 
 
 @click.command(cls=DataCommand)
-@data_option
+@options.data
 @click.option("--model", metavar="NAME|DIR|builtin", default="builtin", help="The model to start from.")
 @click.option("--name", metavar="NAME", help="Name of the new model.", show_default="tuned, or refitted")
 @click.option(
@@ -45,8 +37,8 @@ if TYPE_CHECKING:
     default=200,
     help="With fewer rows of a basis and language, fit only an offset and a slope.",
 )
-@threads_option
-@accelerate_option
+@options.threads
+@options.accelerate
 @click.pass_context
 def command(
     context: click.Context,

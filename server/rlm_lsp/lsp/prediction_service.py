@@ -93,9 +93,9 @@ def _expiry(key: bytes, predictions: tuple[Prediction, ...], now: float) -> floa
 def _load(model: str, *, threads: int, token_file: str | None = None) -> Predictor:
     # Imported on a worker: the server answers its first requests before the model's libraries are imported.
     from rlm_core.inference.adaptation.predictor import with_corrections
-    from rlm_core.loading import load_corrected
+    from rlm_core.loading import is_remote, load_corrected
 
-    if token_file is not None and model.lower().startswith(("http://", "https://")):
+    if token_file is not None and is_remote(model):
         from rlm_core.serving.access import TOKEN, find_token
         from rlm_core.serving.client import RemotePredictor
 

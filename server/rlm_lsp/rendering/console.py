@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 PROGRAM = "rlm-lsp"
@@ -18,6 +19,18 @@ def report_error(error: Exception | str) -> None:
 def note(text: str) -> None:
     """Print a one-line message that is not an error."""
     _print(f"{PROGRAM}: {_one_line(text)}")
+
+
+@dataclass(slots=True)
+class ErrorCounter:
+    """Reports errors and counts them."""
+
+    count: int = 0
+
+    def report(self, error: Exception | str) -> None:
+        """Print one error, see :func:`report_error`."""
+        self.count += 1
+        report_error(error)
 
 
 def _print(line: str) -> None:

@@ -169,7 +169,7 @@ def test_a_network_is_measured_into_the_store(tmp_path: Path) -> None:
     # The rows are there: nothing is measured again, and they are taken in.
     again = bench(model, "--out", out, "--store", store)
     assert (again.exit_code, again.stdout) == (0, "")
-    assert "rlm-lsp measure list --functions" in again.stderr
+    assert "list them with: rlm-lsp measure list --functions" in again.stderr
     found = {one.metric: one for one in Store(store).all()}
     latency = found["latency"]
     assert (latency.kind, latency.device, latency.asked) == ("network", cpu_name(), {"batch": "1"})

@@ -119,7 +119,10 @@ def test_modules_are_measured_on_a_device_that_the_cluster_has(address: str, tmp
         "        super().__init__()\n        self.inner = nn.Linear(4, 4)\n\n    def forward(self, x):\n"
         "        return self.inner(x)\n\n\ndef get_inputs():\n    return [torch.zeros(1, 4)]\n"
     )
-    for more, told in (((), "choose --device cpu or --device cuda"), (("--device", "cuda"), "no node of the cluster has 1 CPU and 1 GPU")):
+    for more, told in (
+        ((), "choose --device cpu or --device cuda"),
+        (("--device", "cuda"), "no node of the cluster has 1 CPU and 1 GPU"),
+    ):
         done = invoke(
             *("bench", "torch", tmp_path / "linear.py", "--out", tmp_path / "rows.jsonl", "--no-store", *more),
             *("--ray", address),
