@@ -1,4 +1,4 @@
-"""Which functions a Python function calls, in the same file or package.
+"""The functions that a Python function calls, in the same file or package.
 
 ``index_module`` indexes one file; ``CallGraph`` resolves calls by name over the modules that a loader gives it, at most
 two levels deep. Names are resolved as in Python (module globals, imports, ``self`` and base classes); a method called

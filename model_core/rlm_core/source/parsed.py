@@ -123,7 +123,7 @@ def decorated(definition: Node) -> Node:
 
 
 def undecorated(statement: Node) -> Node:
-    """What a Python statement defines, without its decorators."""
+    """The definition in a Python statement, without its decorators."""
     inner = statement.child_by_field_name("definition") if statement.type == "decorated_definition" else None
     return inner if inner is not None else statement
 

@@ -1,4 +1,4 @@
-"""Whole solutions: a file as a program, or each ``class Solution`` of a file that holds several.
+"""Whole solutions: a file as a program, or each ``class Solution`` of a file with several.
 
 Outside Python every file is a program. A Python file is one only when it has a ``class Solution``: its functions are
 separate units.
@@ -75,7 +75,7 @@ def _is_solution(node: Node, language: str) -> bool:
 
 
 def _definition(node: Node) -> Node:
-    """What a decorated, exported, templated or top-level statement defines."""
+    """The definition in a decorated, exported, templated or plain statement."""
     if node.type in ("decorated_definition", "export_statement"):
         inner = node.child_by_field_name("definition") or node.child_by_field_name("declaration")
     elif node.type in ("template_declaration", "global_statement"):

@@ -1,4 +1,4 @@
-"""PyTorch modules: a Python file -> its ``nn.Module`` classes, each with the text that decides what a forward costs.
+"""PyTorch modules: a Python file -> its ``nn.Module`` classes, with the text that decides the cost of a forward pass.
 
 That text holds the class, the other Module classes and functions of the file that it names, the module-level
 constants, and ``get_inputs`` and ``get_init_inputs`` where a file has them (they give the sizes).
@@ -64,7 +64,7 @@ def find_modules(parsed: ParsedSource) -> list[Unit]:
 
 
 def module_text(source: str, name: str | None = None) -> str:
-    """What the model reads of a PyTorch file: the Module class or function called ``name`` and what belongs to it.
+    """The text of a PyTorch file that the model reads: the Module class or function ``name`` and what belongs to it.
 
     None takes the class ``Model`` or else the last Module class, or all functions but tests where there is no class;
     the whole text when there is neither.
@@ -84,7 +84,7 @@ def module_text(source: str, name: str | None = None) -> str:
 
 
 def _select(parts: list[_Part], start: _Part) -> list[_Part]:
-    """A part, its inputs when it is a class, and all that these name, directly or through others; in file order."""
+    """A part, its inputs when it is a class, and all definitions that these name, transitively; in file order."""
     chosen = {start.node.start_byte: start}
     queue = [start, *(part for part in parts if start.kind == "class" and part.names & _INPUTS)]
     while queue:

@@ -1,4 +1,4 @@
-"""Triton kernels: a Python or Triton IR file -> its kernels, each with the text that decides what a launch costs.
+"""Triton kernels: a Python or Triton IR file -> its kernels, each with the text that decides the cost of a launch.
 
 In Python that text holds the kernel with its decorators, the jit functions that it calls, the plain functions of the
 file that launch it, and the constants that those name; imports, tests and the rest are left out. Kernels inside the
@@ -83,7 +83,7 @@ def find_kernels(parsed: ParsedSource) -> list[Unit]:
 
 
 def kernel_text(source: str, kernels: Collection[str] | None = None) -> str:
-    """What the model reads of a file of Triton kernels: the chosen ones (None: all) and what belongs to them.
+    """The text of a file of Triton kernels that the model reads: the chosen ones (None: all) and what belongs to them.
 
     The whole text when the file has none of them.
     """
@@ -198,9 +198,9 @@ def _inner(entry: _Definition) -> bool:
 
 
 def _compiled_sources(parsed: ParsedSource) -> ParsedSource | None:
-    """The file with everything but the kernel sources that torch.compile wrote into it blanked; None without any.
+    """The file with everything blanked except the kernel sources that torch.compile wrote; None without any.
 
-    Offsets and lines are those of the file, so the spans of what is found in it are valid for the file.
+    Offsets and lines are those of the file, so spans in the result are valid for the file.
     """
     source = parsed.source
     if b".triton(" not in source:

@@ -48,7 +48,7 @@ def test_after_any_edits_a_text_is_read_as_by_a_fresh_reader(data: st.DataObject
         assert content(reader.read(parsed(text), "a.b", name="n")) == content(fresh)
         first = data.draw(st.integers(0, len(text)))
         last = data.draw(st.integers(first, min(len(text), first + 20)))
-        text = text[:first] + data.draw(st.sampled_from(PIECES + BROKEN)) + text[last:]
+        text = text[:first] + data.draw(st.sampled_from((*PIECES, *BROKEN, TORCH))) + text[last:]
 
 
 @given(st.lists(st.sampled_from((*PIECES, *BROKEN, TORCH)), max_size=6))

@@ -1,7 +1,7 @@
-"""Finds the blocks that a sequence of operators repeats and writes each once, with holes where its copies differ.
+"""Finds repeated blocks in a sequence of operators and writes each once, with holes where its copies differ.
 
-In: items in order, values named by numbers. Out: fewer items, some of them calls of blocks, and the blocks. Greedy:
-the block that saves most tokens first, until none saves any.
+Input: items in order, values named by numbers. Output: fewer items, some of them calls of blocks, and the blocks. The
+search is greedy: the block that saves most tokens comes first, until no block saves any.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .node_codec import NodeSlot
 
 _LONGEST, _EFFORT = 96, 400_000  # items in a block; steps of one search
 _MOST_INPUTS, _MOST_OUTPUTS, _MOST_CROSSING = 6, 2, 2
-_ENDS_IN_JOIN = 2  # tokens a copy in favour of blocks as people draw them, which end where branches meet
-_FEW_CUTS = 12  # items a cut, at most, for cuts that only one value crosses to be enough
+_ENDS_IN_JOIN = 2  # tokens per copy in favour of blocks that end where branches meet, as people draw them
+_FEW_CUTS = 12  # at most so many items per cut, for cuts that a single value crosses to suffice
 # Readers, and items from first to last: such a value (a mask, a far skip) does not tie a block to its neighbours.
 _WIDELY_READ, _LONG_SPAN = 5, 32
 _LEAST_GAIN = 3  # tokens
@@ -34,7 +34,7 @@ class BlockOperand:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An operator or the call of a block. ``chain``: for a repeated call, the operand that each round hands on."""
+    """An operator or the call of a block. ``chain``: for a repeated call, the operand that each round passes on."""
 
     head: str
     slots: tuple[NodeSlot, ...]
@@ -82,7 +82,7 @@ def fold(items: Sequence[Item], outputs: Sequence[int], names: Iterator[str]) ->
 
 
 def cost(item: Item) -> int:
-    """Its tokens, about."""
+    """The approximate number of its tokens."""
     extra = 2 * max(0, len(item.values) - 1) + (3 if not item.values else 0)
     return 1 + extra + sum(_tokens(slot.short, slot.glue) for slot in item.slots if slot.short)
 
@@ -102,7 +102,7 @@ def _readers(items: Sequence[Item], outputs: Sequence[int]) -> dict[int, list[in
 
 
 def _cuts(items: Sequence[Item], readers: dict[int, list[int]]) -> list[bool]:
-    """Where few values are still to be read: a block can begin or end there. One entry more than there are items."""
+    """The positions where few values are still to be read: a block can begin or end there. Length: items + 1."""
     change = [0] * (len(items) + 2)
     for index, item in enumerate(items):
         for value in item.results:
@@ -139,7 +139,7 @@ def _best(items: Sequence[Item], outputs: Sequence[int]) -> _Candidate | None:
 
 
 def _groups(items: Sequence[Item], cuts: Sequence[bool]) -> list[list[tuple[int, int]]]:
-    """Runs of items that are alike but for the words in their slots, as (start, end), by what they are."""
+    """Runs of items that differ only in the words of their slots, as lists of (start, end)."""
     signs = [hash((item.head, item.chain, len(item.results), tuple(slot.key for slot in item.slots))) for item in items]
     often = Counter(signs)
     producer = {value: (index, at) for index, item in enumerate(items) for at, value in enumerate(item.results)}
@@ -177,7 +177,7 @@ def _weighed(
     total: Sequence[int],
     least: float,
 ) -> _Candidate | None:
-    """The group without overlaps and what it saves; None if that is not more than ``least``."""
+    """The group without overlaps and its gain; None if the gain is at most ``least``."""
     copies: list[tuple[int, int]] = []
     for start, end in group:
         if not copies or start >= copies[-1][1]:
@@ -258,12 +258,12 @@ def _extract(items: Sequence[Item], chosen: _Candidate, name: str) -> tuple[list
 
 
 def _rounds(items: Sequence[Item], outputs: Sequence[int]) -> list[Item]:
-    """Calls that follow each other with the same words become one call with a count."""
+    """Merge consecutive calls with the same words into one call with a count."""
     readers = _readers(items, outputs)
     kept: list[Item] = []
     for index, item in enumerate(items):
         before = kept[-1] if kept else None
-        chain = _handed_on(before, item, readers, index) if before is not None else None
+        chain = _passed_on(before, item, readers, index) if before is not None else None
         if before is None or chain is None:
             kept.append(item)
             continue
@@ -273,7 +273,7 @@ def _rounds(items: Sequence[Item], outputs: Sequence[int]) -> list[Item]:
     return kept
 
 
-def _handed_on(before: Item, item: Item, readers: dict[int, list[int]], index: int) -> int | None:
+def _passed_on(before: Item, item: Item, readers: dict[int, list[int]], index: int) -> int | None:
     """The operand by which ``item`` is the next round of ``before``; None when it is not."""
     if before.head != item.head or not item.slots or item.slots[-1].key != "rounds" or item.slots[-1].short:
         return None

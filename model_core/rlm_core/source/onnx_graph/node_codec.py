@@ -64,7 +64,7 @@ def shape_of(text: str) -> Shape:
 
 
 def constant_text(constant: Constant, dtype: str) -> str:
-    """``{64x64}``, ``{=0.5}``, ``{8:int8}``; ``[1,-1]`` for a small int64 vector. ``dtype``: the usual one."""
+    """``{64x64}``, ``{=0.5}``, ``{8:int8}``; ``[1,-1]`` for a small int64 vector. ``dtype``: the default."""
     values = None if constant.values is None else ",".join(_number(value) for value in constant.values)
     if constant.dtype == "int64" and len(constant.shape) == 1 and values is not None:
         return f"[{values}]"
@@ -207,12 +207,12 @@ def _implied_product(
 
 
 def _weight(operand: Operand, dtype: str) -> bool:
-    """A constant of the usual type whose values are not kept."""
+    """Whether an operand is a constant of the default dtype without values."""
     return isinstance(operand, Constant) and operand.dtype == dtype and operand.values is None
 
 
 def _window(kernel: Sequence[int], rest: dict[str, Attribute]) -> list[NodeSlot]:
-    """Takes what it writes out of ``rest``."""
+    """The slots of a window; removes their attributes from ``rest``."""
     rank = len(kernel)
     rest.pop("kernel_shape", None)
     dilations = integers(rest.pop("dilations", ())) or (1,) * rank

@@ -36,7 +36,7 @@ class _BlockDefinition:
 
 @dataclass(slots=True)
 class _BlockScope:
-    """Names, the value that a chain goes on from, and the shapes of the graph so far."""
+    """Names, the value that a chain continues from, and the outputs of the block."""
 
     names: dict[str, Operand]
     before: Operand
@@ -197,7 +197,7 @@ class _Parser:
 
 
 class _Tail:
-    """What follows an operator: words, operands in order, a shape."""
+    """The text after an operator: words, operands in order, a shape."""
 
     def __init__(self, text: str, scope: _BlockScope, dtype: str) -> None:
         self.words: list[str] = []

@@ -26,7 +26,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class SignalSource:
-    """Of variance 1: correlations of both pairs, share that is smooth in space."""
+    """A source of variance 1: the correlations of both pairs, and the share that is smooth in space."""
 
     alike: float
     unlike: float
@@ -58,7 +58,7 @@ _Value = dict[int, float]
 
 
 class _Forward:
-    """Coefficients of sources by value."""
+    """The forward pass: coefficients of sources by value."""
 
     def __init__(self, graph: Graph) -> None:
         self.sources: list[SignalSource] = []
@@ -106,7 +106,7 @@ class _Forward:
         return self.fresh(variance, source)
 
     def _normalized(self, value: _Value, moments: _Moments) -> _Value:
-        """The mean over inputs is what unlike inputs share; it goes."""
+        """Removes the mean over inputs, which is what unlike inputs share."""
         left = max(_TINY, moments.variance - moments.unlike)
         if len(value) == 1:
             whole = moments.variance or 1.0
@@ -159,7 +159,7 @@ def arc_cosine_slope(correlation: float) -> float:
 
 
 def propagate(graph: Graph, alive: Sequence[bool]) -> Signal:
-    """Forward through the live nodes for variances, backward for gradients."""
+    """Propagate forward through the live nodes for variances, backward for gradients."""
     forward = _Forward(graph)
     before: dict[int, list[Edge]] = {}
     moments: dict[Edge, _Moments] = {ref: forward.moments(value) for ref, value in forward.values.items()}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NEEDS_ONNX = "reading a .onnx file needs the onnx package; run: pip install '.[onnx]'"
 _MAX_TEXT, _MAX_LIST = 40, 32  # longer attributes are data of a custom operator, not its meaning
 _OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
-# Of no weight for cost or meaning.
+# Irrelevant for cost and meaning.
 _IGNORED = {"epsilon", "momentum", "spatial", "training_mode", "consumed_inputs", "storage_order", "saturate"}
 
 
@@ -70,7 +70,7 @@ def _onnx() -> Any:
 
 
 def _shell(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy without the values of large weights, so that shape inference is quick at any size."""
+    """A copy without the values of large weights, so that shape inference is fast at any size."""
     onnx = _onnx()
     shell = onnx.ModelProto()
     for field, value in model.ListFields():
@@ -192,7 +192,7 @@ class _GraphReader:
         nodes.append(Node(kind, tuple(operands), attributes, tuple(shapes), tuple(bodies)))
 
     def _folded(self, node: onnx.NodeProto) -> Constant | None:
-        """A Constant node as the constant that it is."""
+        """The constant of a Constant node; None for other nodes."""
         if node.op_type != "Constant" or node.domain not in _OWN_DOMAINS or len(node.attribute) != 1:
             return None
         attribute = node.attribute[0]

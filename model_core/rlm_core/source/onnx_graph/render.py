@@ -1,4 +1,4 @@
-"""A graph -> compact text that keeps every operator, shape and edge.
+"""A graph -> compact text with every operator, shape and edge.
 
 The text, line by line::
 
@@ -218,7 +218,7 @@ class _Writer:
         return self._items[number - 1].results[0] if number else self._first
 
     def _chain(self, number: int) -> int | None:
-        """The operand that the chain gives: the value before it if it reads that, else its last computed operand."""
+        """The operand that the chain provides: the previous value if it is read, else the last computed one."""
         item = self._items[number]
         if item.chain is not None:
             return item.chain
