@@ -1,1 +1,1 @@
-"""How good a model is: metrics a slice, plain baselines beside it, intervals by bootstrap over groups."""
+"""How accurate and calibrated a model is: metrics by task, plain baselines, intervals by bootstrap over groups."""

@@ -31,7 +31,7 @@ from .rows import Row
 MODEL = "model"
 STATED = 0.8
 MIN_ROWS, MIN_GROUPS = 30, 10
-# A language with fewer test rows than this gives no mean of its own within quarters.
+# Languages with fewer test rows do not count in means within quarters.
 MIN_LANGUAGE = 250
 
 

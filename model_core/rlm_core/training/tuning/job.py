@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rlm_core.errors import DataError
-from rlm_core.models import summary
+from rlm_core.inference.card import read_model_card
 
 from .data import TeamRows
 from .judging import TuningResult
@@ -79,7 +79,7 @@ class OutputDirectory:
 
     def commit(self) -> str:
         """Move the complete model to its path and return its id."""
-        model_id = summary(self.directory).model_id
+        model_id = read_model_card(self.directory).model_id
         if self.out.is_dir():
             self.out.rmdir()  # it was empty at the start
         self.directory.rename(self.out)
