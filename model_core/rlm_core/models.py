@@ -103,7 +103,7 @@ def summary(directory: Path) -> ModelSummary:
     """What a model's card says, in short; no weights are opened.
 
     Raises:
-        ModelError: there is no card, or it is not one of ours.
+        ModelError: there is no card, or it is not a card of rlm-lsp.
     """
     card = read_model_card(directory)
     return ModelSummary(

@@ -67,7 +67,7 @@ class Unit:
 
     @property
     def basis(self) -> Basis:
-        """The kind of measurement that predictions for this unit stand for."""
+        """The kind of measurement that predictions for this unit are about."""
         return BASIS_OF_KIND[self.kind]
 
 
@@ -131,7 +131,7 @@ class CalibrationSource:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A calibrated interval in SI units. ``low`` is 0 when the value may lie at or below the metric's floor.
+    """A calibrated interval in SI units. ``low`` is 0 when the value may be at or below the metric's floor.
 
     ``groups`` and ``rows`` count the held-out groups and rows behind the calibration; ``source`` describes them.
     """
@@ -187,7 +187,7 @@ class Abstention:
 class Prediction:
     """The answer to one query, in SI units, or the reason why the model abstains.
 
-    ``median`` is 0 when the value most likely lies at or below ``floor``, the smallest value that the measurement
+    ``median`` is 0 when the value is most likely at or below ``floor``, the smallest value that the measurement
     resolves. ``bands`` are ordered by coverage, the default (80 %) first. ``quantiles`` are those at ``LEVELS``,
     calibrated like the bands, whose ends are among them; empty when the model abstains.
     """

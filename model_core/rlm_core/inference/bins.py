@@ -18,17 +18,17 @@ BINS = 64
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The outcomes of one slice and metric: ``floor`` in SI units (0: none), ``edges (K + 1,)`` in log10 SI units."""
+    """The outcomes of one task: ``floor`` in SI units (0: none), ``edges (K + 1,)`` in log10 SI units."""
 
     floor: float
     edges: Array
 
     def position(self, value: npt.ArrayLike) -> Array:
-        """The place of values on the outcome axis: -0.5 at or below the floor, else 0..K along the bins."""
+        """The position of values on the outcome axis: -0.5 at or below the floor, else 0..K along the bins."""
         values = np.asarray(value, dtype=np.float64)
         logs = np.log10(np.maximum(values, 1e-300))
-        places = np.interp(logs, self.edges, np.arange(len(self.edges), dtype=np.float64))
-        return np.where(values <= self.floor, -0.5, places)
+        positions = np.interp(logs, self.edges, np.arange(len(self.edges), dtype=np.float64))
+        return np.where(values <= self.floor, -0.5, positions)
 
     def share_below(self, value: float) -> float:
         """The share of the training values above the floor that are below a value (SI units).
@@ -41,7 +41,7 @@ class Scale:
         return float(np.interp(np.log10(max(value, 1e-300)), self.edges, shares))
 
     def quantiles(self, probabilities: Array, levels: npt.ArrayLike) -> Array:
-        """Quantiles of distributions, 0 where they lie at or below the floor.
+        """Quantiles of distributions, 0 where they are at or below the floor.
 
         Args:
             probabilities: ``(rows, K + 1)``, each row sums to 1.
@@ -67,7 +67,7 @@ class Scale:
 
 
 def fit_scale(values: npt.ArrayLike, floor: float, bins: int = BINS) -> Scale:
-    """The scale of a slice from its training values (SI units)."""
+    """The scale of a task from its training values (SI units)."""
     data = np.asarray(values, dtype=np.float64)
     logs = np.log10(data[data > floor]) if np.any(data > floor) else np.array([0.0])
     low = np.log10(floor) if floor > 0 else float(np.quantile(logs, 0.0005)) - 0.1

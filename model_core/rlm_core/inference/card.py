@@ -76,7 +76,7 @@ def read_model_card(directory: Path, advice: str = _ADVICE) -> ModelCard:
     """What the card of a student or a full model says; the files that it names are not opened.
 
     Raises:
-        ModelError: there is no card, or it is not one of ours; the message names the bad field.
+        ModelError: there is no card, or it is not a card of rlm-lsp; the message names the bad field.
     """
     path = directory / CARD
     card = _decoded(path, _content(path, advice), ModelCard, advice)
@@ -89,7 +89,7 @@ def check_files(directory: Path, files: Mapping[str, str], advice: str = _ADVICE
     """Compare the files that a card names with their checksums.
 
     Raises:
-        ModelError: a file is missing, lies outside the directory, or is not the one that the card describes.
+        ModelError: a file is missing, is outside the directory, or is not the one that the card describes.
     """
     for name, expected in files.items():
         file = directory / name
@@ -129,7 +129,7 @@ class StudentCard:
 
     name: str
     sizes: Mapping[str, Any]
-    slices: Sequence[TaskCard]
+    tasks: Sequence[TaskCard]
     calibration: Calibration
     defaults: Mapping[str, Mapping[str, Any]]
     devices: Mapping[str, Sequence[str]]
@@ -157,7 +157,7 @@ class StudentCard:
                     "intercept": entry.intercept,
                     "calendar": list(entry.calendar),
                 }
-                for entry in self.slices
+                for entry in self.tasks
             ],
             "calibration": self.calibration.to_json(),
             "residuals": {key: asdict(entry) for key, entry in self.residuals.items()},

@@ -1,6 +1,6 @@
-"""Texts -> what is kept of them: each distinct text is canonicalised, encoded and counted once.
+"""Texts -> encodings: each distinct text is canonicalised, encoded and counted once, and cached by content.
 
-Every text is encoded alone and without padding, so no other text can change its number, and is kept by content.
+Every text is encoded alone and without padding, so no other text can change its number.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Entry = tuple[str, str, str]  # text, language, basis
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What is kept of a text.
+    """What is cached for a text.
 
-    Vector ``(width,)``, wide contributions ``(roles, metrics)`` (None where trees take their place), syntax counts,
-    what the features of a kernel, module or network need of it, number of tokens, whether it was cropped.
+    Vector ``(width,)``, contributions of the n-gram ridge ``(roles, metrics)`` (None where trees take their place),
+    syntax counts, what the features of a kernel, module or network need, number of tokens, whether it was cropped.
     """
 
     vector: npt.NDArray[np.float32]
@@ -65,7 +65,7 @@ class Encodings:
         self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="rlm-encode")
         self._keys: LRUCache[Key, Key] = LRUCache(_CACHED_TEXTS)  # of texts as they are -> of their canonical form
         self._encodings: LRUCache[Key, Encoding] = LRUCache(_CACHED_TEXTS)
-        self._running: dict[Key, Future[Encoding]] = {}  # each text is encoded by one thread, whoever asks meanwhile
+        self._running: dict[Key, Future[Encoding]] = {}  # each text is encoded by one thread; others wait for it
         self._lock = threading.Lock()
 
     def of(self, entries: Iterable[Entry]) -> dict[Entry, Encoding]:
@@ -127,13 +127,13 @@ def encode(session: ort.InferenceSession, ids: Ids) -> npt.NDArray[np.float32]:
 
 
 def open_session(path: Path) -> ort.InferenceSession:
-    """An onnxruntime session on the CPU, one thread a run.
+    """An onnxruntime session on the CPU, one thread per run.
 
     Raises:
         ModelError: the file is not a usable model.
     """
     options = ort.SessionOptions()
-    # One thread a run: texts are spread over our own pool, and a server must not spin while it idles.
+    # One thread per run: texts are spread over our own pool, and a server must not spin while it idles.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -141,7 +141,7 @@ def open_session(path: Path) -> ort.InferenceSession:
     options.enable_cpu_mem_arena = False
     try:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises types of its own for each kind of damage
+    except Exception as error:  # onnxruntime raises a separate type for each kind of damage
         reason = str(error).splitlines()[0][:120]
         raise ModelError(
             f"{path}: not a usable ONNX model ({reason}); reinstall rlm-lsp or export the model again"

@@ -39,7 +39,7 @@ class Explanation:
 
 
 def explain(predictor: Predictor, code: CodeText, query: Query) -> Explanation:
-    """Leave out each line of a unit that is not blank, but the first, which names it."""
+    """Leave out each line of a unit that is not blank, except the first, which names it."""
     lines = code.text.splitlines(keepends=True)
     tried = [number for number, line in enumerate(lines) if number and line.strip()]
     kept = tried[:MOST_LINES]

@@ -1,4 +1,4 @@
-"""The student's query head in onnxruntime: rows of questions about encoded units -> distributions over the outcomes."""
+"""The student's query head in onnxruntime: queries about encoded units -> distributions over the outcomes."""
 
 from __future__ import annotations
 
@@ -28,37 +28,40 @@ _ROW_BLOCK = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A question: where its answer goes and the head's inputs; ``told`` are the features of a slice that has trees."""
+class HeadRow:
+    """A query about a unit: ``index`` is where its answer goes, the rest are the head's inputs.
 
-    place: tuple[int, int]
-    slice: int
+    ``features`` are None for a task without trees.
+    """
+
+    index: tuple[int, int]
+    task: int
     code: CodeText
     query: Query
     encoding: Encoding
     levels: tuple[list[Encoding], list[Encoding]]
     date: float
-    told: npt.NDArray[np.float32] | None
+    features: npt.NDArray[np.float32] | None
 
 
 class QueryHead:
-    """Asks the head of an exported student.
+    """The head of an exported student.
 
     Raises:
         ModelError: the file is not a usable model.
     """
 
-    def __init__(self, path: Path, slices: Sequence[TaskCard], forests: Mapping[str, Forest]) -> None:
+    def __init__(self, path: Path, tasks: Sequence[TaskCard], forests: Mapping[str, Forest]) -> None:
         self._session = open_session(path)
-        self._slices, self._forests = slices, forests
+        self._tasks, self._forests = tasks, forests
 
-    def probabilities(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
+    def probabilities(self, rows: Sequence[HeadRow]) -> npt.NDArray[np.float64]:
         """Distributions over the outcomes, ``(rows, outcomes)``."""
         if not rows:
-            return np.zeros((0, len(self._slices[0].scale.edges)))
-        return np.concatenate([self._asked(rows[i : i + _MOST_ROWS]) for i in range(0, len(rows), _MOST_ROWS)])
+            return np.zeros((0, len(self._tasks[0].scale.edges)))
+        return np.concatenate([self._run(rows[i : i + _MOST_ROWS]) for i in range(0, len(rows), _MOST_ROWS)])
 
-    def _asked(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
+    def _run(self, rows: Sequence[HeadRow]) -> npt.NDArray[np.float64]:
         width = len(rows[0].encoding.vector)
         size = -(-len(rows) // _ROW_BLOCK) * _ROW_BLOCK
         inputs: dict[str, npt.NDArray[Any]] = {
@@ -80,61 +83,61 @@ class QueryHead:
                     inputs["callees"][i, (2 * level + 1) * width : (2 * level + 2) * width] = vectors.max(0)
                     inputs["counts"][i, level] = len(encodings)
             lengths = ([e.tokens for e in level] for level in row.levels)
-            inputs["unit"][i], inputs["slice"][i], inputs["date"][i] = row.encoding.vector, row.slice, row.date
+            inputs["unit"][i], inputs["slice"][i], inputs["date"][i] = row.encoding.vector, row.task, row.date
             inputs["facts"][i] = facts(row.encoding.counts, row.encoding.tokens, *lengths)
             inputs["query"][i] = query_vector(row.query.device, row.query.workload)
         (logits,) = self._session.run(None, inputs)
         logits = logits[: len(rows)].astype(np.float64)
-        floorless = np.array([part.scale.floor == 0 for part in self._slices])
+        floorless = np.array([part.scale.floor == 0 for part in self._tasks])
         logits[floorless[inputs["slice"][: len(rows)]], 0] = -np.inf
         weights = np.exp(logits - logits.max(1, keepdims=True))
         result: npt.NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
         return result
 
-    def _positions(self, rows: Sequence[Row]) -> npt.NDArray[np.float64]:
-        """The wide part's predictions on the outcome axis, from n-grams or from trees."""
+    def _positions(self, rows: Sequence[HeadRow]) -> npt.NDArray[np.float64]:
+        """Predictions of the n-gram ridge or the trees, on the outcome axis."""
         logs = np.zeros(len(rows))
         members: dict[int, list[int]] = {}
         seasons: dict[tuple[int, float], float] = {}
         for i, row in enumerate(rows):
-            members.setdefault(row.slice, []).append(i)
-            part = self._slices[row.slice]
-            if row.told is not None:
+            members.setdefault(row.task, []).append(i)
+            part = self._tasks[row.task]
+            if row.features is not None:
                 forest = self._forests[forest_key(part.name, row.query.workload, row.query.device)]
-                logs[i] = float(forest.predict(row.told[None, :])[0])
+                logs[i] = float(forest.predict(row.features[None, :])[0])
                 continue
-            own = row.encoding.contributions
-            assert own is not None
+            contributions = row.encoding.contributions
+            assert contributions is not None
             levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
-            grams = ngram_ridge.combine(own, *levels)[ngram_ridge.METRICS.index(row.query.metric)]
-            when = row.slice, row.date
+            grams = ngram_ridge.combine(contributions, *levels)[ngram_ridge.METRICS.index(row.query.metric)]
+            when = row.task, row.date
             if when not in seasons:
                 seasons[when] = season(part, ngram_ridge.calendar([row.date])[0])
             logs[i] = part.intercept + float(grams) + seasons[when]
         places = np.zeros(len(rows))
-        for number, mine in members.items():
-            places[mine] = on_axis(self._slices[number], logs[mine])
+        for task, rows_of_task in members.items():
+            places[rows_of_task] = on_axis(self._tasks[task], logs[rows_of_task])
         return places
 
 
 def make_row(
-    place: tuple[int, int], number: int, code: CodeText, query: Query, encodings: dict[Entry, Encoding], date: float
-) -> Row:
+    index: tuple[int, int], task: int, code: CodeText, query: Query, encodings: dict[Entry, Encoding], date: float
+) -> HeadRow:
     """The head's inputs for a query about a unit whose texts are encoded."""
     encoding = encodings[code.text, code.language, code.basis]
-    told = None
+    inputs = None
     if feature_names(code.basis):
-        told = features(encoding.described, code.basis, query.workload, query.device)
-    return Row(place, number, code, query, encoding, _callees(code, encodings), date, told)
+        inputs = features(encoding.described, code.basis, query.workload, query.device)
+    return HeadRow(index, task, code, query, encoding, _callees(code, encodings), date, inputs)
 
 
-def unsized(row: Row) -> Abstention | None:
-    """Why a kernel or module cannot be predicted: nothing says how large its tensors are."""
+def unsized(row: HeadRow) -> Abstention | None:
+    """The reason to abstain from a kernel or module whose tensor sizes are unknown."""
     estimate = estimate_name(row.code.basis)
-    if row.told is None or estimate is None or row.query.metric != "latency":
+    if row.features is None or estimate is None or row.query.metric != "latency":
         return None
-    known = np.isfinite(row.told[feature_names(row.code.basis).index(estimate)])
-    # A module's sizes may stand in its text; a kernel's never do.
+    known = np.isfinite(row.features[feature_names(row.code.basis).index(estimate)])
+    # A module's sizes may be in its text; a kernel's never are.
     if known and (row.code.basis != "kernel" or has_sizes(row.query.workload)):
         return None
     return Abstention(AbstentionCode.SIZES_UNKNOWN)
@@ -155,10 +158,10 @@ def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
 
 
 def season(part: TaskCard, hats: npt.NDArray[np.float32]) -> float:
-    """What a date's calendar basis ``(nodes,)`` adds to the wide prediction, in log10."""
+    """What a date's calendar basis ``(nodes,)`` adds to the prediction of the n-gram ridge, in log10."""
     return float(hats @ np.asarray(part.calendar))
 
 
 def on_axis(part: TaskCard, log10: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Values in log10 SI units on the outcome axis of their slice."""
+    """Values in log10 SI units on the outcome axis of their task."""
     return part.scale.position(10 ** np.clip(log10, -300.0, 300.0))

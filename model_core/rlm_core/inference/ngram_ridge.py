@@ -1,7 +1,7 @@
-"""The wide part of the student: ridge regression on hashed token n-grams, summed up to a few numbers a text.
+"""Ridge regression on hashed token n-grams, which gives a few numbers per text.
 
 A text's 1-2-grams of token ids and 1-3-grams of whole words are hashed to buckets and weighted by TF-IDF (sublinear,
-unit length): pieces of names carry over to new packages, whole words tell library calls apart. Each slice of the data
+unit length): pieces of names carry over to new packages, whole words distinguish library calls. Each
 (``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2; see
 also ``CHANGING``) and every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to
 its encoding. What a deep encoder of a few million parameters cannot memorise (rare names of libraries and problems),
@@ -26,7 +26,7 @@ from .tokenizer import Ids
 Array = npt.NDArray[np.float32]
 Words = npt.NDArray[np.uint64]
 METRICS = ("latency", "memory")
-# The bases whose last role tells how a text compares with others of its group, see rlm_core.inference.cost_ratio.
+# The bases whose last role compares a text with others of its group, see rlm_core.inference.cost_ratio.
 CHANGING = ("program",)
 MAX_TOKENS = 3000
 CALENDAR_START, CALENDAR_STEP, CALENDAR_NODES = 2020.5, 0.5, 14
@@ -45,7 +45,7 @@ class Bag:
 
 @dataclass(frozen=True, slots=True)
 class NgramRidge:
-    """Weights of one slice: ``idf (buckets,)``, ``codes (roles, metrics, buckets)`` and the largest weight of each.
+    """Weights of one basis and language: ``idf (buckets,)``, ``codes (roles, metrics, buckets)``, the largest of each.
 
     A weight in log10 SI units is ``sign(code) * (code / 127) ** 2 * largest``: eight bits are enough, since most
     weights are small and the square keeps those finely apart.
@@ -102,7 +102,7 @@ def tfidf(counts: Bag, idf: Array) -> Bag:
 
 
 def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Array:
-    """The wide prediction of a unit from its text's and its callees' contributions. Shape ``(metrics,)``, log10 units.
+    """The prediction of a unit from its text's and its callees' contributions. Shape ``(metrics,)``, log10 units.
 
     Callees count by the square root of their number: between a sum (all are called) and a mean (few are called often).
     """
@@ -114,7 +114,7 @@ def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Arr
 
 
 def load(path: Path) -> dict[str, NgramRidge]:
-    """Read the slices of a ``wide.safetensors`` file.
+    """Read the ridges of a ``wide.safetensors`` file.
 
     Raises:
         ModelError: the file is missing or corrupt.
@@ -138,7 +138,7 @@ def load(path: Path) -> dict[str, NgramRidge]:
 
 
 def save(slices: Mapping[str, NgramRidge], path: Path) -> None:
-    """Write slices, ``idf`` as float16."""
+    """Write ridges, ``idf`` as float16."""
     from safetensors.numpy import save_file
 
     tensors: dict[str, npt.NDArray[np.generic]] = {}

@@ -1,4 +1,4 @@
-"""How far a text is from the training texts: Mahalanobis distance of encodings, with a threshold a language.
+"""How far a text is from the training texts: Mahalanobis distance of encodings, with a threshold per language.
 
 The mean is that of the language's training texts, the covariance that of the basis within its languages; the threshold
 is the quantile of the calibration split's distances that is kept in ``QUANTILE``. Beyond it the model abstains
@@ -22,14 +22,14 @@ QUANTILE = 0.995
 _RIDGE = 0.02  # of the mean variance, added to every direction: directions that training hardly used say little
 _SMALLEST = 1e-6  # variance; its whitening still fits into half precision
 _ENOUGH = 1000
-_LEAST = 1.1  # a short function of plain names lies this far out; prose and data begin a little before
+_LEAST = 1.1  # a short function of plain names is this far out; prose and data begin slightly earlier
 
 Array = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a language's training texts lie: ``mean (width,)``, ``whiten (width, width)`` and the largest distance."""
+    """The region of a language's training texts: ``mean (width,)``, ``whiten (width, width)``, largest distance."""
 
     mean: Array
     whiten: Array
@@ -49,7 +49,7 @@ class NoveltyDetector:
         self.regions = dict(regions)
 
     def reason(self, prefix: str, vector: Array) -> Abstention | None:
-        """Why a text is too far to be predicted, None when it is not."""
+        """The reason to abstain from a text that is too far away, None for others."""
         region = self.regions.get(prefix)
         if region is None:
             return None
@@ -97,18 +97,18 @@ def fit_novelty_detector(train: Mapping[str, Array], calibration: Mapping[str, A
     """Fit the regions from the encodings of training and calibration texts, ``(texts, width)`` by prefix."""
     regions: dict[str, Region] = {}
     for basis in {prefix.split("/")[0] for prefix in train}:
-        mine = {prefix: vectors for prefix, vectors in train.items() if prefix.split("/")[0] == basis}
-        means = {prefix: vectors.mean(axis=0) for prefix, vectors in mine.items()}
-        inner = np.concatenate([vectors - means[prefix] for prefix, vectors in mine.items()]).astype(np.float64)
+        members = {prefix: vectors for prefix, vectors in train.items() if prefix.split("/")[0] == basis}
+        means = {prefix: vectors.mean(axis=0) for prefix, vectors in members.items()}
+        inner = np.concatenate([vectors - means[prefix] for prefix, vectors in members.items()]).astype(np.float64)
         values, directions = np.linalg.eigh(inner.T @ inner / max(len(inner) - 1, 1))
         values = np.maximum(values, 0) + _RIDGE * max(float(values.mean()), _SMALLEST)
         whiten = (directions / np.sqrt(values)).astype(np.float32)
-        found = {
+        distances_of = {
             prefix: Region(means[prefix].astype(np.float32), whiten, np.inf).distance(calibration.get(prefix, vectors))
-            for prefix, vectors in mine.items()
+            for prefix, vectors in members.items()
         }
-        everywhere = np.concatenate(list(found.values()))
-        for prefix, distances in found.items():
+        everywhere = np.concatenate(list(distances_of.values()))
+        for prefix, distances in distances_of.items():
             # A quantile so far out needs many texts: a language with few takes that of its basis.
             chosen = distances if len(distances) >= _ENOUGH else everywhere
             # Within the spread of the training texts nothing is far, however alike the calibration texts are.

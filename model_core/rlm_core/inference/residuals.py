@@ -1,7 +1,7 @@
-"""Answers of a forest alone: its prediction, with bands from the residuals of held-out groups.
+"""Answers of a forest without the head: its prediction, with bands from the residuals of held-out groups.
 
-Where there are groups enough, a second forest says how large a residual is to be expected of a text; residuals in
-units of that size have the same distribution for small and large networks of any family, and their quantiles on groups
+Where there are enough groups, a second forest predicts the size of the residual of a text; residuals in
+units of that size have the same distribution for small and large networks of any kind, and their quantiles on groups
 that no forest has seen are the bands (locally weighted split conformal, arXiv 1604.04173).
 
 Forests of latencies work in log10 SI units. Accuracies crowd below one end of their range, so their forests work on
@@ -30,7 +30,7 @@ _STEP = 1e-9  # between knots of equal values
 class Residuals:
     """Quantiles at ``LEVELS`` of (value - prediction) / expected size, and the held-out data they rest on.
 
-    The size is 1 where no forest tells it. ``axis`` are the log10 values at the normal scores ``KNOTS`` of a forest
+    The size is 1 where no forest predicts it. ``axis`` are the log10 values at the normal scores ``KNOTS`` of a forest
     that works on them; else it is empty.
     """
 
@@ -47,7 +47,7 @@ class Residuals:
 
 
 def spread_key(key: str) -> str:
-    """The name of the forest that gives log10 of the residuals' expected size beside the forest called ``key``."""
+    """The name of the forest that gives log10 of the residuals' expected size for the forest called ``key``."""
     return f"{key}#spread"
 
 
@@ -95,26 +95,26 @@ def fit_residuals(scores: Array, groups: npt.NDArray[np.str_], axis: tuple[float
 def _upper(scores: Array, weights: Array, level: float) -> float:
     order = np.argsort(scores)
     cumulative = np.cumsum(weights[order])
-    # At the median there is nothing to be careful about.
+    # The median needs no such allowance.
     spare = weights.mean() if level > 0.5 else 0.0
     index = int(np.searchsorted(cumulative, level * (cumulative[-1] + spare)))
     return float(scores[order[min(index, len(order) - 1)]])
 
 
 def quantiles(
-    forest: Forest, spread: Forest | None, residuals: Residuals, told: npt.NDArray[np.float32], most: float
+    forest: Forest, spread: Forest | None, residuals: Residuals, features: npt.NDArray[np.float32], most: float
 ) -> tuple[float, ...]:
-    """Calibrated quantiles at ``LEVELS``, in SI units, of a text with the features ``told``.
+    """Calibrated quantiles at ``LEVELS``, in SI units, of a text with these ``features``.
 
     Args:
         forest: predicts the value.
         spread: predicts log10 of the expected size of the residual; None where the size is 1.
         residuals: the calibration of both.
-        told: ``(features,)``.
+        features: ``(features,)``.
         most: no value is larger.
     """
-    place = float(forest.predict(told[None, :])[0])
-    size = float(10 ** spread.predict(told[None, :])[0]) if spread is not None else 1.0
+    place = float(forest.predict(features[None, :])[0])
+    size = float(10 ** spread.predict(features[None, :])[0]) if spread is not None else 1.0
     places = place + size * np.asarray(residuals.quantiles)
     logs = np.clip(from_axis(places, residuals.axis), -300, 300)
     return tuple(float(min(10**log, most)) for log in logs)

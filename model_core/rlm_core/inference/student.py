@@ -1,7 +1,7 @@
 """The embedded predictor: the student in onnxruntime, on the CPU.
 
-A text is encoded once and kept by content (``encoder``); a query costs only the wide part's sum or trees
-and the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
+A text is encoded once and kept by content (``encoder``); a query costs only the n-gram ridge's sum or trees, and
+the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .card import StudentCard, read_card
 from .cost_ratio import cost_ratio, log_median, ratio_task
 from .encoder import Encoding, Encodings, Entry
 from .features import answers_alone, feature_names, forest_key
-from .head import QueryHead, Row, callee_texts, make_row, unsized
+from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
@@ -66,7 +66,7 @@ class OnnxPredictor:
         self.card: StudentCard = read_card(directory)
         self._scope = QueryScope(self.card.defaults, self.card.devices)
         parts = ngram_ridge.load(directory / NGRAM_RIDGE)
-        names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.slices}
+        names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.tasks}
         self._forests = trees.load(directory / TREES, names)
         for key in self.card.residuals:
             if (forest_of_data_sheet(key) or key) not in self._forests:
@@ -78,8 +78,8 @@ class OnnxPredictor:
             int(self.card.sizes["context"]),
             threads,
         )
-        self._head = QueryHead(directory / HEAD, self.card.slices, self._forests)
-        self._slices = {entry.name: number for number, entry in enumerate(self.card.slices)}
+        self._head = QueryHead(directory / HEAD, self.card.tasks, self._forests)
+        self._tasks = {entry.name: number for number, entry in enumerate(self.card.tasks)}
         self._novelty = NoveltyDetector.load(directory / DISTANCE)
 
     @cached_property
@@ -92,7 +92,7 @@ class OnnxPredictor:
         return tuple(self.card.devices.get(basis, ()))
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """One query a metric of the basis, with the card's default device and workload filled in."""
+        """One query per metric of the basis, with the card's default device and workload."""
         return self._scope.default_queries(basis)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
@@ -109,24 +109,24 @@ class OnnxPredictor:
                     wanted.append((i, j, code, query, *admitted))
         encodings = self._encode([code for _, _, code, *_ in wanted])
         rows = []
-        strange: dict[int, Abstention | None] = {}  # by text
+        novelty: dict[int, Abstention | None] = {}  # by text
         for i, j, code, query, number, date in wanted:
             row = make_row((i, j), number, code, query, encodings, date)
-            if i not in strange:
-                strange[i] = self._novelty.reason(f"{code.basis}/{code.language}", row.encoding.vector)
-            reason = strange[i] or unsized(row)
+            if i not in novelty:
+                novelty[i] = self._novelty.reason(f"{code.basis}/{code.language}", row.encoding.vector)
+            reason = novelty[i] or unsized(row)
             if reason is None:
                 rows.append(row)
             else:
                 answers[i][j] = Prediction.missing(code, query, self.model_id, reason)
-        asking = []
+        head_rows = []
         for row in rows:
-            if answers_alone(row.code.basis) or self._is_by_sheet(self.card.slices[row.slice].name, row.query):
-                answers[row.place[0]][row.place[1]] = self._forest_prediction(row)
+            if answers_alone(row.code.basis) or self._is_by_sheet(self.card.tasks[row.task].name, row.query):
+                answers[row.index[0]][row.index[1]] = self._forest_prediction(row)
             else:
-                asking.append(row)
-        for row, prediction in zip(asking, self._head_predictions(asking), strict=True):
-            answers[row.place[0]][row.place[1]] = prediction
+                head_rows.append(row)
+        for row, prediction in zip(head_rows, self._head_predictions(head_rows), strict=True):
+            answers[row.index[0]][row.index[1]] = prediction
         return [[answer for answer in line if answer is not None] for line in answers]
 
     def compare(
@@ -172,15 +172,15 @@ class OnnxPredictor:
             or prediction.median <= prediction.floor
             or prediction.basis not in _COMPARABLE
             or prediction.device not in self.devices(prediction.basis)
-            or task not in self._slices
+            or task not in self._tasks
         ):
             return None
-        return self.card.slices[self._slices[task]].scale.share_below(prediction.median)
+        return self.card.tasks[self._tasks[task]].scale.share_below(prediction.median)
 
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """The raw distributions of one query a text, ``(rows, outcomes)``, and their slice numbers.
+        """The raw distributions of one query per text, ``(rows, outcomes)``, and their task numbers.
 
         An exported model is compared with the trained one by them.
 
@@ -199,12 +199,12 @@ class OnnxPredictor:
             make_row((i, 0), number, code, query, encodings, date)
             for i, (code, (query, number, date)) in enumerate(zip(texts, admitted, strict=True))
         ]
-        return self._head.probabilities(rows), np.array([row.slice for row in rows])
+        return self._head.probabilities(rows), np.array([row.task for row in rows])
 
     def _admit(self, code: CodeText, query: Query) -> tuple[int, float] | Abstention:
-        """The slice and date of a query, or why we abstain from it."""
+        """The task and date of a query, or the reason to abstain from it."""
         name = task_name(code.basis, code.language, query.metric)
-        if name not in self._slices:
+        if name not in self._tasks:
             return untrained_task(code, query)
         if not self._scope.knows_device(code.basis, query) and not self._is_by_sheet(name, query):
             return self._scope.unknown_device(code.basis, query.device)
@@ -213,36 +213,36 @@ class OnnxPredictor:
             details = {"metric": query.metric, "workload": workload, "device": query.device or ""}
             return Abstention(AbstentionCode.SETTING_NOT_TRAINED, details)
         date = judge_date(code, query)
-        return date if isinstance(date, Abstention) else (self._slices[name], date)
+        return date if isinstance(date, Abstention) else (self._tasks[name], date)
 
     def _encode(self, codes: Sequence[CodeText]) -> dict[Entry, Encoding]:
         """Encodings of the texts and their callees."""
         levels = ((code, [code.text, *first, *second]) for code in codes for first, second in [callee_texts(code)])
         return self._encodings.of((text, code.language, code.basis) for code, texts in levels for text in texts)
 
-    def _forest_prediction(self, row: Row) -> Prediction:
-        """The answer of a basis whose forests do without the head."""
+    def _forest_prediction(self, row: HeadRow) -> Prediction:
+        """The answer of a basis whose forests answer without the head."""
         code, query = row.code, row.query
-        name = self.card.slices[row.slice].name
+        name = self.card.tasks[row.task].name
         key = forest_key(name, query.workload, query.device)
         by_sheet = self._is_by_sheet(name, query)
         residuals = self.card.residuals.get(data_sheet_key(key) if by_sheet else key)
         if residuals is None or (residuals.groups < MIN_GROUPS and not by_sheet):
             reason = too_few_groups(code.basis, residuals.groups if residuals else 0)
             return Prediction.missing(code, query, self.model_id, reason)
-        assert row.told is not None
+        assert row.features is not None
         most = 1.0 if query.metric == "accuracy" else math.inf
-        found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.told, most)
+        found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.features, most)
         source = CalibrationSource(key, by_data_sheet=by_sheet)
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), 0.0)
 
     def _is_by_sheet(self, task_name: str, query: Query) -> bool:
-        """Whether it is about a device of which the data sheet alone is known, and that is enough."""
+        """Whether the query is about a device known by its data sheet only, and that is enough."""
         basis, key = task_name.split("/")[0], forest_key(task_name, query.workload, query.device)
         known = self.card.devices.get(basis, ())
         return data_sheet_key(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)
 
-    def _head_predictions(self, rows: Sequence[Row]) -> list[Prediction]:
+    def _head_predictions(self, rows: Sequence[HeadRow]) -> list[Prediction]:
         """The answers of the head, calibrated."""
         probabilities = self._head.probabilities(rows)
         levels = [
@@ -251,11 +251,11 @@ class OnnxPredictor:
         ]
         raw = {level.name: level.raw_levels() for level in levels if level is not None}
         found: dict[int, Sequence[float]] = {}
-        for number in {row.slice for row in rows}:
-            mine = [(i, level) for i, level in enumerate(levels) if rows[i].slice == number and level is not None]
+        for number in {row.task for row in rows}:
+            mine = [(i, level) for i, level in enumerate(levels) if rows[i].task == number and level is not None]
             if not mine:
                 continue
-            scale, wanted = self.card.slices[number].scale, np.array([raw[level.name] for _, level in mine])
+            scale, wanted = self.card.tasks[number].scale, np.array([raw[level.name] for _, level in mine])
             ends = scale.quantiles(probabilities[[i for i, _ in mine]], wanted)
             # A band that reaches above the median reaches at least to the floor.
             ends[:, MEDIAN + 1 :] = np.maximum(ends[:, MEDIAN + 1 :], scale.floor)
@@ -265,15 +265,15 @@ class OnnxPredictor:
             for i, (row, level) in enumerate(zip(rows, levels, strict=True))
         ]
 
-    def _prediction(self, row: Row, level: Level | None, found: Sequence[float]) -> Prediction:
+    def _prediction(self, row: HeadRow, level: Level | None, found: Sequence[float]) -> Prediction:
         if level is None or level.groups < MIN_GROUPS:
             reason = too_few_groups(row.code.basis, level.groups if level else 0)
             return Prediction.missing(row.code, row.query, self.model_id, reason)
-        floor = self.card.slices[row.slice].scale.floor
+        floor = self.card.tasks[row.task].scale.floor
         source = CalibrationSource(level.name)
         return self._answered(row, tuple(found), bands(found, level.groups, level.rows, source), floor)
 
-    def _answered(self, row: Row, found: tuple[float, ...], banded: tuple[Band, ...], floor: float) -> Prediction:
+    def _answered(self, row: HeadRow, found: tuple[float, ...], banded: tuple[Band, ...], floor: float) -> Prediction:
         truncated = row.encoding.truncated or any(e.truncated for level in row.levels for e in level)
         code, query = row.code, row.query
         return Prediction(

@@ -1,7 +1,7 @@
 """Canonical text <-> token ids (SentencePiece BPE with byte fallback, so that every text has an encoding).
 
-A line end and the indentation after it are one token, digits stand alone, each ONNX operator is one token, and each
-language has a token that opens its texts.
+A line end with the indentation after it, each digit and each ONNX operator are one token; each language has a token
+that opens its texts.
 """
 
 from __future__ import annotations
@@ -103,5 +103,5 @@ def train(texts: Iterable[str], vocabulary: int, *, sample: int = 40_000, seed: 
 
 
 def _visible(text: str) -> str:
-    """SentencePiece reads one line a text: line ends and tabs become visible symbols."""
+    """SentencePiece reads one line per text: line ends and tabs become visible symbols."""
     return text.replace("\n", _LINE_END).replace("\t", _TAB)

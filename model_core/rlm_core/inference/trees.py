@@ -1,4 +1,4 @@
-"""Boosted regression trees as flat arrays, evaluated in numpy: the wide part of kernels, modules and networks.
+"""Boosted regression trees as flat arrays, evaluated in numpy, for kernels, modules and networks.
 
 A forest reads the features of one text under one query (``features``) and gives log10 of the value in SI
 units. Trained with scikit-learn, kept in ``trees.safetensors``; evaluating runs nothing but array arithmetic.
@@ -50,12 +50,12 @@ class Forest:
         node = np.repeat(self.roots[None, :], len(features), axis=0)
         rows = np.arange(len(features))[:, None]
         while True:
-            asked = self.feature[node]
-            if (asked < 0).all():
+            split = self.feature[node]
+            if (split < 0).all():
                 break
-            value = features[rows, np.maximum(asked, 0)]
+            value = features[rows, np.maximum(split, 0)]
             goes_left = np.where(np.isnan(value), self.missing_left[node], value <= self.threshold[node])
-            node = np.where(asked < 0, node, np.where(goes_left, self.left[node], self.right[node]))
+            node = np.where(split < 0, node, np.where(goes_left, self.left[node], self.right[node]))
         constant, column, factor = float(self.offset[0]), int(self.offset[1]), float(self.offset[2])
         total: npt.NDArray[np.float64] = self.value[node].sum(axis=1, dtype=np.float64) + constant
         if column < 0:
@@ -69,28 +69,28 @@ class Forest:
 
 
 def fingerprint(names: Sequence[str]) -> int:
-    """A number that changes when the features do: a forest is of no use with others than its own."""
+    """A number that changes when the features do: a forest can only be used with the features it was trained on."""
     return zlib.crc32("\n".join(names).encode())
 
 
-def slice_of(key: str) -> str:
-    """The slice that a forest's key belongs to."""
+def task_of(key: str) -> str:
+    """The task that a forest's key belongs to."""
     return key.partition("@")[0]
 
 
 def save(forests: Mapping[str, Forest], names: Mapping[str, Sequence[str]], path: Path) -> None:
-    """Write forests by :func:`rlm_core.inference.features.forest_key`; ``names`` are the features of each slice."""
+    """Write forests by :func:`rlm_core.inference.features.forest_key`; ``names`` are the features of each task."""
     from safetensors.numpy import save_file
 
     tensors = {
         f"{key}/{field}": np.ascontiguousarray(getattr(f, field)) for key, f in forests.items() for field in _FIELDS
     }
     # An empty dictionary would make a header that cannot be read.
-    save_file(tensors, path, metadata={key: str(fingerprint(names[slice_of(key)])) for key in forests} or None)
+    save_file(tensors, path, metadata={key: str(fingerprint(names[task_of(key)])) for key in forests} or None)
 
 
 def load(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Forest]:
-    """Read what :func:`save` wrote; ``names`` are the features of this version of the program, by slice name.
+    """Read what :func:`save` wrote; ``names`` are the features of this version of the program, by task.
 
     Raises:
         ModelError: the file is missing, corrupt, or was trained on other features.
@@ -104,7 +104,7 @@ def load(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Forest]:
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
     for key, forest in forests.items():
-        known = names.get(slice_of(key))
+        known = names.get(task_of(key))
         if known is None or prints[key] != str(fingerprint(known)):
             raise ModelError(f"{path}: {key} was trained on other features; train the model again")
         _check(forest, len(known), f"{path}: {key}")

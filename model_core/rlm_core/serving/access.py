@@ -50,7 +50,7 @@ def same_token(header: str | None, token: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as it stands in an address, is surely this machine: ``localhost`` or a loopback IP."""
+    """Whether a host, as written in an address, is certainly this machine: ``localhost`` or a loopback IP."""
     bare = host.strip("[]").lower()
     try:
         return bare == "localhost" or ipaddress.ip_address(bare).is_loopback

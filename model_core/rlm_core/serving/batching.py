@@ -1,6 +1,6 @@
 """Micro-batching across clients: texts that wait at the same time go to the model together, each client in its turn.
 
-Texts come in with :meth:`Batcher.answer` and wait in one lane a client. Whenever a worker is free, a batch is filled by
+Texts come in with :meth:`Batcher.answer` and wait in one lane per client. When a worker is free, a batch is filled by
 taking one text from each lane in rotation, so a client that asks about a whole repository delays another's single
 function by one batch, not by the repository. While the model is busy, whatever arrives is joined into the next batch.
 """
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class QueueFullError(RlmError):
-    """So many texts wait already that a request is turned away."""
+    """Too many texts are waiting; the request is rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Batching:
 
 @dataclass(slots=True)
 class Counts:
-    """What has been done since the start; ``seconds`` were spent in the model."""
+    """Counters since the start; ``seconds`` were spent in the model."""
 
     batches: int = 0
     texts: int = 0
@@ -60,7 +60,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class _Job:
+class _PendingRequest:
     """A request: its answers so far and how many queries are still open."""
 
     answers: list[list[Prediction | None]]
@@ -72,7 +72,7 @@ class _Job:
 class _Piece:
     """Some queries of one text: those of question ``place`` from ``start`` on."""
 
-    job: _Job
+    job: _PendingRequest
     place: int
     start: int
     code: CodeText
@@ -109,7 +109,7 @@ class Batcher:
         Raises:
             QueueFullError: too many texts wait.
         """
-        job = _Job(
+        job = _PendingRequest(
             [[None] * len(question.queries) for question in questions],
             sum(len(question.queries) for question in questions),
             asyncio.get_running_loop().create_future(),
@@ -128,7 +128,7 @@ class Batcher:
                 await job.done
             finally:
                 self._drop(client, job)
-        return [[one for one in line if one is not None] for line in job.answers]
+        return [[answer for answer in line if answer is not None] for line in job.answers]
 
     def _put(self, client: str, pieces: list[_Piece]) -> None:
         self._lanes.setdefault(client, deque()).extend(pieces)
@@ -137,7 +137,7 @@ class Batcher:
         if self.waiting >= self._settings.texts:
             self._full.set()
 
-    def _drop(self, client: str, job: _Job) -> None:
+    def _drop(self, client: str, job: _PendingRequest) -> None:
         lane = self._lanes.get(client)
         if not job.open or lane is None:
             return
@@ -159,7 +159,7 @@ class Batcher:
                 await self._answer_batch(batch)
 
     async def _wait_for_more(self) -> None:
-        """Let a batch fill, but keep nobody longer than the setting; what came while the model was busy has waited."""
+        """Let a batch fill for at most the setting's time; what came while the model was busy has waited already."""
         oldest = min(lane[0].arrived for lane in self._lanes.values())
         left = oldest + self._settings.wait - self._clock()
         if left <= 0 or self.waiting >= self._settings.texts:
@@ -169,7 +169,7 @@ class Batcher:
             async with asyncio.timeout(left):
                 await self._full.wait()
         except TimeoutError:
-            pass  # nobody else came
+            pass  # no other request came
 
     def _next_batch(self) -> list[_Piece]:
         batch: list[_Piece] = []
@@ -209,7 +209,7 @@ def _ask(
 ) -> tuple[list[list[Prediction]], int]:
     """The predictor's answers and on how many texts it failed.
 
-    A batch that fails is halved until the texts that are the reason stand alone: nobody else's answers suffer.
+    A batch that fails is halved until the failing texts are alone, so that no other text loses its answer.
     """
     try:
         found = predictor.predict(codes, queries)

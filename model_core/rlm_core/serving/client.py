@@ -78,7 +78,7 @@ class Connection:
     """Requests to one server, from any thread.
 
     Raises:
-        ModelError: the address is none, or the token would travel unencrypted.
+        ModelError: the address is invalid, or the token would travel unencrypted.
     """
 
     def __init__(self, url: str, token: str | None, *, allow_http: bool, patience: Patience) -> None:
@@ -104,7 +104,7 @@ class Connection:
         """What the server answers to a GET, or to a POST of ``body``.
 
         Raises:
-            NoAnswerError: nothing that can be used; for a while after a server was away it is not even asked.
+            NoAnswerError: no usable answer; for a while after a failed connection the server is not asked again.
         """
         with self._lock:
             away = self._away
@@ -115,7 +115,9 @@ class Connection:
             away = None
             return wire.read(kind, data)
         except wire.WireError as error:
-            raise NoAnswerError(f"it talks nonsense ({error}); is it rlm-lsp serve-model of our version?") from None
+            raise NoAnswerError(
+                f"unexpected response ({error}); is it an rlm-lsp model server of the same version?"
+            ) from None
         except NoAnswerError as failure:
             away = (time.monotonic() + self._patience.rest, str(failure)) if failure.away else None
             raise
@@ -176,7 +178,7 @@ def checked(url: str) -> str:
     """The address without a slash at its end.
 
     Raises:
-        ModelError: it is not one that a model server can have. It is not shown where it holds a password.
+        ModelError: it is not a valid address; the message does not repeat a password.
     """
     try:
         parts = urlsplit(url)
@@ -186,7 +188,7 @@ def checked(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise ModelError(f"the address of a model server holds a user name or password; put a token into {TOKEN}")
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
-        raise ModelError(f"{url}: is no address of a model server; write it like https://gpu-box:8765")
+        raise ModelError(f"{url}: is not an address of a model server; write it like https://gpu-box:8765")
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
 
@@ -194,7 +196,7 @@ def _refusal(status: int, data: bytes) -> str:
     try:
         line = wire.read(wire.Problem, data).error
     except wire.WireError:
-        line = "no reason given; is it rlm-lsp serve-model?"
+        line = "no reason given; is it an rlm-lsp model server?"
     way_out = f" (set {TOKEN} or {TOKEN_FILE}, or write {default_token_file()})" if status == 401 else ""
     return f"status {status}, {' '.join(line.split())[:_LONGEST_LINE]}{way_out}"
 
@@ -223,7 +225,7 @@ class RemotePredictor(WithoutComparison):
         patience: time limits and retries.
 
     Raises:
-        ModelError: the address is none, the server cannot be reached, refuses us or is no model server.
+        ModelError: the address is invalid, or the server cannot be reached, refuses or is not a model server.
     """
 
     def __init__(
@@ -234,7 +236,7 @@ class RemotePredictor(WithoutComparison):
         try:
             self._info = self._connection.request(wire.Info, wire.INFO)
         except NoAnswerError as failure:
-            raise ModelError(f"{self.url}: the model server gives no answer: {failure}") from None
+            raise ModelError(f"{self.url}: the model server does not answer: {failure}") from None
 
     @property
     def model_id(self) -> str:
@@ -246,7 +248,7 @@ class RemotePredictor(WithoutComparison):
         return self._info.devices.get(basis, ())
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """The server's default queries, as it told them when we connected."""
+        """The server's default queries, as of the last connection."""
         for entry in self._info.defaults:
             if entry.basis == basis and language in entry.languages:
                 return entry.queries

@@ -84,7 +84,7 @@ def page(found: dict[str, Any]) -> str:
         f"<h1>{title}</h1><p>{escape(found['info']['description'])}"
         f' The whole description is <a href="openapi.json">openapi.json</a>.'
         f"<h2>Addresses</h2><table>{rows}</table><h2>Try it</h2><pre>{escape(command)}</pre>"
-        f"<h2>Messages</h2><p>JSON has no infinity: it stands as the string <code>Infinity</code>.{shapes}</html>"
+        f"<h2>Messages</h2><p>JSON has no infinity: it is written as the string <code>Infinity</code>.{shapes}</html>"
     )
 
 

@@ -44,7 +44,7 @@ class Settings:
     """What a server allows.
 
     Attributes:
-        limits: what one request may hold; clients are told.
+        limits: what one request may hold; clients can read it.
         batching: how requests are joined.
         seconds: how long the body of a request may take to arrive, and then its answer.
     """
@@ -55,7 +55,7 @@ class Settings:
 
 
 def create_app(predictor: Predictor, settings: Settings, token: str | None = None) -> Starlette:
-    """The server as an ASGI application; without a token everybody may ask."""
+    """The server as an ASGI application; without a token, every client may ask."""
     service = _Service(predictor, settings, token)
     app = Starlette(
         routes=[
@@ -184,7 +184,7 @@ class _Service:
 
 
 def _defaults(predictor: Predictor, basis: Basis) -> list[wire.Defaults]:
-    """Default queries of a basis; languages that have the same ones stand together."""
+    """Default queries of a basis; languages with the same queries are grouped."""
     found: list[wire.Defaults] = []
     for language in LANGUAGES:
         queries = predictor.default_queries(basis, language)
@@ -197,7 +197,7 @@ def _defaults(predictor: Predictor, basis: Basis) -> list[wire.Defaults]:
 
 
 def _client(request: Request) -> str:
-    """Who gets a turn: the client's own mark, told apart by address, else the address."""
+    """Who gets a turn: the client's own mark, combined with its address, else the address."""
     host = request.client.host if request.client is not None else ""
     return f"{host} {request.headers.get(wire.CLIENT_HEADER, '')[:64]}"
 
@@ -208,7 +208,7 @@ async def _aside(large: bool, work: Callable[[_A], _T], value: _A) -> _T:
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
-    """What ``work`` gives; it is cancelled when the client goes away, so that the model does nothing for nobody."""
+    """What ``work`` gives; it is cancelled when the client goes away, so that the model does no needless work."""
     task, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -239,7 +239,7 @@ async def _refusal(request: Request, error: Exception) -> Response:
 
 
 async def _left(request: Request, error: Exception) -> Response:
-    return Response(status_code=499)  # nobody is there to read it
+    return Response(status_code=499)  # the client is gone
 
 
 async def _broken(request: Request, error: Exception) -> Response:

@@ -90,7 +90,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The queries asked about units of a basis in these languages when nobody says otherwise."""
+    """The queries asked about units of a basis in these languages by default."""
 
     basis: Basis
     languages: tuple[str, ...]
@@ -101,7 +101,7 @@ class Defaults:
 class Info:
     """What a client learns when it connects: the model, its devices by basis, default queries, and the limits.
 
-    ``levels`` are the probabilities that the quantiles of a prediction stand for.
+    ``levels`` are the probabilities of the quantiles of a prediction.
     """
 
     version: Literal[2]
@@ -211,7 +211,7 @@ def schemas(*kinds: type) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise WireError(f'not JSON ({name} is no number; write "{name}" in quotes)')
+    raise WireError(f'not JSON ({name} is not a number; write "{name}" in quotes)')
 
 
 def _plain(value: Any) -> Any:
@@ -271,7 +271,7 @@ def _string(value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise WireError("holds half of a surrogate pair, which is no character") from None
+            raise WireError("holds half of a surrogate pair, which is not a character") from None
     return value
 
 

@@ -58,7 +58,7 @@ def test_what_is_written_is_read(directory: Path) -> None:
     assert (card.name, card.sizes, card.trained) == ("test", {"context": 512}, {"rows": 7})
     assert card.devices == {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]}
     assert (card.residuals, card.changes) == (RESIDUALS, CHANGES)
-    [entry] = card.slices
+    [entry] = card.tasks
     assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, (0.0, 0.1))
     np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
     assert card.calibration.to_json() == make_card().calibration.to_json()

@@ -161,7 +161,7 @@ def test_nobody_there_is_an_error_when_connecting() -> None:
         pass
     with pytest.raises(ModelError) as caught:
         connected(url)
-    assert str(caught.value) == (f"{url}: the model server gives no answer: it cannot be reached (Connection refused)")
+    assert str(caught.value) == (f"{url}: the model server does not answer: it cannot be reached (Connection refused)")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_nobody_there_is_an_error_when_connecting() -> None:
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ModelError, match=r"is no address of a model server; write it like https://gpu-box:8765"):
+    with pytest.raises(ModelError, match=r"is not an address of a model server; write it like https://gpu-box:8765"):
         connected(url)
 
 
@@ -329,16 +329,19 @@ def test_after_three_tries_it_is_enough(trouble: Reply, line: str) -> None:
     [
         ((500, {}, b'{"error":"a mistake\\nof mine"}'), "status 500, a mistake of mine"),
         ((504, {}, b'{"error":"too slow"}'), "status 504, too slow"),
-        ((404, {}, b"<html>"), "status 404, no reason given; is it rlm-lsp serve-model?"),
-        ((302, {"Location": "http://127.0.0.1:1/"}, b""), "status 302, no reason given; is it rlm-lsp serve-model?"),
+        ((404, {}, b"<html>"), "status 404, no reason given; is it an rlm-lsp model server?"),
+        (
+            (302, {"Location": "http://127.0.0.1/"}, b""),
+            "status 302, no reason given; is it an rlm-lsp model server?",
+        ),
         (
             (200, {}, b"<html>hello</html>"),
-            "it talks nonsense (not JSON (Expecting value, line 1, column 1));"
-            " is it rlm-lsp serve-model of our version?",
+            "unexpected response (not JSON (Expecting value, line 1, column 1));"
+            " is it an rlm-lsp model server of the same version?",
         ),
         (
             (200, {}, b'{"version": 9}'),
-            "it talks nonsense (version: must be 2, not 9); is it rlm-lsp serve-model of our version?",
+            "unexpected response (version: must be 2, not 9); is it an rlm-lsp model server of the same version?",
         ),
     ],
 )
@@ -386,8 +389,8 @@ def test_connecting_to_something_else_is_an_error_with_its_address() -> None:
     with scripted((200, {}, b"{}")) as (url, _), pytest.raises(ModelError) as caught:
         RemotePredictor(url, patience=AT_ONCE)
     assert str(caught.value) == (
-        f"{url}: the model server gives no answer: it talks nonsense (`version` is missing);"
-        " is it rlm-lsp serve-model of our version?"
+        f"{url}: the model server does not answer: unexpected response (`version` is missing);"
+        " is it an rlm-lsp model server of the same version?"
     )
 
 

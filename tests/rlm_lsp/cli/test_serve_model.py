@@ -166,4 +166,4 @@ def test_a_client_on_the_command_line_names_the_address_as_its_model(tmp_path: P
     assert all(row["median"] > 0 for row in rows)
     result = run("predict", tmp_path / "code.py", "--model", gone)
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"rlm-lsp: error: {gone}: the model server gives no answer: it cannot be reached")
+    assert result.stderr.startswith(f"rlm-lsp: error: {gone}: the model server does not answer: it cannot be reached")

@@ -82,7 +82,7 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
 
 
 def suggest(base: Predictor, candidates: Sequence[Measurement], count: int) -> list[int]:
-    """The lines of the ``count`` candidates a basis and metric that are the most worth measuring, the best first."""
+    """The lines of the ``count`` candidates per basis and metric that are most worth measuring, the best first."""
     lines: list[int] = []
     for (basis, _), rows in _by_kind(candidates).items():
         table, _ = _ask(base, basis, _distinct(rows))
@@ -99,7 +99,10 @@ def _by_kind(measurements: Sequence[Measurement]) -> dict[tuple[Basis, Metric], 
 
 
 def _distinct(rows: Sequence[Measurement]) -> list[Measurement]:
-    """Repeats of one text and workload as one row with their median: a repeat left out would predict the other."""
+    """Repeats of one text and workload as one row with their median.
+
+    Otherwise a repeat that is left out would be predicted by the others.
+    """
     same: dict[tuple[object, ...], list[Measurement]] = {}
     for row in rows:
         same.setdefault((row.code, tuple(sorted(row.query.workload.items()))), []).append(row)

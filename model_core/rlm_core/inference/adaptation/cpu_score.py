@@ -38,7 +38,7 @@ _SHARES = {"interpreter": 0.5, "allocation": 0.3, "numpy": 0.2}
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Operations a second of the three parts, and the log10 standard deviation of the whole over repeats."""
+    """Operations per second of the three parts, and the log10 standard deviation of the whole over repeats."""
 
     interpreter: float
     allocation: float
@@ -60,8 +60,8 @@ class CpuScore:
 
 
 # Rates on the kind of machine where the function labels were measured: medians of ten runs of `measure_rates`, and the
-# spread of the whole between those runs. A newer interpreter is compared with the reference of its own version, so
-# that the score is of the CPU: the labels stand for CPython 3.12.
+# spread of the whole between those runs. A newer interpreter is compared with the reference of the same version, so
+# that the score is of the CPU: the labels were measured on CPython 3.12.
 REFERENCE: dict[str, Rates] = {
     "3.11": Rates(12.00e6, 4.898e6, 49_580, 0.0042),
     "3.12": Rates(10.39e6, 3.872e6, 48_260, 0.0030),
@@ -117,7 +117,7 @@ _PARTS: dict[str, tuple[Callable[[], object], int]] = {
 
 
 def measure_rates() -> Rates:
-    """Run the benchmark. The fastest of many short rounds counts, as other load only ever slows a round down."""
+    """Run the benchmark. The fastest of many short rounds counts, because other load can only slow a round down."""
     seconds: dict[str, list[float]] = {name: [] for name in _PARTS}
     for _ in range(_ROUNDS):
         for name, (work, _) in _PARTS.items():
@@ -128,7 +128,7 @@ def measure_rates() -> Rates:
     def log_whole(chosen: slice) -> float:
         return sum(share * math.log10(_PARTS[name][1] / min(seconds[name][chosen])) for name, share in _SHARES.items())
 
-    # The rounds of a block lie apart in time, so that load that comes and goes shows in the spread.
+    # The rounds of a block are apart in time, so that intermittent load shows in the spread.
     spread = statistics.stdev(log_whole(slice(block, None, _BLOCKS)) for block in range(_BLOCKS))
     best = {name: _PARTS[name][1] / min(times) for name, times in seconds.items()}
     return Rates(best["interpreter"], best["allocation"], best["numpy"], spread)
@@ -144,7 +144,7 @@ def score(rates: Rates, base: Rates) -> CpuScore:
     """The score of measured rates against reference rates.
 
     ``overall`` is the weighted geometric mean of the parts. ``spread`` adds, as variances, the repeats here and there
-    and how far the parts differ from each other, since a function may lean on any of them.
+    and how far the parts differ from each other, since a function may depend on any of them.
     """
     parts = {name: getattr(rates, name) / getattr(base, name) for name in _SHARES}
     overall = sum(share * math.log10(parts[name]) for name, share in _SHARES.items())
@@ -167,30 +167,30 @@ def cpu_name() -> str:
             if key.strip() == "model name":
                 return value.strip()
     except OSError:
-        pass  # not Linux: what Python knows must do
+        pass  # not Linux: use what Python knows
     return platform.processor() or platform.machine()
 
 
 def default_path() -> Path:
-    """Where this user's score is kept."""
+    """The file of this user's score."""
     return user_cache_path("rlm-lsp") / FILE
 
 
-def write(found: CpuScore, path: Path) -> None:
-    """Keep a score.
+def write(score: CpuScore, path: Path) -> None:
+    """Write a score.
 
     Raises:
         DataError: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps({"format": FORMAT, **asdict(score)}, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: the CPU score cannot be kept ({error.strerror}); check its permissions") from None
 
 
 def read(path: Path) -> CpuScore | None:
-    """The score kept at ``path``; None when there is none that can be used or it is another CPU's."""
+    """The score in ``path``; None when it is missing, unusable or of another CPU."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("format") != FORMAT:
@@ -238,11 +238,11 @@ def scaled(prediction: Prediction, cpu: CpuScore) -> Prediction:
 
     Widening is in log space and in quadrature, by as many standard deviations as a normal band of that coverage has.
     """
-    concerned = (prediction.basis, prediction.metric, prediction.device) == ("call", "latency", "x86-64")
-    if not concerned or prediction.median is None:
+    applies = (prediction.basis, prediction.metric, prediction.device) == ("call", "latency", "x86-64")
+    if not applies or prediction.median is None:
         return prediction
     ratio, floor = 1 / cpu.overall, prediction.floor
-    # Below the floor there is no scale to widen on: the floor stands for a median that lies there.
+    # Below the floor there is no scale to widen on: the floor replaces a median below it.
     centre = max(prediction.median, floor)
 
     def moved(level: float, end: float) -> float:

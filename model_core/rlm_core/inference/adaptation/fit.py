@@ -28,14 +28,14 @@ _SLOPE = 3.0
 _TEXT = 0.2
 # A column that hardly varies over the measured texts must not dominate the mean when columns are scaled alike.
 _SMALLEST_SCALE = 0.25
-# From this many groups on both 80 % and 90 % have an order statistic of their own.
+# From this many groups on both 80 % and 90 % have a separate order statistic.
 ENOUGH_FOR_BANDS = 10
 _ROUNDING = 1e-9  # of sums of shares
 # Noise to signal of the correction, from "trust every point" to "keep the mean and its offset".
 _PENALTIES = np.logspace(-3, 1, 9)
 # The variance of what a group's points have in common, in units of that of a point's noise.
 _GROUP_SHARES = (0.0, 1.0, 10.0, 100.0)
-_NEGLIGIBLE = 1e-4  # weight of a size, beside the likeliest
+_NEGLIGIBLE = 1e-4  # weight of a size relative to the likeliest
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class DeviceFit:
     """A linear map from columns to the new device's log10 value, and the same map with measurements left out.
 
     ``weights (columns,)`` and ``intercept`` predict. The first ``devices`` columns are the known devices; more columns
-    describe the text, and the last ones stand for the texts with several measurements: what each costs beyond the rest.
-    ``centre`` stands in for an unknown value of a column that is not such a text. ``texts (n,)`` numbers the
+    describe the text, and the last ones are for texts with several measurements: what each costs beyond the rest.
+    ``centre`` replaces an unknown value of a column that is not such a text. ``texts (n,)`` numbers the
     measurements' texts from 0, those with several first. ``without_text`` leaves a text out (of a single text, a
     measurement), and has no columns of texts; ``without_row`` leaves a measurement out, where a text has several.
     """
@@ -209,7 +209,7 @@ def fit_device(
     """Fit a device from its measured log10 values ``(n,)`` and the known devices' predictions ``(n, devices)``.
 
     ``extra (n, columns)`` may describe the texts (operator counts, sizes); its prior weight is 0, and NaN is unknown.
-    ``texts`` tells which rows are of one text, by default none.
+    ``texts`` says which rows share a text; by default no rows do.
 
     Raises:
         ValueError: fewer than ``MIN_MEASUREMENTS`` rows, no device, or a value of a device that is not finite.

@@ -1,4 +1,4 @@
-"""A JSON Lines file of measurements -> texts, queries and values; what cannot be used is told by line.
+"""A JSON Lines file of measurements -> texts, queries and values, and a message with the line of each unusable row.
 
 A row names a unit of a source file or gives its text: ``{"path", "qualname"?}`` (a path is relative to the file of
 measurements; ``.onnx`` graphs too) or ``{"text", "language", "basis"}``; then ``"metric"`` (default latency),
@@ -44,7 +44,7 @@ class _BadRowError(Exception):
 def read_measurements(path: Path, *, candidates: bool = False) -> tuple[list[Measurement], list[str]]:
     """The measurements of a file, and a line ``FILE:LINE: what is wrong`` for each row that cannot be used.
 
-    ``candidates``: rows without a value are welcome, they are yet to be measured.
+    With ``candidates``, rows without a value are accepted: they are yet to be measured.
 
     Raises:
         DataError: the file cannot be read.
@@ -87,7 +87,7 @@ def _value(row: dict[str, Any], candidates: bool) -> tuple[Any, float | None]:
     [name] = given
     value = row[name]
     if name != "value" and metric != "latency":
-        raise _BadRowError(f"`{name}` is no {metric}; give `value` in bytes")
+        raise _BadRowError(f"`{name}` is not a {metric}; give `value` in bytes")
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
         raise _BadRowError(f"`{name}` must be a number above 0")
     return metric, float(value) * _UNITS[name]

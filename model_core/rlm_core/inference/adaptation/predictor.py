@@ -52,28 +52,28 @@ _NETWORK = ("pointwise", "spatial", "wide", "grouped", "merge", "pool", "product
 class AdaptedPredictor(PredictorWrapper):
     """Answers queries on adapted devices through the known devices' predictions; all others pass through.
 
-    ``unusable`` maps devices whose adapter cannot be used to the reason, with which their queries are abstained.
+    ``unusable`` maps devices whose adapter cannot be used to the reason, with which their queries are answered.
     """
 
     def __init__(self, base: Predictor, adapters: Sequence[Adapter], unusable: Mapping[str, str] | None = None) -> None:
         super().__init__(base)
-        self._adapters = {(_called(entry.device), entry.basis, entry.metric): entry for entry in adapters}
-        self._unusable = {_called(device): reason for device, reason in (unusable or {}).items()}
+        self._adapters = {(_device_id(entry.device), entry.basis, entry.metric): entry for entry in adapters}
+        self._unusable = {_device_id(device): reason for device, reason in (unusable or {}).items()}
 
     def devices(self, basis: Basis) -> tuple[str, ...]:
         """The base's devices of a basis and the adapted ones."""
         known = self.base.devices(basis)
-        own = [entry.device for entry in self._adapters.values() if entry.basis == basis]
-        return tuple(dict.fromkeys([*known, *own]))
+        adapted = [entry.device for entry in self._adapters.values() if entry.basis == basis]
+        return tuple(dict.fromkeys([*known, *adapted]))
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
-        asked = [
+        parts = [
             [part for query in line for part in self._parts(code, query)]
             for code, line in zip(texts, queries, strict=True)
         ]
         results = []
-        for code, line, answers in zip(texts, queries, self.base.predict(texts, asked), strict=True):
+        for code, line, answers in zip(texts, queries, self.base.predict(texts, parts), strict=True):
             left = iter(answers)
             results.append(
                 [self._answer(code, query, [next(left) for _ in self._parts(code, query)]) for query in line]
@@ -81,7 +81,7 @@ class AdaptedPredictor(PredictorWrapper):
         return results
 
     def _adapter(self, code: CodeText, query: Query) -> Adapter | None:
-        return self._adapters.get((_called(query.device or ""), code.basis, query.metric))
+        return self._adapters.get((_device_id(query.device or ""), code.basis, query.metric))
 
     def _parts(self, code: CodeText, query: Query) -> list[Query]:
         adapter = self._adapter(code, query)
@@ -92,14 +92,14 @@ class AdaptedPredictor(PredictorWrapper):
         if adapter is not None:
             return _mapped(adapter, code, answers)
         [answer] = answers
-        problem = self._unusable.get(_called(query.device or ""))
+        problem = self._unusable.get(_device_id(query.device or ""))
         if problem is None or answer.abstained is None:
             return answer
         return replace(answer, abstained=Abstention(AbstentionCode.ADAPTER_UNUSABLE, {"problem": problem}))
 
 
-def _called(device: str) -> str:
-    """A device however it is spelled."""
+def _device_id(device: str) -> str:
+    """The canonical id of a device, or its name as given."""
     return canonical_device(device) or device
 
 
@@ -109,7 +109,7 @@ def logs(answers: Sequence[Prediction]) -> Array:
 
 
 def _half_width(answers: Sequence[Prediction], out: int) -> float:
-    """Half the mean width in log10 of the known devices' intervals ``out`` quantiles beside the median.
+    """Half the mean width in log10 of the known devices' intervals ``out`` quantiles from the median.
 
     Unbounded ones do not count.
     """
@@ -158,9 +158,9 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
 
 @dataclass(frozen=True, slots=True)
 class UserCorrections:
-    """What this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` ran.
+    """What this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` has run.
 
-    ``unusable`` says why a device's adapter cannot be used. As data it can go to another machine.
+    ``unusable`` maps devices to the problem of their adapter. As plain data it can be sent to another machine.
     """
 
     adapters: Sequence[Adapter] = ()
@@ -169,11 +169,11 @@ class UserCorrections:
 
     @classmethod
     def read(cls, model_id: str, devices: Path | None = None, *, cpu: bool = True) -> UserCorrections:
-        """What goes with a model; for the arguments see :func:`with_corrections`."""
+        """The corrections for a model; for the arguments see :func:`with_corrections`."""
         adapters: list[Adapter] = []
         unusable: dict[str, str] = {}
-        place = devices or folder()
-        for path in sorted(place.glob("*.json")) if place.is_dir() else ():
+        directory = devices or folder()
+        for path in sorted(directory.glob("*.json")) if directory.is_dir() else ():
             try:
                 adapters += read_adapters(path, model_id)
             except ModelError as error:
@@ -181,7 +181,7 @@ class UserCorrections:
         return cls(adapters, unusable, cpu_score.stored() if cpu else None)
 
     def around(self, base: Predictor) -> Predictor:
-        """``base`` with it."""
+        """``base`` with these corrections."""
         known = self.adapters or self.unusable
         result: Predictor = AdaptedPredictor(base, self.adapters, self.unusable) if known else base
         return cpu_score.ScaledPredictor(result, self.score) if self.score is not None else result
@@ -213,7 +213,7 @@ def text_columns(code: CodeText, names: Sequence[str]) -> Array:
 
 @lru_cache(1024)
 def _counts(text: str) -> Counter[str] | None:
-    """Operators by kind; None when the text is no graph."""
+    """Operators by kind; None when the text is not a graph."""
     from rlm_core.source.onnx_graph.graph import Constant, Node
     from rlm_core.source.onnx_graph.parse import parse
 

@@ -1,4 +1,4 @@
-"""Adapters on disk: one small JSON file a device, in the user's configuration folder. Reading one runs nothing."""
+"""Adapters on disk: one small JSON file per device, in the user's configuration folder. Reading one runs nothing."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Adapter:
 @lru_cache(1024)
 def text_key(text: str, language: str) -> str:
     """A short name of a text, the same whatever its comments and layout."""
-    told = canonical(text, language).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(told, digest_size=8).hexdigest()
+    plain = canonical(text, language).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(plain, digest_size=8).hexdigest()
 
 
 def check_name(device: str) -> str:
@@ -68,7 +68,7 @@ def check_name(device: str) -> str:
 
 
 def folder() -> Path:
-    """Where this user's adapters are kept."""
+    """The folder of this user's adapters."""
     return user_config_path("rlm-lsp") / "devices"
 
 
@@ -101,11 +101,11 @@ def write_adapters(adapters: Sequence[Adapter], path: Path) -> None:
                 "known": list(adapter.known),
                 "columns": list(adapter.columns),
                 "intercept": adapter.fit.intercept,
-                **{name: _told(getattr(adapter.fit, name)) for name in _ARRAYS},
+                **{name: _rounded(getattr(adapter.fit, name)) for name in _ARRAYS},
                 "texts": list(adapter.texts),
                 "text_of_row": adapter.fit.texts.tolist(),
                 **{
-                    name: {part: _told(getattr(rest, part)) for part in _OF_REST}
+                    name: {part: _rounded(getattr(rest, part)) for part in _OF_REST}
                     for name in _RESTS
                     if (rest := getattr(adapter.fit, name)) is not None
                 },
@@ -179,6 +179,6 @@ def _adapter(data: dict[str, Any], entry: dict[str, Any]) -> Adapter:
     return Adapter(*head, known, columns, texts, fit)
 
 
-def _told(numbers: Array) -> list[Any]:
-    found: list[Any] = np.round(numbers, _DIGITS).tolist()
-    return found
+def _rounded(numbers: Array) -> list[Any]:
+    digits: list[Any] = np.round(numbers, _DIGITS).tolist()
+    return digits

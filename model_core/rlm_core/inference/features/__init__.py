@@ -1,7 +1,7 @@
-"""Features of kernels, modules and networks: numbers read out of a text and a query, for the boosted trees.
+"""Features of kernels, modules and networks: numbers extracted from a text and a query, for the boosted trees.
 
 ``describe`` does what depends on the text alone, once; ``features`` joins it with a query. Both take canonical text and
-never run any of it; what they cannot tell is NaN. Bases without features (functions, programs) have no trees.
+never run any of it; unknown values are NaN. Bases without features (functions, programs) have no trees.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def feature_names(basis: str) -> tuple[str, ...]:
 
 
 def forest_key(task_name: str, workload: Mapping[str, str], device: str | None) -> str:
-    """The name of the forest that answers a query: one a slice, and for networks one a setting.
+    """The name of the forest that answers a query: one per task, and for networks one per setting.
 
-    A network has many values a text, one for each setting (device and batch, or data set, epochs and subset), so each
-    setting has enough rows of its own.
+    A network has many values per text, one for each setting (device and batch, or data set, epochs and subset), so each
+    setting has enough rows.
     """
     basis, _, metric = task_name.split("/")
     if basis != "network":
         return task_name
-    known = [device or ""] if metric == "latency" else []
-    known += [workload.get(name, "") for name in _SETTING[metric]]
-    return f"{task_name}@{'/'.join(known)}"
+    names = [device or ""] if metric == "latency" else []
+    names += [workload.get(name, "") for name in _SETTING[metric]]
+    return f"{task_name}@{'/'.join(names)}"
 
 
 def estimate_name(basis: str) -> str | None:
@@ -73,5 +73,5 @@ def features(described: Any, basis: str, workload: Mapping[str, str], device: st
 
 
 def _module(basis: str) -> ModuleType | None:
-    # Imported when first asked for: most sessions see functions only.
+    # Imported on first use: most sessions see only functions.
     return import_module(f"{__name__}.{_MODULES[basis]}") if basis in _MODULES else None

@@ -138,7 +138,7 @@ def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
         for task in np.unique(tasks):
             mine = np.flatnonzero(tasks == task)
             values = np.array([batch[int(i)].value for i in mine])
-            levels[indices[mine]] = scores(probabilities[mine], predictor.card.slices[task].scale, values)
+            levels[indices[mine]] = scores(probabilities[mine], predictor.card.tasks[task].scale, values)
     return levels
 
 

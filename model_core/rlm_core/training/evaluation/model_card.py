@@ -346,7 +346,7 @@ def what_it_predicts(card: StudentCard) -> str:
     """A table of bases: metrics, languages, devices and the default query."""
     metrics: dict[str, dict[str, None]] = defaultdict(dict)
     languages: dict[str, dict[str, None]] = defaultdict(dict)
-    for entry in card.slices:
+    for entry in card.tasks:
         basis, language, metric = entry.name.split("/")
         metrics[basis][metric] = languages[basis][language] = None
     lines = [["basis", "metrics", "languages", "devices", "default query"]]

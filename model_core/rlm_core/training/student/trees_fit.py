@@ -21,7 +21,7 @@ from tqdm import tqdm
 from rlm_core.inference import trees
 from rlm_core.inference.features import describe, feature_names, features, forest_key
 from rlm_core.inference.residuals import Residuals
-from rlm_core.inference.trees import Forest, slice_of
+from rlm_core.inference.trees import Forest, task_of
 from rlm_core.training.corpus import Corpus, floor_of
 
 from .config import TreesConfig
@@ -97,7 +97,7 @@ def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
 
 def _job(corpus: Corpus, rows: npt.NDArray[np.int64], matrix: Matrix, key: str, config: TreesConfig) -> ForestJob:
     folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
-    target = log_values(corpus, rows, slice_of(key))
+    target = log_values(corpus, rows, task_of(key))
     device = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
     return ForestJob(key, config, matrix, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
 

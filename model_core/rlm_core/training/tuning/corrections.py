@@ -18,7 +18,7 @@ from sklearn.linear_model import Ridge
 from rlm_core.inference.adaptation.fit import fit_device
 from rlm_core.inference.card import TaskCard
 from rlm_core.inference.ngram_ridge import METRICS, Bag, NgramRidge, bag, code_weights, tfidf, words_of
-from rlm_core.inference.trees import Forest, slice_of
+from rlm_core.inference.trees import Forest, task_of
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import fit_forest
 
@@ -121,7 +121,7 @@ class TreeCorrection:
     def _fit(self, folds: frozenset[int]) -> Forest:
         if folds not in self._fits:
             kept = ~np.isin(self._folds, list(folds))
-            basis, language, _ = slice_of(self._key).split("/")
+            basis, language, _ = task_of(self._key).split("/")
             # A residual may fall where a cost grows: no monotonic features, no share for the estimate.
             self._fits[folds] = fit_forest(
                 self._features[kept], self._residual[kept], self._weights[kept], f"{basis}/{language}/residual", _TREES

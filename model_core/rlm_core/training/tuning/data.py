@@ -220,7 +220,7 @@ class TuningData:
 
     def head_inputs(self, student: LoadedStudent, rows: Rows, wide: Array) -> HeadInputs:
         """The head's inputs for rows of one task, with other ``wide`` predictions ``(rows,)`` in log10."""
-        scale = student.card.slices[int(self.corpus.rows.task[rows[0]])].scale if len(rows) else None
+        scale = student.card.tasks[int(self.corpus.rows.task[rows[0]])].scale if len(rows) else None
         inputs = self.inputs.rows(torch.from_numpy(rows))
         if scale is None:
             return inputs
@@ -248,7 +248,7 @@ def build(student: LoadedStudent, corpus: Corpus, encoded: Encoded) -> TuningDat
     )
     forest_features: dict[int, Matrix] = {}
     for number in np.unique(rows.task):
-        mine, entry = np.flatnonzero(rows.task == number), student.card.slices[number]
+        mine, entry = np.flatnonzero(rows.task == number), student.card.tasks[number]
         basis, _, metric = entry.name.split("/")
         if feature_names(basis):
             forest_features[int(number)] = matrix = feature_matrix(corpus, mine, basis)

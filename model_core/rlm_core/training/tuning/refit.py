@@ -71,7 +71,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
             number = student.tasks.index(entry)
             terms = fitted.terms[entry]
             editable.tasks[number] = TaskCard(
-                entry, student.card.slices[number].scale, terms.intercept, tuple(terms.calendar)
+                entry, student.card.tasks[number].scale, terms.intercept, tuple(terms.calendar)
             )
         evidence = _evidence(student.head, features)
 
@@ -82,7 +82,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         rows = numbered.rows
         editable.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
         say("calibrating on project groups left out in turn")
-        scales = [entry.scale for entry in student.card.slices]
+        scales = [entry.scale for entry in student.card.tasks]
         bases = {name.split("/")[0] for name in corpus.tasks}
         kept = {name: level for name, level in editable.levels.items() if name.split("/")[0] not in bases}
         editable.levels = kept | calibrate(features, numbered, editable.head, scales, head_of).to_json()
@@ -126,7 +126,7 @@ def _features(student: LoadedStudent, corpus: Corpus, encoded: Encoded, fitted: 
     rows = corpus.rows
     wide, target = np.zeros(len(rows)), np.zeros(len(rows))
     for number in np.unique(rows.task):
-        mine, scale = rows.task == number, student.card.slices[number].scale
+        mine, scale = rows.task == number, student.card.tasks[number].scale
         wide[mine] = scale.position(10 ** np.clip(fitted.predictions[mine], -300, 300))
         target[mine] = scale.position(rows.value[mine])
     lengths = np.array([len(ids) for ids in encoded.ids])

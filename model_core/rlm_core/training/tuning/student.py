@@ -65,7 +65,7 @@ class LoadedStudent:
     @property
     def tasks(self) -> list[str]:
         """The names of the tasks, in the order of their numbers."""
-        return [entry.name for entry in self.card.slices]
+        return [entry.name for entry in self.card.tasks]
 
     @property
     def scope(self) -> ModelScope:
@@ -75,7 +75,7 @@ class LoadedStudent:
 
 def features_of(card: StudentCard) -> dict[str, tuple[str, ...]]:
     """The names of the features of each task."""
-    return {entry.name: feature_names(entry.name.split("/")[0]) for entry in card.slices}
+    return {entry.name: feature_names(entry.name.split("/")[0]) for entry in card.tasks}
 
 
 @contextmanager
@@ -138,7 +138,7 @@ class EditableModel:
         self.head = copy.deepcopy(student.head)
         self.parts = dict(student.parts)
         self.forests = dict(student.forests)
-        self.tasks: list[TaskCard] = list(card.slices)
+        self.tasks: list[TaskCard] = list(card.tasks)
         self.levels: dict[str, Any] = card.calibration.to_json()
         self.residuals: dict[str, Residuals] = dict(card.residuals)
         self.changes: dict[str, RatioModel] = dict(card.changes)
@@ -180,7 +180,7 @@ class EditableModel:
         tuned = replace(
             card,
             name=name,
-            slices=self.tasks,
+            tasks=self.tasks,
             calibration=Calibration.from_json(self.levels),
             residuals=self._kept_residuals(),
             changes=self.changes,

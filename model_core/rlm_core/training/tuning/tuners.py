@@ -167,7 +167,7 @@ class HeadTuner:
 
     def _answers(self, part: TaskHead | None, batch: TaskBatch, rows: Rows) -> HeldOutScores:
         found = distributions(self._student, part or TaskHead(self._student.head, self._number), batch)
-        scale = self._student.card.slices[self._number].scale
+        scale = self._student.card.tasks[self._number].scale
         values = self._tuning_data.corpus.rows.value[self._rows[rows]]
         median = scale.quantiles(found, [0.5])[:, 0]
         return HeldOutScores(np.log10(np.maximum(median, scale.floor or 1e-12)), scores(found, scale, values))
@@ -177,7 +177,7 @@ def distributions(student: LoadedStudent, part: TaskHead, batch: TaskBatch) -> A
     """Distributions over the outcomes, ``(rows, outcomes)``; no mass at the floor of a task without one."""
     with torch.no_grad():
         logits: Tensor = part(batch).double()
-        if student.card.slices[part.number].scale.floor == 0:
+        if student.card.tasks[part.number].scale.floor == 0:
             logits[:, 0] = -torch.inf
         result: Array = logits.softmax(1).numpy()
     return result
@@ -206,7 +206,7 @@ class AffineTuner:
             tuning_data.head_inputs(student, rows, tuning_data.wide[rows]), tuning_data.evidence[torch.from_numpy(rows)]
         )
         self._found = distributions(student, TaskHead(student.head, number), batch)
-        self._scale = student.card.slices[number].scale
+        self._scale = student.card.tasks[number].scale
         median = self._scale.quantiles(self._found, [0.5])[:, 0]
         self._median = np.log10(np.maximum(median, self._scale.floor or 1e-12))
 
@@ -217,7 +217,7 @@ class AffineTuner:
     def held_out(self) -> HeldOutScores:
         """See :class:`Tuner`."""
         median, score = np.zeros(len(self._median)), np.zeros(len(self._median))
-        entry = self._student.card.slices[self._number]
+        entry = self._student.card.tasks[self._number]
         for fold in np.unique(self._folds):
             mine = self._folds == fold
             moved = fit_correction(self._median[~mine], self._actual[~mine]).move_task(entry).scale

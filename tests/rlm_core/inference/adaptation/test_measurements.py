@@ -52,7 +52,7 @@ def test_measurements_are_read_from_texts_and_files_in_si_units(tmp_path: Path) 
         ({"text": "x", "language": "c", "basis": "program", "value": 0}, "must be a number above 0"),
         ({"text": "x", "language": "c", "basis": "program", "value": True}, "must be a number above 0"),
         ({"text": "x", "language": "c", "basis": "program", "metric": "accuracy", "value": 1}, "`metric` must be"),
-        ({"text": "x", "language": "c", "basis": "program", "metric": "memory", "latency_ms": 1}, "is no memory"),
+        ({"text": "x", "language": "c", "basis": "program", "metric": "memory", "latency_ms": 1}, "is not a memory"),
         ({"text": "x", "language": "c", "basis": "nothing", "value": 1}, "`basis` must be"),
         ({"text": "x", "language": "klingon", "basis": "program", "value": 1}, "klingon"),
         ({"text": "x", "language": "c", "basis": "program", "value": 1, "workload": {"n": [1]}}, "`workload` must"),

@@ -36,7 +36,7 @@ class Stub(OnnxPredictor):
     def distributions(
         self, texts: Sequence[CodeText], queries: Sequence[Query]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        outcomes = len(self.card.slices[0].scale.edges)
+        outcomes = len(self.card.tasks[0].scale.edges)
         return np.full((len(texts), outcomes), 1 / outcomes), np.zeros(len(texts), np.int64)
 
 
@@ -58,7 +58,7 @@ def model(tmp_path: Path) -> Stub:
     StudentCard(
         name="tiny",
         sizes={"width": 4321},
-        slices=[TaskCard(f"network/onnx/{metric}", scale, 0.0, ()) for metric in ("accuracy", "latency")],
+        tasks=[TaskCard(f"network/onnx/{metric}", scale, 0.0, ()) for metric in ("accuracy", "latency")],
         calibration=Calibration({"network": Level("network", (0.1, 0.3, 0.5, 0.71, 0.82, 0.92, 0.96, 0.98), 41, 999)}),
         defaults={"network/accuracy": {"device": None, "workload": {"dataset": "cifar10"}}},
         devices={"network": DEVICES},

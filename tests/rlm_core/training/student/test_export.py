@@ -58,7 +58,7 @@ def questions(data: Path) -> tuple[list[CodeText], list[Query]]:
 
 
 def card_slices(card: StudentCard) -> list[str]:
-    return [entry.name for entry in card.slices]
+    return [entry.name for entry in card.tasks]
 
 
 def torch_distributions(directory: Path, corpus: Corpus) -> Array:
@@ -75,12 +75,12 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     others = np.setdiff1d(np.arange(len(rows)), kernels)
     grams = contributions(ngram_ridge.load(directory / "wide.safetensors"), corpus, ids, others)
     for row, gram in zip(others, grams, strict=True):
-        part = card.slices[rows.task[row]]
+        part = card.tasks[rows.task[row]]
         position[row] = on_axis(part, np.array([part.intercept + gram + season(part, hats[row])]))[0]
     name = "kernel/triton/latency"
     forest = trees.load(directory / "trees.safetensors", {name: feature_names("kernel")})[name]
     found = forest.predict(feature_matrix(corpus, kernels, "kernel"))
-    position[kernels] = card.slices[card_slices(card).index(name)].scale.position(10**found)
+    position[kernels] = card.tasks[card_slices(card).index(name)].scale.position(10**found)
     lengths = np.array([len(text) for text in ids])
     counts = np.stack([structure(*entry) for entry in corpus.texts])
     inputs = head_inputs(corpus, counts, lengths, position, np.zeros(len(rows)))
@@ -88,7 +88,7 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     with torch.inference_mode():
         vectors = torch.cat([student.encoder(torch.from_numpy(text[None, :].astype(np.int64))) for text in short])
     features = Features.build(inputs, Bank(vectors, torch.ones(len(vectors), dtype=torch.bool)))
-    return probabilities(features, student.head, np.arange(len(rows)), [entry.scale for entry in card.slices])
+    return probabilities(features, student.head, np.arange(len(rows)), [entry.scale for entry in card.tasks])
 
 
 @pytest.mark.parametrize(("quantise", "tolerance"), [(False, 2e-3), (True, 0.1)])
@@ -178,5 +178,5 @@ def test_a_directory_that_was_not_trained_is_refused(tmp_path: Path) -> None:
 
 def test_rows_of_the_data_set_are_read_as_they_were_trained_on(trained: Trained) -> None:
     card = read_card(trained.exported)
-    again = load_corpus([trained.data], tasks=[entry.name for entry in card.slices])
-    assert again.tasks == [entry.name for entry in card.slices]
+    again = load_corpus([trained.data], tasks=[entry.name for entry in card.tasks])
+    assert again.tasks == [entry.name for entry in card.tasks]

@@ -58,7 +58,7 @@ def test_distances_are_fitted_by_language_and_basis(mixed_corpus: Corpus, tmp_pa
 
 def test_the_trained_directory_names_its_files_and_slices(trained: Trained) -> None:
     card = read_card(trained.directory)
-    [kernels] = [entry for entry in card.slices if entry.name.startswith("kernel/")]
+    [kernels] = [entry for entry in card.tasks if entry.name.startswith("kernel/")]
     assert (kernels.intercept, kernels.calendar) == (0.0, ())
     assert kernels.scale.floor == 0
     assert sorted(NoveltyDetector.load(trained.directory / DISTANCE).regions) == [

@@ -48,14 +48,14 @@ def test_training_writes_weights_a_tokenizer_the_wide_part_and_a_card(trained: T
     assert sorted(card.files) == [
         *("distance.safetensors", "student.safetensors", "tokenizer.model", "trees.safetensors", "wide.safetensors")
     ]
-    assert [entry.name for entry in card.slices] == [
+    assert [entry.name for entry in card.tasks] == [
         *("call/python/latency", "call/python/memory", "kernel/triton/latency"),
         *("program/java/latency", "program/java/memory"),
     ]
     assert card.trained["rows"] == 46 + 40
     assert card.trained["epochs"] == 1
     assert card.trained["pretraining_tokens"] == 4000
-    assert card.trained["deep_weights"].keys() == {entry.name for entry in card.slices}
+    assert card.trained["deep_weights"].keys() == {entry.name for entry in card.tasks}
     assert {"pretraining", "wide part and trees", "encoder"} <= card.trained["seconds"].keys()
 
 
@@ -184,7 +184,7 @@ def test_metrics_that_nobody_measured_are_no_trouble(trained: Trained, tmp_path:
     path = tmp_path / "rows.parquet"
     write_rows([row for row in function_rows(24) if row["metric"] == "latency"], path)
     train([path], trained.config, tmp_path / "run")
-    assert [entry.name for entry in read_card(tmp_path / "run").slices] == ["call/python/latency"]
+    assert [entry.name for entry in read_card(tmp_path / "run").tasks] == ["call/python/latency"]
 
 
 def test_checkpoints_hold_tensors_and_plain_values_only(trained: Trained) -> None:

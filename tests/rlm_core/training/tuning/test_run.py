@@ -72,7 +72,7 @@ def raw_medians(model: Path, codes: list[CodeText]) -> np.ndarray[Any, np.dtype[
     """log10 medians before calibration; the tiny model has too few groups to answer with a band."""
     predictor = OnnxPredictor(model)
     found, numbers = predictor.distributions(codes, [Query("latency")] * len(codes))
-    scale = predictor.card.slices[int(numbers[0])].scale
+    scale = predictor.card.tasks[int(numbers[0])].scale
     return np.log10(np.maximum(scale.quantiles(found, [0.5])[:, 0], scale.floor))
 
 
