@@ -39,7 +39,7 @@ COMMANDS = {
     "export": "Export a trained model.",
     "eval": "Evaluate a model and write its model card.",
 }
-# Renamed in 0.13; drop them in the release after that.
+# Old spelling -> new one, reported for one release: remove these with 0.2.
 RENAMED = {
     "refit": "tune --refit",
     "distill": "train --teacher DIR|URL",

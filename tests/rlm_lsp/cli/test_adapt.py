@@ -77,7 +77,7 @@ def test_measurements_become_an_adapter_in_the_users_folder(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("fake")
-def test_bad_rows_are_told_and_the_others_used(tmp_path: Path) -> None:
+def test_bad_rows_are_reported_and_the_others_used(tmp_path: Path) -> None:
     file, out = tmp_path / "m.jsonl", tmp_path / "out.json"
     file.write_text("\n".join([row(10, latency_us=-1), *(row(size) for size in range(10, 70, 10))]))
     result = run("adapt", "--device", "my-gpu", "--measurements", file, "--out", out)
@@ -120,7 +120,7 @@ def test_candidates_are_printed_as_they_stand(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("fake")
-def test_doctor_scores_the_cpu_once_and_again_when_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_scores_the_cpu_once_and_again_on_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     scores = [0.5, 0.8]
     first = cpu_score.score(cpu_score.reference(), cpu_score.reference())
     monkeypatch.setattr(cpu_score, "default_path", lambda: tmp_path / "score.json")

@@ -31,7 +31,7 @@ PATIENT = (
     "import runpy, sys; from rlm_core.measurement.functions import run; run._POLL_SECONDS = 60;"
     " sys.argv[0] = 'rlm_lsp'; runpy.run_module('rlm_lsp', run_name='__main__')"
 )
-# Each test says that it has come to an end, and the third waits to be told to.
+# The third test reports that the others have ended, and then runs until it is stopped.
 WAITING = """
 import time
 from pathlib import Path
@@ -81,9 +81,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [*COMMAND, "--python", sys.executable, "--", *QUIET]
     done = subprocess.run(command, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = done.stderr.splitlines()
-    assert told[0].startswith(f"rlm-lsp: measures shapes; runs in {folder}, twice: {sys.executable} -m pytest -q")
-    assert told[1].endswith("functions in 10 tests")
+    notes = done.stderr.splitlines()
+    assert notes[0].startswith(f"rlm-lsp: measures shapes; runs in {folder}, twice: {sys.executable} -m pytest -q")
+    assert notes[1].endswith("functions in 10 tests")
     assert "1 failed, 9 passed" in done.stdout
     return home
 
@@ -119,15 +119,15 @@ def test_labels_are_exported_and_taken_in_elsewhere(store: tuple[str, str], home
 
 
 def test_the_text_of_functions_is_exported_when_asked_for(store: tuple[str, str]) -> None:
-    status, out, told = invoke("export", "shapes", "--source", *store)
+    status, out, stderr = invoke("export", "shapes", "--source", *store)
     rows = {row["qualname"]: row for row in map(json.loads, out.splitlines())}
     assert status == 0
-    assert told == ""
+    assert stderr == ""
     assert rows["square"]["text"] == "def square(side):\n    return side * side\n"
     assert [one["level"] for one in rows["around"]["callees"]] == [1]
 
 
-def test_mistakes_are_told_in_one_line(store: tuple[str, str], tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line(store: tuple[str, str], tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"package": "a"}\n')
     for arguments, reason in (
@@ -138,11 +138,11 @@ def test_mistakes_are_told_in_one_line(store: tuple[str, str], tmp_path: Path) -
         (("tests", "--package", "a", "--python", tmp_path / "nothing", *store), "name an interpreter with --python"),
         (("export", "--out", tmp_path / "no" / "folder", *store), "cannot be written"),
     ):
-        status, out, told = invoke(*arguments)
+        status, out, stderr = invoke(*arguments)
         assert (status, out) == (2, "")
-        assert told.startswith("rlm-lsp: error: ")
-        assert reason in told
-        assert told.count("\n") == 1
+        assert stderr.startswith("rlm-lsp: error: ")
+        assert reason in stderr
+        assert stderr.count("\n") == 1
 
 
 def test_a_package_of_which_nothing_is_called_gives_status_1(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_stopping_keeps_what_was_seen(tmp_path: Path, place: str, kept: set[str]
         process.send_signal(number)
         process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
-        # Where it stands is then told on stderr.
+        # Python then prints the stack on stderr.
         process.send_signal(signal.SIGABRT)
         process.communicate()
         raise
@@ -231,8 +231,8 @@ def test_a_full_disk_keeps_what_was_seen(tmp_path: Path, full: str) -> None:
     if full == "store":
         # The next command finds the run and takes it in.
         assert functions(home) == set()
-        told = invoke("list", "--store", home / "rlm-lsp" / "measurements.sqlite3")[2]
-        assert "an interrupted run was taken in" in told
+        stderr = invoke("list", "--store", home / "rlm-lsp" / "measurements.sqlite3")[2]
+        assert "an interrupted run was taken in" in stderr
     assert functions(home) == {"square"}
 
 
@@ -290,7 +290,7 @@ def test_a_dry_run_says_what_would_run_and_runs_nothing(solutions: Path) -> None
     assert not (solutions / "m.sqlite3").exists()
 
 
-def test_measurements_are_kept_and_a_failure_is_told(solutions: Path) -> None:
+def test_measurements_are_stored_and_a_failure_is_reported(solutions: Path) -> None:
     done = CliRunner().invoke(app, program_arguments(solutions, "--repeat", "2"))
     assert done.exit_code == 0
     assert "second.py < large.txt: exit status 3; it does not count" in done.stderr
@@ -311,13 +311,13 @@ def test_measurements_are_kept_and_a_failure_is_told(solutions: Path) -> None:
 def test_nothing_measured_is_status_1_and_bad_usage_2(solutions: Path) -> None:
     (solutions / "solutions" / "first.py").unlink()
     assert CliRunner().invoke(app, program_arguments(solutions, "--repeat", "1")).exit_code == 1
-    for more, told in (
+    for more, message in (
         (("--language", "cobol"), "programs can be measured in python, c,"),
         (("--language", "go"), "no program in go"),
     ):
         done = CliRunner().invoke(app, program_arguments(solutions, *more))
         assert done.exit_code == 2
-        assert told in done.stderr
+        assert message in done.stderr
     assert CliRunner().invoke(app, ["measure", "programs", str(solutions)]).exit_code == 2
 
 
@@ -331,9 +331,9 @@ def test_ctrl_c_keeps_what_was_measured(solutions: Path) -> None:
     try:
         wait_for(lambda: len(store.all()) == 4)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130
-    assert f"stored in {store.path}" in told
+    assert f"stored in {store.path}" in stderr
     assert {one.file for one in store.all()} == {"first.py"}

@@ -111,7 +111,9 @@ def test_a_users_file_that_is_not_toml_is_left_alone(user: Path, shop: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", "[" * 100_000])
-def test_a_damaged_file_of_workspaces_is_told_and_kept(user: Path, shop: Path, workspace: Path, damage: str) -> None:
+def test_a_damaged_file_of_workspaces_is_reported_and_kept(
+    user: Path, shop: Path, workspace: Path, damage: str
+) -> None:
     user.parent.mkdir()
     place = user.with_name(files.WORKSPACES)
     place.write_text(damage)

@@ -88,7 +88,7 @@ def test_the_table_is_aligned_and_shows_the_rendered_bands() -> None:
         assert render.quantity(row["metric"], row["high"]) in line
 
 
-def test_kernels_are_told_for_the_chosen_devices_and_sizes() -> None:
+def test_kernels_are_predicted_for_the_chosen_devices_and_sizes() -> None:
     arguments = (EXAMPLES / "kernel.py", "--format", "json", "--device", "A100", "--device", "nvidia-l40s")
     small, large = (
         rows_of(predict(*arguments, "--workload", f"arg0={size}", "--workload", "dtype=fp16"))

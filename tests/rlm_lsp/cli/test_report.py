@@ -102,7 +102,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--store", "{empty}"], "holds nothing to show; run rlm-lsp measure tests"),
         (["--no-store"], "there is nothing to show; name --data"),
@@ -110,12 +110,12 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
         (["--store", "{store}", "--out", "{folder}/none/r.html"], "cannot be written"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_what_cannot_be_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     store = write_shop(tmp_path)
     names = {"empty": tmp_path / "empty.sqlite3", "store": store.path, "folder": tmp_path}
     done = CliRunner().invoke(app, ["report", *(word.format(**names) for word in arguments)])
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 

@@ -36,7 +36,7 @@ def run(*arguments: str | Path) -> Result:
 
 @contextmanager
 def process(*options: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own and its address; killed at the end if it is still there."""
+    """A server in a separate process and its address; killed at the end if it still runs."""
     command = [sys.executable, "-m", "tests.rlm_core.serving.serve_length", "serve-model", *map(str, options)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=REPOSITORY, text=True, stdin=pipe, stdout=pipe, stderr=pipe) as started:
