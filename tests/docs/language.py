@@ -15,10 +15,13 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-_COUNTED = r"(?:rows?|tokens?|units|texts|lines|objects?|points?|figures?|cases?|numbers?|floats?|weights?|M?iB|steps)"
+_COUNTED = (
+    r"(?:rows?|tokens?|units|texts|lines?|objects?|points?|figures?|cases?|numbers?|floats?|weights?|forests?|characters?"
+    r"|entry|entries|columns?|threads?|M?iB|steps)"
+)
 _PER = (
     r"(?:unit|second|minute|line|slice|task|metric|finding|measurement|value|text|device|batch|step|group|file|test|run"
-    r"|level|function|kernel|language|node)"
+    r"|level|function|kernel|language|node|query|token|package|program|problem|row|core)"
 )
 # Pattern of a phrase -> what to write. Case does not matter; a blank matches any white space.
 PHRASES = {
@@ -39,7 +42,7 @@ PHRASES = {
     r"\b(?:nobody|somebody)\b": "the user, no program",
     r"\b(?:stands?|stood) (?:in (?!for)|on|above|below|behind|there|between|at|after|before)": "is",
     r"\b(?:may|must|can|should) stand\b(?! for)": "may be",
-    r"\blies? (?:in|on|at|near|outside|inside|below|above|beyond|between|within|there|elsewhere)\b": "is",
+    r"\blies? (?:in|on (?!either)|at|near|outside|inside|below|above|beyond|there|elsewhere)\b": "is",
     r"\bbudgets? (?:that )?(?:is|are|was|were|has been) passed\b": "exceeded",
     r"\bpass(?:es|ed)? (?:its|the|a|their) budgets?\b": "exceeds its budget",
     r"\bfour (?:\w+ )?(?:in|out of) five\b": "80 %",

@@ -3,13 +3,13 @@
     python -m tools.experiments.rlm_ablate --data X.parquet --slice program/python/memory --steps 400 \
         [--out FIGURES.json]
 
-| output | what is learnt |
+| output | what is learned |
 |---|---|
 | mse | the value itself, divided by the mean of the training values; squared error |
 | normalised-mse | the standard score of log10 of the value; squared error |
 | bins | 64 bins of log10 of the value with soft targets; cross-entropy |
 | digits | number tokens under the grammar (sign, exponent, mantissa); cross-entropy |
-| text | the value as written text, a character a token, without a grammar; cross-entropy |
+| text | the value as written text, one character per token, without a grammar; cross-entropy |
 
 All see the same batches of the same texts and train the same encoder, AdamW with one schedule. The last two have the
 same decoder, the first three a layer on the mean of the token vectors. Reported on the ``test`` split: Spearman, the
@@ -62,7 +62,7 @@ class Sizes:
 
 
 class Output(nn.Module, ABC):
-    """What stands on the encoder."""
+    """The output layers on the encoder."""
 
     @abstractmethod
     def loss(self, vectors: Tensor, mask: Tensor, values: Tensor, rows: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ def load_corpus(
     """Read data sets. With ``tasks`` (those of a trained model), rows of other tasks are left out.
 
     Raises:
-        DataError: a file is no data set, or nothing is left.
+        DataError: a file is not a data set, or no row is left.
     """
     numbers: dict[str, int] = {name: i for i, name in enumerate(tasks or ())}
     sources: dict[tuple[str, str], int] = {}

@@ -188,7 +188,7 @@ def _example(space: str, text: str, metadata: Mapping[str, Any]) -> _Example:
         title = str(metadata.get("language") or "")
         language = _TITLES.get(title.lower(), "")
         if not language:
-            raise _UnusableError(f"language {title} is not one of ours" if title else "no language in the metadata")
+            raise _UnusableError(f"language {title} is not supported" if title else "no language in the metadata")
     problem = next((str(metadata[key]) for key in _PROBLEMS if metadata.get(key) is not None), None)
     if problem is None:
         return _Example(language, "program", f"{space.lower()}/text/{digest}", "text")

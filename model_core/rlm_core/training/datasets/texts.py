@@ -57,7 +57,7 @@ def read_texts(path: Path) -> Iterator[tuple[str, str]]:
     """The (text, language) pairs of a file of texts.
 
     Raises:
-        DataError: the file is missing or is not one of ours.
+        DataError: the file is missing or is not a file of texts.
     """
     table = open_parquet(path, FORMAT, "a file of texts", "build it with `rlm-lsp data build texts`").read()
     chosen = table.filter(pc.less(pc.utf8_length(table["text"]), _LONGEST))

@@ -168,7 +168,7 @@ def _unusable(label: dict[str, Any]) -> str | None:
     if label["language"] == "baseline":
         return "baseline of another library, its source is not named"
     if label["language"] not in (*_KERNELS, "pytorch"):
-        return f"language {label['language']} is not one of ours"
+        return f"language {label['language']} is not supported"
     if not label.get("source_blob"):
         return "source not named by the labels"
     return None

@@ -1,4 +1,4 @@
-"""Which labels of kernels and modules are of one group: one table from names to ideas.
+"""Groups the labels of kernels and modules: one table from names to ideas.
 
 A group is never in two splits, so the same idea from several sources (RMS norm of three libraries, softmax of two
 benchmarks, ``nn.Softmax`` and its kernels) has one name here. First match wins; names are lower case with single

@@ -73,7 +73,7 @@ class FullConfig:
 
     @property
     def has_queries(self) -> bool:
-        """Whether a query vector stands before each number."""
+        """Whether a query vector precedes each number."""
         return self.opening == "ask"
 
     def start_of(self, number: int) -> int:

@@ -19,7 +19,7 @@ class Grammar(nn.Module):
     """Tables of a number format.
 
     Attributes:
-        allowed: ``(states, positions, vocabulary)``, True where a token may stand; state 0 is an ordinary number.
+        allowed: ``(states, positions, vocabulary)``, True where a token is allowed; state 0 is an ordinary number.
         state: ``(vocabulary,)``, the state that a first token leads to.
     """
 
@@ -63,11 +63,11 @@ class Grammar(nn.Module):
             self.register_buffer(name, table, persistent=False)
 
     def mask(self, position: int, first: Tensor | None = None) -> Tensor:
-        """The tokens that may stand at a position: ``(*rows, vocabulary)`` for the first tokens ``(*rows,)``."""
+        """The tokens allowed at a position: ``(*rows, vocabulary)`` for the first tokens ``(*rows,)``."""
         return self.allowed[0, 0] if first is None else self.allowed[self.state[first], position]
 
     def masks(self, tokens: Tensor) -> Tensor:
-        """The tokens that may stand at each position of numbers ``(*rows, positions)``: ``(..., vocabulary)``."""
+        """The tokens allowed at each position of numbers ``(*rows, positions)``: ``(..., vocabulary)``."""
         table = self.allowed[self.state[tokens[..., 0]]]
         table[..., 0, :] = self.allowed[0, 0]
         return table

@@ -1,6 +1,6 @@
-"""Numbers as tokens: a value is a sign, an exponent and mantissa digits, each a token of its own.
+"""Numbers as tokens: a value is a sign, an exponent and mantissa digits, each a separate token.
 
-Two orders are known. ``exponent-first`` (IEEE-like: sign, exponent sign, exponent digits, mantissa digits) tells the
+Two orders are known. ``exponent-first`` (IEEE-like: sign, exponent sign, exponent digits, mantissa digits) puts the
 important part first, and the tokens sort as the numbers do. ``exponent-last`` is P10 of arXiv 2112.01898: sign,
 mantissa digits, then one token for the whole exponent. Values are rounded to the nearest number that the tokens hold.
 """
@@ -149,7 +149,7 @@ class NumberFormat:
         """Token ids ``(positions,)`` of a value; a special token may be given by its name.
 
         Raises:
-            DataError: the value is no number, and no special token stands for it.
+            DataError: the value is not a number, and no special token represents it.
         """
         row = [self.ids[name] for name in self._special(value) or self._written(float(value))]
         return (*row, PAD) if self.separator else tuple(row)

@@ -1,4 +1,4 @@
-"""Models of google-deepmind/regress-lm: a training checkpoint becomes one of ours, with the same probabilities.
+"""Models of google-deepmind/regress-lm: converts a training checkpoint to a full model with the same probabilities.
 
 Its ``.pt`` holds a dictionary with the weights under ``model_state``; it is read once, with ``weights_only=True``, and
 saved as safetensors. The caller supplies what it does not hold: the tokenizer and the format of the numbers.
@@ -79,7 +79,7 @@ def read_checkpoint(path: Path) -> dict[str, Tensor]:
     """The weights of a checkpoint by regress-lm's names, ``encoder.`` and decoder, without buffers that are computed.
 
     Raises:
-        ModelError: the file cannot be read, holds more than tensors and plain values, or is no such checkpoint.
+        ModelError: the file cannot be read, holds more than tensors and plain values, or is not such a checkpoint.
     """
     advice = "give a checkpoint that regress-lm's Trainer.save_checkpoint wrote"
     try:

@@ -45,7 +45,9 @@ class RegressLmSizes:
         if self.precision not in _PRECISIONS:
             raise ModelError(f"encoder: precision {self.precision!r}; it must be float32 or bfloat16")
         if self.width % self.heads or self.width // self.heads % 2:
-            raise ModelError(f"encoder: width {self.width} is no even multiple of {self.heads} heads; give its heads")
+            raise ModelError(
+                f"encoder: width {self.width} is not an even multiple of {self.heads} heads; give its heads"
+            )
 
 
 class _Layer(nn.Module):

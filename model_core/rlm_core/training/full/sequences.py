@@ -111,7 +111,7 @@ def _group(
     for row, (text, indices) in enumerate(by_text.items()):
         places += [(row, branch, index) for branch, index in enumerate(indices)]
         for branch in range(branches):
-            # Texts with fewer questions repeat their first; nobody reads the answer.
+            # Texts with fewer questions repeat their first one; its answer is ignored.
             question = questions[text][indices[branch if branch < len(indices) else 0]]
             queries += [slot.query for slot in question]
             tokens += [

@@ -91,7 +91,7 @@ def train(
 def _save(
     trainer: FullTrainer, corpus: Corpus, settings: FullTrainConfig, calibration: Calibration, seconds: float
 ) -> None:
-    """Write the model that came out of a trainer beside its checkpoints."""
+    """Write the trained model next to the checkpoints of its trainer."""
     model, out, best = trainer.model, trainer.out, trainer.best
     floors = {name: floor_of(name) for name in corpus.tasks}
     serving = Serving(floors, known_devices(corpus), default_queries_of(corpus), calibration, settings.train.callees)

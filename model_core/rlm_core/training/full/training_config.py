@@ -3,7 +3,7 @@
 [encoder]    from scratch, or pretrained (``kind = "t5gemma"``): sizes, or which base and what of it is trained
 [decoder]    sizes of the decoder
 [numbers]    how numbers are written; always with the exponent first, so that a distribution function is exact
-[train]      epochs, learning rates, tokens a batch ...
+[train]      epochs, learning rates, tokens per batch ...
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EncoderConfig:
         kind: ``scratch`` or ``t5gemma``.
         max_tokens: longest text; longer ones are cropped.
         vocabulary, width, layers, heads, hidden: of a from-scratch encoder (:class:`ScratchConfig`).
-        tokenizer: a SentencePiece model of ours for it, instead of one trained on the data.
+        tokenizer: an existing SentencePiece model, instead of one trained on the data.
         start: a student (its name, its folder or ``builtin``): the encoder takes up its sizes, tokenizer and weights.
         base, revision, mode, precision, attention, rank, alpha, dropout: of a pretrained encoder
             (:class:`T5GemmaSettings`).
@@ -106,7 +106,7 @@ class ModelFitConfig:
         numbers_per_sequence: at most, each conditioned on those before.
         rows_per_text: at most, in a batch.
         group_power: an epoch takes ``size ** group_power`` texts of each group (1: all), so that large groups are
-            not learnt by heart.
+            not memorized.
         texts_per_basis: the most texts of a basis in an epoch; a basis that is not named has no limit.
         callees: how many called functions are read after a text.
         validation_rows: at most; validated after each epoch and, unless 0, every ``validate_steps`` steps.

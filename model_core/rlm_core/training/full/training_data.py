@@ -1,7 +1,7 @@
 """Rows of data sets -> examples of the full model: each distinct text once, its rows as sequences of numbers.
 
 A batch holds texts of similar length, each encoded once for all of its rows that are drawn for the batch. The rows of a
-text are cut into sequences: the first number of each is learnt from the text alone, the others also from the numbers
+text are cut into sequences: the first number of each is learned from the text alone, the others also from the numbers
 before them. Metrics that were not measured are not part of any sequence.
 """
 
@@ -51,7 +51,7 @@ class Batch:
         return Batch(self.ids[texts], self.mask[texts], self.queries[texts], tokens, int((tokens[..., 0] != PAD).sum()))
 
     def without_numbers(self) -> Batch:
-        """The same texts without a number: they are read, and nothing is learnt."""
+        """The same texts without a number: they are read, and nothing is learned."""
         return Batch(self.ids, self.mask, self.queries, torch.full_like(self.tokens, PAD), 0)
 
 

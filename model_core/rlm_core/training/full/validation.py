@@ -28,7 +28,7 @@ _MEDIAN = 0.5
 def validate(
     model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int, processes: Processes
 ) -> Validation:
-    """Score a model, which is in evaluation mode, on rows, each without the numbers beside it."""
+    """Score a model, which is in evaluation mode, on rows, each without the other numbers of its text."""
     answers = processes.spread(rows, data.text[rows], lambda own: _answers(model, data, own, autocast, budget))
     medians, losses = answers.T
     slices = data.corpus.rows.task[rows]
@@ -71,7 +71,7 @@ def scores(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast
     A value at or below the floor is covered as soon as the interval's lower end reaches the floor.
     """
     found = np.empty(len(rows))
-    # `disable=None`: no bar where stderr is no terminal.
+    # `disable=None`: no bar where stderr is not a terminal.
     with tqdm(desc="calibrating", total=len(rows), unit="row", disable=None) as bar:
         for places, memories in _encoded(model, data, rows, autocast, budget):
             queries = [[data.queries[data.query[rows[place]]] for place in own] for own in places]

@@ -59,7 +59,7 @@ def pad(texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class HeadInputs:
-    """The fixed inputs of the head, one row a query; text vectors come from a bank when a batch is made."""
+    """The fixed inputs of the head, one row per query; text vectors come from a bank when a batch is made."""
 
     text: Tensor
     callees: Tensor

@@ -178,7 +178,7 @@ class Distilling:
         codes = list(left)
         if not codes:
             return found
-        # `disable=None`: no bar where stderr is no terminal.
+        # `disable=None`: no bar where stderr is not a terminal.
         starts = range(0, len(codes), _BATCH)
         for number, start in enumerate(tqdm(starts, desc="asking the teacher", unit="batch", disable=None), 1):
             batch = codes[start : start + _BATCH]

@@ -44,7 +44,7 @@ def read_encoder(folder: Path) -> Encoder:
     try:
         encoder = Encoder(StudentConfig(**read_card(folder).sizes))
     except TypeError as error:
-        raise ModelError(f"{folder}: its card tells other sizes than a student has ({error})") from None
+        raise ModelError(f"{folder}: the sizes in its card are not those of a student ({error})") from None
     if (folder / WEIGHTS).is_file():
         weights = load_file(folder / WEIGHTS)
         state = {name: weights.get(f"encoder.{name}") for name in encoder.state_dict()}

@@ -66,7 +66,7 @@ def export_encoder(student: Student, path: Path, *, quantise: bool = True) -> No
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter's remarks about packages that it does not need are no news to the user."""
+    """Hide the exporter's remarks about packages that it does not need."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "root", "onnxscript")]
     before = [logger.level for logger in loggers]
     for logger in loggers:
@@ -138,7 +138,7 @@ def _strip(path: Path) -> None:
 
 def _quantise(plain: Path, target: Path) -> None:
     model = onnx.load(str(plain))
-    # The exporter keeps the shapes of weights that its optimiser has transposed since; they are inferred anew.
+    # The exporter keeps the shapes of weights that its optimiser has transposed since; they are inferred again.
     del model.graph.value_info[:]
     quantize_dynamic(
         model,

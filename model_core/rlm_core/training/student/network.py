@@ -239,11 +239,11 @@ class Base(nn.Module):
 
 
 class Head(nn.Module):
-    """Answers queries about encoded units; all inputs float32 but ``slice`` (int64), one row a query.
+    """Answers queries about encoded units; all inputs float32 but ``slice`` (int64), one row per query.
 
     The base reads the wide part's prediction, which for training rows is out of fold, so it can be trusted. The deep
     part is trained on the same rows as its encoder and knows their groups; so it only adds its evidence beyond the
-    ``prior`` (the query alone), weighted by one number a slice that is fitted on groups that the encoder has not seen.
+    ``prior`` (the query alone), weighted by one number per task that is fitted on groups that the encoder has not seen.
     """
 
     def __init__(self, config: StudentConfig) -> None:

@@ -68,12 +68,12 @@ def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> Tree
 def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
     """Fit every task whose basis has features on the training rows of the corpus, as the basis' config says.
 
-    The forests are independent: each is fitted in a process of its own with one thread.
+    The forests are independent: each is fitted in a separate process with one thread.
     """
     forests: dict[str, Forest] = {}
     residuals: dict[str, Residuals] = {}
     predictions = np.zeros(len(corpus.rows))
-    # A forked child could wait for a lock that a thread of ours held.
+    # A forked child could wait for a lock that another thread of this process held.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         for prefix in corpus.prefixes():
             basis = prefix.split("/")[0]

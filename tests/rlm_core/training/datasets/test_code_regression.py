@@ -114,7 +114,7 @@ def test_what_cannot_be_mapped_is_counted_and_named(tmp_path: Path) -> None:
     found, builder = build(tmp_path / "a.jsonl", rows)
     assert found == []
     assert builder.report().left_out == {
-        "language Brainfuck is not one of ours": 1,
+        "language Brainfuck is not supported": 1,
         "no language in the metadata": 1,
         "empty text": 1,
         "no target": 1,
@@ -172,7 +172,7 @@ def test_it_is_built_by_the_command_line_trained_on_and_evaluated(tmp_path: Path
     data, out = tmp_path / "a.parquet", tmp_path / "run"
     printed = run_cli("data", "build", "code-regression", "--labels", tmp_path / "a.jsonl", "--out", data).stdout
     assert "1,000 rows of 500 units" in printed
-    assert "left out 1: language COBOL is not one of ours; for example CDSS_900" in printed
+    assert "left out 1: language COBOL is not supported; for example CDSS_900" in printed
     assert len(list(read_rows([data]))) == 1000
     tokenizer = f'tokenizer = "{Path(rlm_core.__file__).parent}/builtin/tokenizer.model"'
     (tmp_path / "c.toml").write_text(CONFIG.replace("epochs = 24", "epochs = 1").replace("vocabulary = 540", tokenizer))

@@ -106,7 +106,7 @@ def test_what_cannot_be_had_is_counted_by_its_reason(cache: Path) -> None:
     assert builder.report().left_out == {
         "source not named by the labels": 1,
         "baseline of another library, its source is not named": 1,
-        "language cuda is not one of ours": 1,
+        "language cuda is not supported": 1,
         "blob not in the repository": 1,
         "empty source": 1,
         "unknown device Abacus 3": 1,

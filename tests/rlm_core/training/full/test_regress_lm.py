@@ -112,7 +112,7 @@ def test_settings_that_do_not_fit_are_told(tmp_path: Path) -> None:
     (tmp_path / "bad.model").write_bytes(b"nonsense")
     with pytest.raises(ModelError, match="not a SentencePiece model"):
         convert(path, ieee(), tmp_path / "bad.model")
-    with pytest.raises(ModelError, match="no even multiple"):
+    with pytest.raises(ModelError, match="not an even multiple"):
         convert(path, ieee(), DATA / "tokenizer.model", heads=5)
 
 

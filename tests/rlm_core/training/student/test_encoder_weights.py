@@ -95,5 +95,5 @@ def test_a_graph_of_other_sizes_is_refused(trained: Trained, tmp_path: Path) -> 
         read_encoder(tmp_path)
     card["sizes"]["wings"] = 2
     (tmp_path / "card.json").write_text(json.dumps(card))
-    with pytest.raises(ModelError, match=r"its card tells other sizes than a student has .*wings"):
+    with pytest.raises(ModelError, match=r"the sizes in its card are not those of a student .*wings"):
         read_encoder(tmp_path)

@@ -120,7 +120,7 @@ class TextEncoder(nn.Module, ABC):
         """Write what else :meth:`from_json` reads, such as the tokenizer."""
 
     def save(self, folder: Path) -> None:
-        """Write the encoder into a directory of its own; :func:`load_encoder` reads it."""
+        """Write the encoder into a separate directory; :func:`load_encoder` reads it."""
         folder.mkdir(parents=True, exist_ok=True)
         self.save_files(folder)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.weights().items()}

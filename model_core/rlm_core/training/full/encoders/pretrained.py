@@ -6,7 +6,7 @@ Every failure is one line that says what to do.
 Modules are built by their constructors and the weights put in by name, every one of them, instead of by transformers'
 ``from_pretrained``. From version 5 on, that one builds on the meta device and hands out uninitialised memory for
 whatever the checkpoint does not hold: buffers such as rotary frequencies and the embedding scale, unless the class
-restores them, which the code that is published beside older models does not (transformers pull requests 42309, 42941,
+restores them, which the code published with older models does not do (transformers pull requests 42309, 42941,
 45096; issue 45902). It also fills weights whose names moved with random values and only warns: ``T5Gemma2TextEncoder``
 finds none of its weights in a full T5Gemma 2 checkpoint. Either way the encoder runs and says nothing about its text,
 so :func:`check_signal` also looks at what comes out.
@@ -153,7 +153,7 @@ def read_config(checkpoint: Checkpoint) -> dict[str, Any]:
     """The checkpoint's ``config.json``.
 
     Raises:
-        ModelError: the folder is no checkpoint.
+        ModelError: the folder is not a checkpoint.
     """
     path = checkpoint.folder / "config.json"
     try:
@@ -189,7 +189,7 @@ def tensors(checkpoint: Checkpoint) -> Iterator[tuple[str, Any]]:
     for path in paths:
         try:
             with safetensors.safe_open(path, "pt") as file:
-                for name in file.keys():  # noqa: SIM118 the handle is no mapping
+                for name in file.keys():  # noqa: SIM118 the handle is not a mapping
                     yield name, lambda name=name, file=file: file.get_tensor(name)
         except (OSError, safetensors.SafetensorError) as error:
             raise ModelError(f"{path}: cannot be read ({error}); fetch the checkpoint again") from None
@@ -336,7 +336,7 @@ def tokenizer(transformers: Any, checkpoint: Checkpoint) -> Any:
 
 
 def adapt(module: nn.Module, settings: T5GemmaSettings) -> None:
-    """Put adapters beside all matrices of the layers; only they are trained."""
+    """Add adapters to all matrices of the layers; only the adapters are trained."""
     peft = need("peft")
     config = peft.LoraConfig(
         r=settings.rank, lora_alpha=settings.alpha, lora_dropout=settings.dropout, target_modules=_ADAPTED
