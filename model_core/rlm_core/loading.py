@@ -14,13 +14,6 @@ from .errors import ModelError
 if TYPE_CHECKING:
     from .inference.predictor import Predictor
 
-BUILTIN = "builtin"
-
-
-def builtin() -> Path:
-    """The directory of the model that ships."""
-    return Path(__file__).parent / BUILTIN
-
 
 def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
     """The predictor of a model directory; by default the one that ships with the package.
@@ -37,6 +30,8 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
         from .serving.client import RemotePredictor
 
         return RemotePredictor(model)
+    from .inference.model_store import BUILTIN, builtin
+
     directory = builtin() if model in (None, BUILTIN) else Path(str(model))
     if is_full(directory):
         return _load_full(directory, threads)

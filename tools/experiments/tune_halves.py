@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core import RlmError, models
+from rlm_core import RlmError
+from rlm_core.inference import model_store
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.functions import FunctionBuilder
 from rlm_core.training.datasets.schema import write_rows
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--fewest", type=int, default=200)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    model = models.find(args.model)
+    model = model_store.find(args.model)
     found = {}
     for name, path in _halves(args.labels, args.source_cache, args.work, args.packages, args.fewest).items():
         held = select([path], ("test",), 0).rows

@@ -13,6 +13,7 @@ import click
 import rlm_core
 from rlm_core import CodeText, loading
 from rlm_core.inference.adaptation import cpu_score
+from rlm_core.inference.model_store import BUILTIN, builtin
 from rlm_core.inference.query_selection import queries_for
 
 from rlm_lsp import __version__
@@ -59,7 +60,7 @@ def _print_model(model_id: str, model: str) -> None:
     if loading.is_remote(model):
         print(f"model        {model_id} ({model})")
         return
-    directory = loading.builtin() if model == loading.BUILTIN else Path(model)
+    directory = builtin() if model == BUILTIN else Path(model)
     sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
     print(f"model        {model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
     for name, size in sizes.items():

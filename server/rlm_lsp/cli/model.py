@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from rlm_core import DataError, ModelError, loading, models
+from rlm_core import DataError, ModelError
+from rlm_core.inference import model_store
 
 from rlm_lsp.rendering import console
 from rlm_lsp.settings import files
@@ -17,7 +18,7 @@ from . import options
 from .options import PATH, Group, optional_packages
 
 if TYPE_CHECKING:
-    from rlm_core.models import ModelSummary
+    from rlm_core.inference.model_store import ModelSummary
 
 _SHOWN = 6
 _model_argument = click.argument("model", metavar="NAME|DIR|builtin", default="builtin")
@@ -34,17 +35,17 @@ def list_(form: Literal["table", "json"]) -> None:
     """List the installed models; a star marks the one that is used in the working directory."""
     used = SettingsStore(folders=[Path.cwd()]).session.model
     rows: list[dict[str, Any]] = []
-    for directory in models.installed():
-        name = loading.BUILTIN if directory == loading.builtin() else directory.name
+    for directory in model_store.installed():
+        name = model_store.BUILTIN if directory == model_store.builtin() else directory.name
         try:
-            summary = models.summary(directory)
+            summary = model_store.summary(directory)
         except ModelError as error:
             console.report_error(error)
             continue
         rows.append(
             {
                 "used": used == name
-                or (name != loading.BUILTIN and Path(used).expanduser().absolute() == directory.absolute()),
+                or (name != model_store.BUILTIN and Path(used).expanduser().absolute() == directory.absolute()),
                 "name": name,
                 "id": summary.model_id,
                 "kind": summary.kind,
@@ -80,9 +81,9 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
     if everywhere and workspace is not None:
         raise DataError("model use: give either --workspace or --everywhere")
     value = model
-    if not loading.is_remote(model) and model != loading.BUILTIN:
-        directory = models.find(model)
-        models.summary(directory)  # refuses a directory that is not a model
+    if not loading.is_remote(model) and model != model_store.BUILTIN:
+        directory = model_store.find(model)
+        model_store.summary(directory)  # refuses a directory that is not a model
         value = str(directory)
     if everywhere:
         path = files.use_everywhere("model", value)
@@ -100,7 +101,7 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
 @options.output_format("table", "json")
 def show(model: str, form: Literal["table", "json"]) -> None:
     """Show the main facts of a model's card."""
-    summary = models.summary(models.find(model))
+    summary = model_store.summary(model_store.find(model))
     if form == "json":
         facts = {name: getattr(summary, name) for name in summary.__slots__} | {"directory": str(summary.directory)}
         print(json.dumps(facts, indent=1, ensure_ascii=False))
@@ -157,8 +158,8 @@ def _first_of(names: tuple[str, ...] | list[str]) -> str:
 @_model_argument
 def verify(model: str) -> None:
     """Compare the files of a model with the checksums in its card; the exit status is 1 if one differs."""
-    summary = models.summary(models.find(model))
-    checked = models.verify(summary)
+    summary = model_store.summary(model_store.find(model))
+    checked = model_store.verify(summary)
     for file in checked:
         print(f"{file.state:<8} {file.name}")
     if not checked:

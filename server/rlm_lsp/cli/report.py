@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rlm_core import DataError, RlmError, models
+from rlm_core import DataError, RlmError
 from rlm_core.files import atomic_write
+from rlm_core.inference import model_store
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.loading import is_remote, load_corrected
 
@@ -117,5 +118,5 @@ def _answers(
     """The predictions of a model for rows, as a hover shows them, and the reasons for missing ones."""
     from rlm_core.training.evaluation.measured_report import compare
 
-    predictor = load_corrected(model if is_remote(model) else models.find(model), threads=threads)
+    predictor = load_corrected(model if is_remote(model) else model_store.find(model), threads=threads)
     return compare(predictor, rows, f"predicting with {model}")

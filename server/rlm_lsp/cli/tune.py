@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
-from rlm_core import DataError, models
+from rlm_core import DataError
+from rlm_core.inference import model_store
 
 from rlm_lsp.rendering import console
 
@@ -62,7 +63,7 @@ def command(
     the other bases stay unchanged. There is no check.
     """
     name = name or ("refitted" if refit else "tuned")
-    directory = out if out is not None else models.new_directory(name)
+    directory = out if out is not None else model_store.new_directory(name)
     if refit:
         for option in ("keep", "fewest", "threads", "accelerate"):
             if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
@@ -76,7 +77,7 @@ def _refit(data: Sequence[Path], model: str, name: str, directory: Path) -> None
     with optional_packages():
         from rlm_core.training.tuning.refit import refit
 
-        model_id = refit(data, models.find(model), directory, name, console.note)
+        model_id = refit(data, model_store.find(model), directory, name, console.note)
     print(f"{directory}: model {model_id}")
 
 
@@ -95,8 +96,8 @@ def _tune(
     """Tune and print the results on held-out groups; False if nothing improved."""
     with training_processes(accelerate) as processes:
         with processes.together():
-            base = models.find(model)
-            full = models.summary(base).kind == "full"
+            base = model_store.find(model)
+            full = model_store.summary(base).kind == "full"
             check_accelerate(accelerate, full, model)
         from rlm_core.training.tuning.job import Options
 

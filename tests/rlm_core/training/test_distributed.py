@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner, Result
-from rlm_core import models
 from rlm_core.errors import DataError
+from rlm_core.inference import model_store
 from rlm_core.training.corpus import load_corpus
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.distributed import Processes, ReportedElsewhereError, processes
@@ -265,7 +265,7 @@ def test_two_processes_tune_one_model(full: Trained, tmp_path: Path) -> None:
     ]
     told = {(tmp_path / f"model-{rank}.txt").read_text() for rank in (0, 1)}
     assert told == {f"{TorchPredictor(out, 'cpu').model_id} None"}
-    assert {one.state for one in models.verify(models.summary(out))} == {"ok"}
+    assert {one.state for one in model_store.verify(model_store.summary(out))} == {"ok"}
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["model"]
 
 

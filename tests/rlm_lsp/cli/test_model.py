@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from rlm_core import loading, models
+from rlm_core.inference import model_store
 from rlm_lsp.cli.app import app
 from rlm_lsp.settings import files
 from rlm_lsp.settings.store import SettingsStore
@@ -21,14 +21,14 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's configuration file, not there yet; models are in ``tmp_path/models``."""
     path = tmp_path / "config" / "config.toml"
     monkeypatch.setattr(files, "user_file", lambda: path)
-    monkeypatch.setattr(models, "folder", lambda: tmp_path / "models")
+    monkeypatch.setattr(model_store, "folder", lambda: tmp_path / "models")
     return path
 
 
 @pytest.fixture
 def shop(user: Path, tmp_path: Path) -> Path:
     """A model in the user's folder."""
-    return shutil.copytree(loading.builtin(), tmp_path / "models" / "shop")
+    return shutil.copytree(model_store.builtin(), tmp_path / "models" / "shop")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import torch
 from rlm_core.errors import ModelError
 from rlm_core.inference.encoder import encode, open_session
-from rlm_core.loading import builtin
+from rlm_core.inference.model_store import builtin
 from rlm_core.training.student.encoder_weights import read_encoder
 from rlm_core.training.student.export import export_encoder
 from rlm_core.training.student.network import Encoder, Student, StudentConfig

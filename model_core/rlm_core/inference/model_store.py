@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 from platformdirs import user_data_path
 
-from .errors import DataError, ModelError
-from .inference.card import CARD, checksum, read_model_card
-from .loading import BUILTIN, builtin
+from rlm_core.errors import DataError, ModelError
 
+from .card import CARD, checksum, read_model_card
+
+BUILTIN = "builtin"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 Kind = Literal["student", "full"]
 State = Literal["ok", "changed", "missing", "outside"]
@@ -55,6 +56,11 @@ class FileCheck:
 
     name: str
     state: State
+
+
+def builtin() -> Path:
+    """The directory of the model that ships."""
+    return Path(__file__).parents[1] / BUILTIN
 
 
 def folder() -> Path:

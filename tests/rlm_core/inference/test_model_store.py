@@ -6,14 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from rlm_core import DataError, ModelError, load, loading, models
+from rlm_core import DataError, ModelError, load
+from rlm_core.inference import model_store
 from rlm_core.inference.card import CARD, checksum
 
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's empty folder of models."""
-    monkeypatch.setattr(models, "folder", lambda: tmp_path / "models")
+    monkeypatch.setattr(model_store, "folder", lambda: tmp_path / "models")
     (tmp_path / "models").mkdir()
     return tmp_path / "models"
 
@@ -31,31 +32,31 @@ def make(directory: Path, form: str = "rlm-student-3", **more: object) -> Path:
 
 
 def test_the_summary_of_the_shipped_model_is_the_predictors() -> None:
-    found, predictor = models.summary(models.find("builtin")), load()
+    found, predictor = model_store.summary(model_store.find("builtin")), load()
     assert found.model_id == predictor.model_id
     assert found.devices["call"] == predictor.devices("call")
     assert found.kind == "student"
     assert found.tuned_from is None
     assert found.size > 2**20
-    assert {one.state for one in models.verify(found)} == {"ok"}
+    assert {one.state for one in model_store.verify(found)} == {"ok"}
 
 
 def test_models_are_found_by_name_and_by_path(own: Path, tmp_path: Path) -> None:
     named, elsewhere = make(own / "shop"), make(tmp_path / "elsewhere", "rlm-full-1")
-    assert models.find("shop") == named
-    assert models.find(str(elsewhere)) == elsewhere
-    assert models.summary(elsewhere).kind == "full"
-    assert models.installed() == [loading.builtin(), named]
+    assert model_store.find("shop") == named
+    assert model_store.find(str(elsewhere)) == elsewhere
+    assert model_store.summary(elsewhere).kind == "full"
+    assert model_store.installed() == [model_store.builtin(), named]
 
 
 def test_a_half_written_model_is_not_listed(own: Path) -> None:
     make(own / ".shop.123.partial")
-    assert models.installed() == [loading.builtin()]
+    assert model_store.installed() == [model_store.builtin()]
 
 
 def test_what_a_model_was_tuned_from_is_the_last_of_its_tunings(own: Path) -> None:
     told = {"tuned": [{"from": "rlm-student-1"}, {"from": "shop-2"}]}
-    assert models.summary(make(own / "shop", trained=told)).tuned_from == "shop-2"
+    assert model_store.summary(make(own / "shop", trained=told)).tuned_from == "shop-2"
 
 
 def test_changed_missing_and_foreign_files_are_told_apart(own: Path) -> None:
@@ -64,7 +65,7 @@ def test_changed_missing_and_foreign_files_are_told_apart(own: Path) -> None:
     card["files"]["../shop-2"] = card["files"]["missing.onnx"] = "0" * 64
     (directory / CARD).write_text(json.dumps(card))
     (directory / "head.onnx").write_bytes(b"other")
-    states = {one.name: one.state for one in models.verify(models.summary(directory))}
+    states = {one.name: one.state for one in model_store.verify(model_store.summary(directory))}
     assert states == {
         "head.onnx": "changed",
         "encoder/weights.safetensors": "ok",
@@ -76,7 +77,7 @@ def test_changed_missing_and_foreign_files_are_told_apart(own: Path) -> None:
 @pytest.mark.parametrize("name", ["nothing", "no/where", "."])
 def test_what_is_no_model_is_refused_in_one_line(own: Path, name: str) -> None:
     with pytest.raises(ModelError, match=r"rlm-lsp model list|has no card\.json"):
-        models.find(name)
+        model_store.find(name)
 
 
 @pytest.mark.parametrize("card", ["", "[]", "{}", '{"format": "rlm-student-3"}', '{"format": "other", "files": {}}'])
@@ -84,10 +85,10 @@ def test_a_damaged_card_is_refused_with_its_path(own: Path, card: str) -> None:
     directory = make(own / "shop")
     (directory / CARD).write_text(card)
     with pytest.raises(ModelError, match=r"shop/card\.json: (corrupt|format)"):
-        models.summary(directory)
+        model_store.summary(directory)
 
 
 @pytest.mark.parametrize("name", ["", "builtin", "../up", "a/b", ".hidden", "x" * 81])
 def test_names_that_are_no_directory_names_are_refused(name: str) -> None:
     with pytest.raises(DataError, match="use letters"):
-        models.new_directory(name)
+        model_store.new_directory(name)
