@@ -17,7 +17,6 @@ import numpy.typing as npt
 import torch
 
 from rlm_core.inference.calibration import MIN_GROUPS, Calibration, parents
-from rlm_core.inference.model_store import find
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.training.corpus import Corpus, default_queries_of, floor_of, known_devices, load_corpus
 from rlm_core.training.distributed import Processes

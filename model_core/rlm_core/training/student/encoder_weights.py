@@ -21,7 +21,6 @@ from safetensors.torch import load_file
 from rlm_core.errors import ModelError
 from rlm_core.inference.card import read_card
 from rlm_core.inference.encoder import open_session
-from rlm_core.inference.model_store import find
 from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer
 
