@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from rlm_core import DataError, models
+from rlm_core import DataError
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.full.training_config import ModelFitConfig
