@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from rlm_core import DataError, ModelError
 from rlm_core.inference import model_store
+from rlm_core.loading import is_remote
 
 from rlm_lsp.rendering import console
 from rlm_lsp.settings import files
@@ -81,7 +82,7 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
     if everywhere and workspace is not None:
         raise DataError("model use: give either --workspace or --everywhere")
     value = model
-    if not loading.is_remote(model) and model != model_store.BUILTIN:
+    if not is_remote(model) and model != model_store.BUILTIN:
         directory = model_store.find(model)
         model_store.summary(directory)  # refuses a directory that is not a model
         value = str(directory)

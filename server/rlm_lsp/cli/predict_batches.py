@@ -18,8 +18,9 @@ from typing import TypeVar
 import rlm_core
 from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation.predictor import UserCorrections
+from rlm_core.inference.model_store import BUILTIN
 from rlm_core.inference.predictor import Predictor
-from rlm_core.loading import BUILTIN, is_full, is_remote
+from rlm_core.loading import is_full, is_remote
 from rlm_core.serving.ray_cluster import Cluster, Need, in_order
 from rlm_core.types import CodeText, Prediction, Query
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from rlm_core import DataError
+from rlm_core.inference import model_store
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.full.training_config import ModelFitConfig
@@ -43,11 +44,11 @@ def test_a_full_model_moves_towards_shifted_labels(full: Trained, tmp_path: Path
     assert found.refused is None
     for result in found.results:
         assert result.after.error < 0.7 * result.before.error
-    predictor, summary = TorchPredictor(out, "cpu"), models.summary(out)
+    predictor, summary = TorchPredictor(out, "cpu"), model_store.summary(out)
     assert found.model == predictor.model_id == summary.model_id
     assert predictor.devices("call") == ("measured-x86-64",)
     assert summary.tuned_from == TorchPredictor(full.directory, "cpu").model_id
-    assert {one.state for one in models.verify(summary)} == {"ok"}
+    assert {one.state for one in model_store.verify(summary)} == {"ok"}
 
 
 def test_shuffled_labels_are_refused(full: Trained, tmp_path: Path) -> None:
