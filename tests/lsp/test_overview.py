@@ -66,7 +66,7 @@ async def test_a_list_stays_as_it_was_begun_and_old_ones_are_forgotten(folder: P
         assert (await ask(session, "rlm-lsp/overview", cursor=first["cursor"]))["total"] == 3
         for _ in range(4):
             await ask(session, "rlm-lsp/overview")
-        with pytest.raises(JsonRpcException, match="no longer known"):
+        with pytest.raises(JsonRpcException, match="has expired"):
             await ask(session, "rlm-lsp/overview", cursor=first["cursor"])
 
 

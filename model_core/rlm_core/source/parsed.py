@@ -1,6 +1,6 @@
 """One version of a source text and its syntax tree, which everything that reads the text shares.
 
-``ParsedSource`` parses on first use and at most once; after an edit it reuses the tree of the previous version. The
+``ParsedSource`` parses on first use and at most once; after an edit it starts from the tree of a previous version. The
 functions below give the spans, names and texts of a tree's nodes.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tree_sitter import Node, Parser, QueryCursor, Tree
+from tree_sitter import Language, Node, Parser, QueryCursor, Tree
 
 from rlm_core.types import Span
 
@@ -21,6 +21,7 @@ class ParsedSource:
     def __init__(self, source: bytes, language: str) -> None:
         self.source, self.language = source, language
         self._tree: Tree | None = None
+        self._previous: ParsedSource | None = None
 
     @property
     def root(self) -> Node:
@@ -29,39 +30,42 @@ class ParsedSource:
         Raises:
             SourceError: the language is unknown or is read without a grammar.
         """
-        if self._tree is None:
+        tree = self._tree
+        if tree is None:
+            previous, self._previous = self._previous, None
             # A new parser: parsers are not thread-safe, grammars are.
-            self._tree = Parser(languages.grammar(self.language, self.source)).parse(self.source)
-        return self._tree.root_node
+            grammar = languages.grammar(self.language, self.source)
+            tree = previous._edited(self.source, grammar) if previous is not None else None
+            self._tree = tree = tree or Parser(grammar).parse(self.source)
+        return tree.root_node
 
-    def parse_after(self, previous: ParsedSource) -> None:
-        """Build the tree from that of a previous version, in time proportional to the edit between the two.
+    def follow(self, previous: ParsedSource) -> None:
+        """Build the tree, if it is needed, from that of a previous version."""
+        if self._tree is None:
+            self._previous = previous if previous._tree is not None else previous._previous
 
-        A text with syntax errors is parsed from scratch: recovery from errors may depend on the tree it starts from.
+    def _edited(self, after: bytes, grammar: Language) -> Tree | None:
+        """The tree of a later version, made from this one by one edit.
+
+        None for a text with syntax errors: recovery from errors may depend on the tree it starts from.
         """
-        before, after = previous.source, self.source
-        grammar = languages.grammar(self.language, after)
-        if (
-            self._tree is not None
-            or previous._tree is None
-            or grammar is not languages.grammar(previous.language, before)
-        ):
-            return
-        start = _common(before, after)
-        rest = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - start)
+        before, tree = self.source, self._tree
+        if tree is None or grammar is not languages.grammar(self.language, before):
+            return None
+        start = common_prefix(before, after)
+        rest = min(common_prefix(before[::-1], after[::-1]), min(len(before), len(after)) - start)
         old_end, new_end = len(before) - rest, len(after) - rest
-        tree = previous._tree.copy()
+        tree = tree.copy()
         tree.edit(start, old_end, new_end, _point(before, start), _point(before, old_end), _point(after, new_end))
         tree = Parser(grammar).parse(after, tree)
-        if not tree.root_node.has_error:
-            self._tree = tree
+        return tree if not tree.root_node.has_error else None
 
     def comments(self) -> list[Node]:
         """The comments and docstrings, in no particular order."""
         return QueryCursor(languages.comment_query(self.language, self.source)).captures(self.root).get("skip", [])
 
 
-def _common(first: bytes, second: bytes) -> int:
+def common_prefix(first: bytes, second: bytes) -> int:
     """The length of the common prefix."""
     low, high = 0, min(len(first), len(second))
     while low < high:

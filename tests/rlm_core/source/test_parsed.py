@@ -35,7 +35,7 @@ def test_the_tree_after_an_edit_is_that_of_a_text_parsed_from_scratch(data: st.D
         last = data.draw(st.integers(first, min(len(text), first + 20)))
         text = text[:first] + data.draw(st.sampled_from(EDITS)) + text[last:]
         version = ParsedSource(text.encode(), "python")
-        version.parse_after(previous)
+        version.follow(previous)
         assert nodes(version.root) == nodes(ParsedSource(text.encode(), "python").root)
         previous = version
 
@@ -49,12 +49,12 @@ def test_a_version_is_parsed_once_and_only_when_its_tree_is_needed(monkeypatch: 
 
     monkeypatch.setattr(parsing, "Parser", counted)
     first, second = ParsedSource(b"x = 1\n", "python"), ParsedSource(b"x = 12\n", "python")
-    second.parse_after(first)
+    second.follow(first)
     assert len(parsers) == 0
     assert first.root == first.root
     assert len(first.comments()) == 0
     assert len(parsers) == 1
-    second.parse_after(first)
+    second.follow(first)
     assert second.root.end_byte == 7
     assert len(parsers) == 2
 
@@ -62,7 +62,7 @@ def test_a_version_is_parsed_once_and_only_when_its_tree_is_needed(monkeypatch: 
 def test_a_tree_of_another_grammar_is_not_reused() -> None:
     tagged, plain = ParsedSource(b"<?php f(); ?>", "php"), ParsedSource(b"f();", "php")
     assert tagged.root.type == "program"
-    plain.parse_after(tagged)
+    plain.follow(tagged)
     assert nodes(plain.root) == nodes(ParsedSource(b"f();", "php").root)
 
 
