@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.inference.encoder import encode, open_session
 from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop

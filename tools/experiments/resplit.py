@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core.inference.bins import fit_scale
+from rlm_core.inference.calibration import fit_scale
 from rlm_core.inference.features import answers_alone
 from rlm_core.inference.tokenizer import Ids
 from rlm_core.training.corpus import Corpus, floor_of

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.evaluation.metrics import spearman

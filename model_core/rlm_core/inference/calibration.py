@@ -1,9 +1,13 @@
-"""Conformal calibration of bands, on whole groups.
+"""Outcome scales (log-spaced bins), and the conformal calibration of bands on them, by whole groups.
+
+Outcome 0 is "not above the floor", outcomes 1..K are bins of log10(value). Edges follow the data half way: the density
+that they equalise is the mean of the observed one and a flat one over the log range, so the bulk (megabytes of a
+language's runtime) is resolved finely and the tails stay log-spaced.
 
 A band of coverage c is the central interval of the predicted distribution whose probability is not c but the level t
 at which the share c of held-out values was covered. Scores live on the probability axis, ``|2 F(y) - 1|``, so the
 band keeps the shape of the distribution; a value at or below the floor is covered as soon as the band's lower end
-reaches the floor. Slices with fewer than ``MIN_GROUPS`` held-out groups use their parent's level. (Conformalised
+reaches the floor. Tasks with fewer than ``MIN_GROUPS`` held-out groups use their parent's level. (Conformalised
 quantiles: arXiv 1905.03222.)
 """
 
@@ -19,9 +23,8 @@ import numpy.typing as npt
 
 from rlm_core.types import LEVELS, MEDIAN, Band, CalibrationSource
 
-from .bins import Scale
-
 Array = npt.NDArray[np.float64]
+BINS = 64
 COVERAGES = (0.8, 0.9)
 # The coverages of all central intervals between a prediction's quantiles, narrow to wide.
 INTERVALS = tuple(round(2 * level - 1, 6) for level in LEVELS[MEDIAN + 1 :])
@@ -30,8 +33,71 @@ _WIDEST = 0.999
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """The outcomes of one task: ``floor`` in SI units (0: none), ``edges (K + 1,)`` in log10 SI units."""
+
+    floor: float
+    edges: Array
+
+    def position(self, value: npt.ArrayLike) -> Array:
+        """The position of values on the outcome axis: -0.5 at or below the floor, else 0..K along the bins."""
+        values = np.asarray(value, dtype=np.float64)
+        logs = np.log10(np.maximum(values, 1e-300))
+        positions = np.interp(logs, self.edges, np.arange(len(self.edges), dtype=np.float64))
+        return np.where(values <= self.floor, -0.5, positions)
+
+    def share_below(self, value: float) -> float:
+        """The share of the training values above the floor that are below a value (SI units).
+
+        :func:`fit_scale` gives each bin the same share of a half observed, half flat density, so the observed share is
+        known at each edge; between edges it is interpolated.
+        """
+        flat = (self.edges - self.edges[0]) / (self.edges[-1] - self.edges[0])
+        shares = np.maximum.accumulate(np.clip(2 * np.linspace(0, 1, len(flat)) - flat, 0, 1))
+        return float(np.interp(np.log10(max(value, 1e-300)), self.edges, shares))
+
+    def quantiles(self, probabilities: Array, levels: npt.ArrayLike) -> Array:
+        """Quantiles of distributions, 0 where they are at or below the floor.
+
+        Args:
+            probabilities: ``(rows, K + 1)``, each row sums to 1.
+            levels: ``(rows,)`` or ``(rows, n)`` or ``(n,)`` within 0..1.
+
+        Returns:
+            ``(rows, n)`` in SI units, monotone in the level.
+        """
+        wanted = np.asarray(levels, dtype=np.float64)
+        wanted = np.broadcast_to(
+            wanted if wanted.ndim == 2 else wanted[None, :], (len(probabilities), wanted.shape[-1])
+        )
+        cumulative = np.cumsum(probabilities, axis=1)
+        cumulative /= cumulative[:, -1:]
+        # Position of the outcome in which each level is reached, then linear within the bin.
+        index = np.minimum((cumulative[:, None, :] < wanted[:, :, None]).sum(-1), len(self.edges) - 1)
+        upper = np.take_along_axis(cumulative, index, axis=1)
+        lower = np.where(index > 0, np.take_along_axis(cumulative, np.maximum(index - 1, 0), axis=1), 0.0)
+        share = np.clip((wanted - lower) / np.maximum(upper - lower, 1e-12), 0.0, 1.0)
+        left = self.edges[np.maximum(index - 1, 0)]
+        right = self.edges[index]
+        return np.where(index == 0, 0.0, 10 ** (left + share * (right - left)))
+
+
+def fit_scale(values: npt.ArrayLike, floor: float, bins: int = BINS) -> Scale:
+    """The scale of a task from its training values (SI units)."""
+    data = np.asarray(values, dtype=np.float64)
+    logs = np.log10(data[data > floor]) if np.any(data > floor) else np.array([0.0])
+    low = np.log10(floor) if floor > 0 else float(np.quantile(logs, 0.0005)) - 0.1
+    high = float(np.quantile(logs, 0.9995)) + 0.3
+    grid = np.linspace(low, max(high, low + 0.5), 2001)
+    observed = np.searchsorted(np.sort(logs), grid, side="right") / len(logs)
+    flat = np.linspace(0, 1, len(grid))
+    mixed = 0.5 * (observed - observed[0]) / max(observed[-1] - observed[0], 1e-9) + 0.5 * flat
+    return Scale(floor, np.interp(np.linspace(0, 1, bins + 1), mixed, grid))
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
-    """The calibrated levels of one slice, one for each of ``INTERVALS``, and how much data they rest on."""
+    """The calibrated levels of one task, one for each of ``INTERVALS``, and how much data they rest on."""
 
     name: str
     levels: tuple[float, ...]
@@ -57,7 +123,7 @@ def bands(quantiles: Sequence[float], groups: int, rows: int, source: Calibratio
 
 
 def parents(basis: str, language: str, metric: str, device: str) -> list[str]:
-    """The slices that may calibrate a query, the most specific first."""
+    """The tasks that may calibrate a query, the most specific first."""
     return [f"{basis}/{language}/{metric}/{device}", f"{basis}/{language}/{metric}", f"{basis}/{metric}", basis]
 
 
@@ -86,23 +152,23 @@ def conformal_level(scores: Array, groups: npt.NDArray[np.str_], coverage: float
 
 
 class Calibration:
-    """Levels by slice, with backing off to parents."""
+    """Levels by task, backing off to parents."""
 
     def __init__(self, levels: Mapping[str, Level]) -> None:
         self._levels = dict(levels)
 
     @classmethod
     def fit(cls, names: Sequence[Sequence[str]], scores: Array, groups: npt.NDArray[np.str_]) -> Calibration:
-        """Fit from held-out rows; ``names[i]`` are the slices that row i belongs to, the most specific first."""
+        """Fit from held-out rows; ``names[i]`` are the tasks that row i belongs to, the most specific first."""
         members: dict[str, list[int]] = {}
-        for row, slices in enumerate(names):
-            for name in slices:
+        for row, tasks in enumerate(names):
+            for name in tasks:
                 members.setdefault(name, []).append(row)
         levels = {}
         for name, rows in members.items():
-            mine = groups[rows]
-            found = tuple(conformal_level(scores[rows], mine, coverage) for coverage in INTERVALS)
-            levels[name] = Level(name, found, len(np.unique(mine)), len(rows))
+            groups_of_task = groups[rows]
+            found = tuple(conformal_level(scores[rows], groups_of_task, coverage) for coverage in INTERVALS)
+            levels[name] = Level(name, found, len(np.unique(groups_of_task)), len(rows))
         return cls(levels)
 
     @classmethod

@@ -19,8 +19,7 @@ import numpy as np
 
 from rlm_core.errors import ModelError
 
-from .bins import Scale
-from .calibration import Calibration, Level
+from .calibration import Calibration, Level, Scale
 from .cost_ratio import RatioModel
 from .residuals import Residuals
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rlm_core.errors import ModelError
-from rlm_core.inference.bins import Scale
-from rlm_core.inference.calibration import Calibration, Level
+from rlm_core.inference.calibration import Calibration, Level, Scale
 from rlm_core.inference.card import (
     CARD,
     FULL_FORMAT,

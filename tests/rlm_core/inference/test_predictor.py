@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rlm_core import CodeText, load
 from rlm_core.inference.adaptation.cpu_score import CpuScore, ScaledPredictor
 from rlm_core.inference.adaptation.predictor import AdaptedPredictor
-from rlm_core.inference.bins import fit_scale
+from rlm_core.inference.calibration import fit_scale
 from rlm_core.inference.predictor import Predictor
 from rlm_core.types import Prediction
 

@@ -24,6 +24,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
 from rlm_core.types import LEVELS, MEDIAN, CodeText, CpuScale, Prediction, Query
@@ -184,7 +185,8 @@ def write(score: CpuScore, path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"format": FORMAT, **asdict(score)}, indent=1) + "\n", encoding="utf-8")
+        with atomic_write(path) as partial:
+            partial.write_text(json.dumps({"format": FORMAT, **asdict(score)}, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: the CPU score cannot be kept ({error.strerror}); check its permissions") from None
 

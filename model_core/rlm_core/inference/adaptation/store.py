@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 from platformdirs import user_config_path
 
 from rlm_core.errors import DataError, ModelError
+from rlm_core.files import atomic_write
 from rlm_core.source.canonical import canonical
 from rlm_core.types import Basis, Metric
 
@@ -113,11 +113,10 @@ def write_adapters(adapters: Sequence[Adapter], path: Path) -> None:
             for adapter in adapters
         ],
     }
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(data) + "\n", encoding="utf-8")
-        partial.replace(path)
+        with atomic_write(path) as partial:
+            partial.write_text(json.dumps(data) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose another --out") from None
 

@@ -30,7 +30,7 @@ import torch
 from tqdm import tqdm
 
 from rlm_core.errors import DataError
-from rlm_core.inference.bins import Scale
+from rlm_core.inference.calibration import Scale
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer, crop

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 from tqdm import tqdm
 
-from rlm_core.inference.bins import Scale
+from rlm_core.inference.calibration import Scale
 from rlm_core.inference.card import StudentCard, TaskCard
 from rlm_core.inference.encoder import encode, open_session
 from rlm_core.inference.features import answers_alone

@@ -17,8 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from rlm_core.inference.bins import Scale
-from rlm_core.inference.calibration import Calibration, parents, scores
+from rlm_core.inference.calibration import Calibration, Scale, parents, scores
 from rlm_core.inference.features import answers_alone
 from rlm_core.training.corpus import Corpus
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import torch
 
 from rlm_core.inference import ngram_ridge
-from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.student import NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from rlm_core.inference.adaptation.fit import MIN_MEASUREMENTS
-from rlm_core.inference.bins import Scale
-from rlm_core.inference.calibration import scores
+from rlm_core.inference.calibration import Scale, scores
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.residuals import spread_key
 

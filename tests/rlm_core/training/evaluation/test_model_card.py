@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from rlm_core import CodeText, DataError, Prediction, Query
-from rlm_core.inference.bins import fit_scale
-from rlm_core.inference.calibration import Calibration, Level
+from rlm_core.inference.calibration import Calibration, Level, fit_scale
 from rlm_core.inference.card import StudentCard, TaskCard, read_card
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import write_rows

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.errors import DataError, ModelError
-from rlm_core.inference.bins import Scale
+from rlm_core.inference.calibration import Scale
 from rlm_core.inference.card import read_card
 from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.tokenizer import Tokenizer

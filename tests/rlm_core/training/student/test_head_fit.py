@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from rlm_core.inference.bins import Scale, fit_scale
+from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.student import head_fit

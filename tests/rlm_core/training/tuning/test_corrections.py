@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.inference.bins import Scale
+from rlm_core.inference.calibration import Scale
 from rlm_core.inference.card import TaskCard
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.ngram_ridge import code_weights
