@@ -40,7 +40,7 @@ class LocatedBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedBudget:
     """Text that is not a valid budget: what is wrong, its span, and the unit below it if there is one."""
 
     message: str
@@ -62,7 +62,7 @@ class FileComments:
     """The comments of a file: those of each unit, in the order of the units, and the malformed ones."""
 
     units: tuple[UnitComments, ...]
-    malformed: tuple[Malformed, ...] = ()
+    malformed: tuple[MalformedBudget, ...] = ()
 
 
 def read_comments(parsed: ParsedSource, units: Sequence[Unit]) -> FileComments:
@@ -81,7 +81,7 @@ def read_comments(parsed: ParsedSource, units: Sequence[Unit]) -> FileComments:
         return nothing
     root = parsed.root
     comments: list[UnitComments] = []
-    malformed: list[Malformed] = []
+    malformed: list[MalformedBudget] = []
     claimed: set[int] = set()
     for unit, anchors in zip(units, _anchors(root, units), strict=True):
         directives: list[Directive] = []
@@ -94,7 +94,7 @@ def read_comments(parsed: ParsedSource, units: Sequence[Unit]) -> FileComments:
         malformed += mistakes
     if not root.has_error:
         malformed += [
-            Malformed("no unit starts below this comment; put it directly above the definition", d.span(), d.text)
+            MalformedBudget("no unit starts below this comment; put it directly above the definition", d.span(), d.text)
             for row, d in rows.items()
             if d is not None and row not in claimed and d.keyword not in _OTHER_KEYWORDS
         ]
@@ -132,16 +132,16 @@ def _comment_block(rows: Mapping[int, Directive | None], anchor: int) -> range:
     return range(first, anchor)
 
 
-def _read(directives: Sequence[Directive], unit: Unit) -> tuple[UnitComments, list[Malformed]]:
+def _read(directives: Sequence[Directive], unit: Unit) -> tuple[UnitComments, list[MalformedBudget]]:
     budgets: list[LocatedBudget] = []
     ignored: set[Metric] = set()
-    malformed: list[Malformed] = []
+    malformed: list[MalformedBudget] = []
     for directive in directives:
         if directive.keyword in _OTHER_KEYWORDS:
             continue
         mistakes = _ignore(directive, ignored) if directive.keyword == _IGNORE else _add(directive, unit, budgets)
         malformed += [
-            Malformed(mistake.message, directive.span(mistake.start, mistake.end), directive.text, unit)
+            MalformedBudget(mistake.message, directive.span(mistake.start, mistake.end), directive.text, unit)
             for mistake in mistakes
         ]
     return UnitComments(tuple(budgets), frozenset(ignored)), malformed

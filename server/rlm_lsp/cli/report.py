@@ -59,7 +59,7 @@ def command(
     two models side by side. The file loads nothing from other hosts.
     """
     with optional_packages():
-        from rlm_lsp.rendering.report.page import Content, page
+        from rlm_lsp.rendering.report.page import ReportContent, page
     rows = _rows(packages, data, split, most, store, use_store=not no_store)
     answers, reasons = _answers(model, rows.rows, threads)
     others, _ = _answers(before, rows.rows, threads) if before is not None else (answers, reasons)
@@ -80,7 +80,7 @@ def command(
         "A value is one metric of one unit: the median of its measurements.",
     ]
     with write_errors(out), atomic_write(out) as partial:
-        text = page(Content(shown, compared, left_out, about))
+        text = page(ReportContent(shown, compared, left_out, about))
         partial.write_text(text, encoding="utf-8", errors="surrogatepass")
     if left_out:
         console.note(f"{sum(left_out.values()):,} values are left out; the report lists the reasons")

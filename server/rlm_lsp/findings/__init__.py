@@ -1,1 +1,1 @@
-"""What ``rlm-lsp check`` does: ``files`` says which files, ``pipeline`` reads, asks and reports them in batches."""
+"""Findings: exceeded budgets and regressions, judged in one place for the editor and ``rlm-lsp check``."""

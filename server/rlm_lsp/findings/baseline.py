@@ -26,7 +26,7 @@ def fingerprint(file: str, finding: Finding) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-class _Entry(msgspec.Struct):
+class _KnownFinding(msgspec.Struct):
     fingerprint: str
     file: str = ""
     unit: str = ""
@@ -34,9 +34,9 @@ class _Entry(msgspec.Struct):
     budget: str = ""
 
 
-class _Content(msgspec.Struct):
+class _BaselineContent(msgspec.Struct):
     version: int
-    findings: list[_Entry]
+    findings: list[_KnownFinding]
 
 
 class Baseline:
@@ -53,7 +53,7 @@ class Baseline:
             DataError: the file is missing or is not a baseline.
         """
         try:
-            content = msgspec.json.decode(path.read_bytes(), type=_Content)
+            content = msgspec.json.decode(path.read_bytes(), type=_BaselineContent)
         except FileNotFoundError:
             raise DataError(f"{path}: no such baseline; write it with --update-baseline") from None
         except OSError as error:
@@ -79,11 +79,11 @@ def write(path: Path, rows: Iterable[tuple[str, Finding]]) -> int:
         DataError: the file cannot be written.
     """
     entries = [
-        _Entry(fingerprint(file, finding), file, finding.qualname, finding.code, finding.budget)
+        _KnownFinding(fingerprint(file, finding), file, finding.qualname, finding.code, finding.budget)
         for file, finding in rows
     ]
     entries.sort(key=lambda entry: (entry.file, entry.unit, entry.code, entry.budget))
-    text = json.dumps(msgspec.to_builtins(_Content(VERSION, entries)), indent=1) + "\n"
+    text = json.dumps(msgspec.to_builtins(_BaselineContent(VERSION, entries)), indent=1) + "\n"
     try:
         with atomic_write(path) as partial:
             partial.write_text(text, encoding="utf-8")

@@ -31,7 +31,7 @@ from rlm_lsp.sources import SourceFile
 from .baseline import fingerprint
 from .checked_files import CheckedFiles
 from .finding import Finding
-from .formats import LocatedFinding, Location, Region, region_of
+from .formats import LocatedFinding, Location, TextRegion, region_of
 from .judge import UnitCase, cases_of, criteria_of, judge, malformed, read_rules
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Checker:
         return LocatedFinding(finding, location, related, fingerprint(location.name, finding))
 
     def _location(self, path: Path, source: bytes, span: Span) -> Location:
-        region = region_of(source, span) if source else Region(1, 1, 1, 1)
+        region = region_of(source, span) if source else TextRegion(1, 1, 1, 1)
         return Location(_shown(path), self._checked.name_of(path), region)
 
 

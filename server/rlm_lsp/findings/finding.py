@@ -53,7 +53,7 @@ DEFAULT_CONFIDENCE, DEFAULT_REGRESSION = Confidence(), RegressionRule()
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedLocation:
     """Another location that explains a finding; ``path`` is None in the finding's own file."""
 
     message: str
@@ -77,7 +77,7 @@ class Finding:
     metric: Metric | None = None
     budget: str = ""
     probability: float | None = None
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedLocation, ...] = ()
     prediction: Prediction | None = None
     change: CostRatio | None = None
 

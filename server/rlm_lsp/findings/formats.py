@@ -28,7 +28,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class TextRegion:
     """A half-open range of a text: 1-based lines, 1-based columns in Unicode characters."""
 
     line: int
@@ -43,7 +43,7 @@ class Location:
 
     file: str
     name: str
-    region: Region
+    region: TextRegion
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class LocatedFinding:
     fingerprint: str
 
 
-def region_of(source: bytes, span: Span) -> Region:
+def region_of(source: bytes, span: Span) -> TextRegion:
     """A span of a UTF-8 text in characters."""
-    return Region(
+    return TextRegion(
         span.start_line + 1,
         _characters(source, span.start_byte, span.start_column) + 1,
         span.end_line + 1,

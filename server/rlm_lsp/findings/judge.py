@@ -16,27 +16,27 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Abstention, CodeText, CostRatio, Prediction, Query, Unit
 
-from rlm_lsp.budgets.comments import Malformed, read_comments
+from rlm_lsp.budgets.comments import MalformedBudget, read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
 from rlm_lsp.budgets.syntax import render
 from rlm_lsp.history.comparison import UnitDiff
 from rlm_lsp.rendering.finding_messages import over_budget_message, regression_message
 from rlm_lsp.settings.model import Settings
 
-from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding, RegressionRule, Related
+from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding, RegressionRule, RelatedLocation
 
 if TYPE_CHECKING:
     # It takes numpy, which must not slow down the start of the server.
     pass
 
-# Both take one question per unit and answer in the same order; no answers to a comparison: the model cannot compare.
+# One question per unit, the answers in that order; Compare returns None if the model cannot compare.
 Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
 Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[CostRatio]] | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """When an answer of the model is a finding, what is asked, and the revision that units are compared with."""
+    """When a prediction is a finding, which costs are predicted, and the revision that units are compared with."""
 
     confidence: Confidence = DEFAULT_CONFIDENCE
     regression: RegressionRule = DEFAULT_REGRESSION
@@ -65,7 +65,7 @@ class Judgement:
     abstained: list[Abstention] = field(default_factory=list)
 
     def add_predictions(self, case: UnitCase, predictions: Sequence[Prediction]) -> None:
-        """Hold the answers to the queries of budgets against them."""
+        """Check the predictions against the budgets of the unit."""
         self.abstained += [p.abstained for p in predictions if p.abstained is not None and budget_of(p, case.rules)]
         self.findings += over_budget(case.analysed.unit, case.rules, predictions, case.criteria.confidence)
 
@@ -154,7 +154,7 @@ def over_budget(
         if severity is None:
             continue
         text = render([active.budget])
-        related = (Related(f"the budget: {text}", active.span, active.path),) if active.span is not None else ()
+        related = (RelatedLocation(f"the budget: {text}", active.span, active.path),) if active.span is not None else ()
         findings.append(
             Finding(
                 "over-budget",
@@ -200,7 +200,7 @@ def regressions(
     return findings
 
 
-def malformed(entries: Sequence[Malformed]) -> list[Finding]:
+def malformed(entries: Sequence[MalformedBudget]) -> list[Finding]:
     """A finding for each text that is not a valid budget: nothing is checked against it."""
     return [
         Finding(

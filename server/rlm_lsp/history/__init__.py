@@ -1,1 +1,1 @@
-"""What was: texts at git ``HEAD``, the comparison with them, and stored measurements."""
+"""The past of a file: its text and units at a git revision, and stored measurements."""

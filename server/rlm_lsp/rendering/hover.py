@@ -18,7 +18,7 @@ from . import abstentions, labels
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
 
-    from rlm_lsp.history.measured import Measured
+    from rlm_lsp.history.measurements import StoredMeasurement
 
 MOST_ROWS = 24
 MOST_NAMES = 3
@@ -50,7 +50,7 @@ def hover_text(
     markdown: bool,
     against_head: str = "",
     shares: Sequence[tuple[Prediction, float]] = (),
-    measured: Sequence[Measured] = (),
+    measured: Sequence[StoredMeasurement] = (),
 ) -> str:
     """The text of a hover, as Markdown or plain text.
 
@@ -104,12 +104,12 @@ def head_words(state: str, changes: Sequence[CostRatio]) -> str:
     return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
 
 
-def _measured_value(one: Measured) -> str:
+def _measured_value(one: StoredMeasurement) -> str:
     """The median of a measurement, marked where it is stale."""
     return labels.measured(one.measurement) + (" (stale)" if one.stale else "")
 
 
-def measured_words(measured: Sequence[Measured], shown: Sequence[Prediction] = ()) -> Iterable[str]:
+def measured_words(measured: Sequence[StoredMeasurement], shown: Sequence[Prediction] = ()) -> Iterable[str]:
     """Where and when measurements were made, once for those of the same run.
 
     Values are given where they are not next to a prediction already (``shown``).
@@ -117,7 +117,7 @@ def measured_words(measured: Sequence[Measured], shown: Sequence[Prediction] = (
     by_run: dict[tuple[str, bool], list[str]] = {}
     for one in measured:
         its = one.measurement
-        value = "" if any(one.answers(prediction) for prediction in shown) else f" {_measured_value(one)}"
+        value = "" if any(one.matches(prediction) for prediction in shown) else f" {_measured_value(one)}"
         at = f" at {labels.workload(its.asked)}" if its.basis not in ("call", "program") and its.asked else ""
         where = f"on {its.device}{at}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
         low, high = max(its.low, 0.0), max(its.high, 0.0)
@@ -148,7 +148,7 @@ def _title(unit: Unit, markdown: bool) -> str:
     return f"**{name}**" if markdown else name
 
 
-def _rows(predictions: Sequence[Prediction], measured: Sequence[Measured]) -> list[dict[str, str]]:
+def _rows(predictions: Sequence[Prediction], measured: Sequence[StoredMeasurement]) -> list[dict[str, str]]:
     """The cells of each prediction by column; empty columns are left out, and so is what all predictions share."""
     common = _common(predictions)
     rows = []
@@ -158,7 +158,7 @@ def _rows(predictions: Sequence[Prediction], measured: Sequence[Measured]) -> li
         cells["device"] = prediction.device or "" if ("device", prediction.device) not in common else ""
         cells["at"] = labels.workload(workload)
         cells["median"] = labels.median(prediction)
-        cells["measured"] = next((_measured_value(one) for one in measured if one.answers(prediction)), "")
+        cells["measured"] = next((_measured_value(one) for one in measured if one.matches(prediction)), "")
         for band in prediction.bands:
             cells[f"{_percent(band)} band"] = labels.band(prediction.metric, band, prediction.floor)
         rows.append(cells)

@@ -41,7 +41,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _ScaledUnit:
     scale: float
     symbol: str
 
@@ -202,10 +202,10 @@ _FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]
     "median": (median, median),
     "median±": (lambda prediction: spread(prediction) or _band(prediction), median),
 }
-_UNITS = {metric: tuple(_Unit(*entry) for entry in entries) for metric, entries in _SCALES.items()}
+_UNITS = {metric: tuple(_ScaledUnit(*entry) for entry in entries) for metric, entries in _SCALES.items()}
 
 
-def _unit(metric: Metric, value: float) -> _Unit:
+def _unit(metric: Metric, value: float) -> _ScaledUnit:
     """The largest unit in which the rounded value is at least 1, else the smallest."""
     units = _UNITS[metric]
     return next((unit for unit in reversed(units) if float(f"{value / unit.scale:.2g}") >= 1), units[0])

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from rlm_core import DataError
 
-from .model import ENTRIES, Entry, Scope
+from .model import ENTRIES, Scope, SettingEntry
 from .store import SECTION
 
 # VS Code: `resource` may differ by folder; `machine` cannot come from a workspace.
@@ -211,21 +211,21 @@ matches at any depth, and a folder matches everything inside it.
 """
 
 
-def _schema(entry: Entry) -> dict[str, Any]:
+def _schema(entry: SettingEntry) -> dict[str, Any]:
     return {"description": entry.help, **entry.kind.schema}
 
 
-def _kebab(entry: Entry) -> str:
+def _kebab(entry: SettingEntry) -> str:
     return entry.name.replace("_", "-")
 
 
-def _default(entry: Entry) -> Any:
+def _default(entry: SettingEntry) -> Any:
     if entry.kind.table:
         return dict(entry.default)
     return list(entry.default) if isinstance(entry.default, tuple) else entry.default
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: SettingEntry) -> str:
     if entry.key == "languages":
         return "all"
     if entry.default is None or entry.default in ((), {}):

@@ -19,7 +19,7 @@ from platformdirs import user_config_path
 from rlm_core import DataError
 from rlm_core.files import atomic_write
 
-from .resolve import OF_WORKSPACE, Problem, Source
+from .resolve import OF_WORKSPACE, SettingsProblem, SettingsSource
 
 OWN_FILE, SHARED_FILE = "rlm-lsp.toml", "pyproject.toml"
 FILE_NAMES = (OWN_FILE, SHARED_FILE)
@@ -44,9 +44,13 @@ class ConfigFile:
     error_line: int = 0
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[SettingsProblem]:
         """The error as a problem of the settings."""
-        return [Problem(str(self.path), f"{self.error}; its settings are not read")] if self.error is not None else []
+        return (
+            [SettingsProblem(str(self.path), f"{self.error}; its settings are not read")]
+            if self.error is not None
+            else []
+        )
 
 
 def user_file() -> Path:
@@ -54,14 +58,14 @@ def user_file() -> Path:
     return user_config_path("rlm-lsp", appauthor=False) / "config.toml"
 
 
-def user_source(path: Path | None = None) -> tuple[Source, list[Problem]]:
+def user_source(path: Path | None = None) -> tuple[SettingsSource, list[SettingsProblem]]:
     """The settings of the user's own file; empty when there is none."""
     path = path or user_file()
     config = read_config(path)
-    return Source(str(path), config and config.table), config.problems if config is not None else []
+    return SettingsSource(str(path), config and config.table), config.problems if config is not None else []
 
 
-def workspace_source(folder: Path, user: Path | None = None) -> tuple[Source, list[Problem]]:
+def workspace_source(folder: Path, user: Path | None = None) -> tuple[SettingsSource, list[SettingsProblem]]:
     """The user's own settings for a workspace folder, or for the nearest folder above it that has any.
 
     They are a JSON object of folders and settings next to the user's file, ``user``.
@@ -69,10 +73,10 @@ def workspace_source(folder: Path, user: Path | None = None) -> tuple[Source, li
     path = (user or user_file()).with_name(WORKSPACES)
     config = _read_workspaces(path)
     chosen = next((config.table[str(at)] for at in (folder, *folder.parents) if str(at) in config.table), None)
-    return Source(str(path), chosen), config.problems
+    return SettingsSource(str(path), chosen), config.problems
 
 
-def folder_source(folder: Path, *, first: bool = True) -> tuple[Source, list[Problem]]:
+def folder_source(folder: Path, *, first: bool = True) -> tuple[SettingsSource, list[SettingsProblem]]:
     """The settings of a workspace folder's file; empty when it has none.
 
     Only the ``first`` folder of a session may set what applies to the whole session.
@@ -82,10 +86,10 @@ def folder_source(folder: Path, *, first: bool = True) -> tuple[Source, list[Pro
     if config_file is not None:
         if pyproject is not None and pyproject.table is not None:
             text = f"[tool.rlm-lsp] is ignored because of {OWN_FILE}; keep one of the two"
-            problems.append(Problem(str(pyproject.path), text))
+            problems.append(SettingsProblem(str(pyproject.path), text))
         problems += config_file.problems
     config = config_file or pyproject or ConfigFile(folder / SHARED_FILE)
-    return Source(str(config.path), config.table, OF_WORKSPACE if first else frozenset({"folder"})), problems
+    return SettingsSource(str(config.path), config.table, OF_WORKSPACE if first else frozenset({"folder"})), problems
 
 
 def folder_config(folder: Path) -> ConfigFile | None:

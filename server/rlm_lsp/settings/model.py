@@ -35,7 +35,7 @@ _MAX_TEXT, _MAX_COST = 500, 40
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SettingEntry:
     """One setting: ``key`` is its name in JSON and TOML, ``name`` the name of the field."""
 
     key: str
@@ -232,10 +232,10 @@ def camel(name: str) -> str:
     return re.sub(r"[-_](\w)", lambda match: match[1].upper(), name)
 
 
-def _entries() -> dict[str, Entry]:
+def _entries() -> dict[str, SettingEntry]:
     defaults = Settings()
     return {
-        camel(entry.name): Entry(
+        camel(entry.name): SettingEntry(
             camel(entry.name),
             entry.name,
             entry.metadata["kind"],
@@ -247,4 +247,4 @@ def _entries() -> dict[str, Entry]:
     }
 
 
-ENTRIES: Mapping[str, Entry] = _entries()
+ENTRIES: Mapping[str, SettingEntry] = _entries()

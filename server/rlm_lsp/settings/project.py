@@ -15,14 +15,14 @@ from pathlib import Path, PurePath
 
 from rlm_core.types import Span
 
-from rlm_lsp.budgets.comments import Malformed
+from rlm_lsp.budgets.comments import MalformedBudget
 from rlm_lsp.budgets.rules import ActiveBudget, GlobBudgets
 from rlm_lsp.budgets.syntax import parse
 from rlm_lsp.sources import matches
 
 from .files import FILE_NAMES, OWN_FILE, ConfigFile, folder_config, folder_source, user_file, user_source
 from .model import Settings
-from .resolve import Problem, environment, resolve
+from .resolve import SettingsProblem, environment, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class BudgetTable:
     path: Path
     source: bytes = b""
     budgets: tuple[GlobBudgets, ...] = ()
-    malformed: tuple[Malformed, ...] = ()
+    malformed: tuple[MalformedBudget, ...] = ()
 
     def entries_of(self, file: Path) -> list[GlobBudgets]:
         """The entries that apply to a file (an absolute path) below the configuration's folder."""
@@ -77,7 +77,7 @@ class ProjectSettings:
         folder = table.path.parent if table is not None else None
         if folder not in self._by_folder:
             sources = [self._environment, self._user]
-            problems: list[Problem] = []
+            problems: list[SettingsProblem] = []
             if folder is not None:
                 source, problems = folder_source(folder)
                 sources.insert(1, source)
@@ -147,7 +147,7 @@ def read_budgets(folder: Path) -> BudgetTable | None:
         return None
     text = config.source.decode("utf-8", errors="replace")
     if config.error is not None:
-        mistake = Malformed(f"{config.error}; its budgets are not checked", _line(text, config.error_line), "")
+        mistake = MalformedBudget(f"{config.error}; its budgets are not checked", _line(text, config.error_line), "")
         return BudgetTable(config.path, config.source, (), (mistake,))
     return _table(config, text)
 
@@ -156,15 +156,15 @@ def _table(config: ConfigFile, text: str) -> BudgetTable:
     section = "budgets" if config.path.name == OWN_FILE else "tool.rlm-lsp.budgets"
     values = config.table.get("budgets", {}) if isinstance(config.table, Mapping) else {}
     if not isinstance(values, Mapping):
-        mistake = Malformed(f"{section} must be a table of glob = budgets", _find(text, section, "budgets"), "")
+        mistake = MalformedBudget(f"{section} must be a table of glob = budgets", _find(text, section, "budgets"), "")
         return BudgetTable(config.path, config.source, (), (mistake,))
     entries: list[GlobBudgets] = []
-    malformed: list[Malformed] = []
+    malformed: list[MalformedBudget] = []
     for glob, value in values.items():
         line = _find(text, section, glob)
         if not isinstance(value, str):
             message = f'the budgets of {glob!r} must be a string; write "latency < 1 ms, memory < 10 MiB"'
-            malformed.append(Malformed(message, line, str(value)))
+            malformed.append(MalformedBudget(message, line, str(value)))
             continue
         written, mistakes = parse(value)
         budgets = (
@@ -173,7 +173,7 @@ def _table(config: ConfigFile, text: str) -> BudgetTable:
         )
         entries.append(GlobBudgets(glob, tuple(budgets), str(config.path)))
         malformed += [
-            Malformed(mistake.message, _inside(text, line, value, mistake.start, mistake.end), value)
+            MalformedBudget(mistake.message, _inside(text, line, value, mistake.start, mistake.end), value)
             for mistake in mistakes
         ]
     return BudgetTable(config.path, config.source, tuple(entries), tuple(malformed))

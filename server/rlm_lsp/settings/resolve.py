@@ -1,6 +1,6 @@
 """Sources of settings, in order of precedence -> the settings, and one problem per value that is not valid.
 
-Nothing is read from disk here: ``files`` and ``store`` turn files and the client's answers into a :class:`Source`.
+Nothing is read from disk here: ``files`` and ``store`` turn files and the client's answers into sources.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from rlm_lsp.budgets.rules import ActiveBudget, GlobBudgets
 
-from .model import ENTRIES, Entry, Scope, Settings, camel
+from .model import ENTRIES, Scope, SettingEntry, Settings, camel
 
 _PREFIX = "RLM_LSP_"
 # Variables with the prefix that are not settings.
@@ -29,7 +29,7 @@ _REFUSED: dict[Scope, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingsSource:
     """Where values come from: ``place`` is its name in problems, ``scopes`` those of the settings that it may set."""
 
     place: str
@@ -38,13 +38,13 @@ class Source:
     client: bool = False
     variables: bool = False
 
-    def name_of(self, entry: Entry) -> str:
+    def name_of(self, entry: SettingEntry) -> str:
         """The name of a setting in this source."""
         return entry.variable if self.variables else entry.key
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SettingsProblem:
     """A value that is not valid, and the source that it is in."""
 
     place: str
@@ -54,13 +54,13 @@ class Problem:
         return f"{self.place}: {self.text}"
 
 
-def resolve(sources: Sequence[Source]) -> tuple[Settings, tuple[Problem, ...]]:
+def resolve(sources: Sequence[SettingsSource]) -> tuple[Settings, tuple[SettingsProblem, ...]]:
     """The settings of ``sources``, in order of precedence; tables are merged entry by entry.
 
     A value that is not valid or not allowed is a problem, and the next source or the default applies instead.
     """
     values: dict[str, Any] = {}
-    problems: list[Problem] = []
+    problems: list[SettingsProblem] = []
     for source in sources:
         for name, value in _read(source, problems).items():
             entry = ENTRIES[name]
@@ -83,19 +83,19 @@ def resolve(sources: Sequence[Source]) -> tuple[Settings, tuple[Problem, ...]]:
     return settings, tuple(dict.fromkeys(problems))
 
 
-def environment(variables: Mapping[str, str]) -> Source:
+def environment(variables: Mapping[str, str]) -> SettingsSource:
     """The settings in environment variables: ``RLM_LSP_`` and the name of a setting."""
     named = {name: text for name, text in variables.items() if name.startswith(_PREFIX) and text}
     values = {name: text for name, text in sorted(named.items()) if name not in OTHER_VARIABLES}
-    return Source("environment", values, variables=True)
+    return SettingsSource("environment", values, variables=True)
 
 
-def _read(source: Source, problems: list[Problem]) -> dict[str, Any]:
+def _read(source: SettingsSource, problems: list[SettingsProblem]) -> dict[str, Any]:
     """The values of one source by key; null counts as not set."""
     if source.values is None:
         return {}
     if not isinstance(source.values, Mapping):
-        problems.append(Problem(source.place, "is not an object of settings; it is ignored"))
+        problems.append(SettingsProblem(source.place, "is not an object of settings; it is ignored"))
         return {}
     by_name = {entry.variable: entry for entry in ENTRIES.values()} if source.variables else ENTRIES
     read: dict[str, Any] = {}
@@ -105,15 +105,17 @@ def _read(source: Source, problems: list[Problem]) -> dict[str, Any]:
         if value is None or (source.client and name in _CLIENT_KEYS):
             continue
         if entry is None:
-            problems.append(Problem(source.place, _unknown(str(written), name, by_name)))
+            problems.append(SettingsProblem(source.place, _unknown(str(written), name, by_name)))
         elif entry.scope not in source.scopes:
-            problems.append(Problem(source.place, f"setting `{written}` {_REFUSED[entry.scope]}"))
+            problems.append(SettingsProblem(source.place, f"setting `{written}` {_REFUSED[entry.scope]}"))
         elif entry.key in read:
-            problems.append(Problem(source.place, f"setting `{written}` is set twice; the first value applies"))
+            problems.append(SettingsProblem(source.place, f"setting `{written}` is set twice; the first value applies"))
         else:
             messages: list[str] = []
             usable = entry.kind.read(entry.kind.parse(value) if source.variables else value, messages.append)
-            problems += [Problem(source.place, f"setting `{source.name_of(entry)}` {text}") for text in messages]
+            problems += [
+                SettingsProblem(source.place, f"setting `{source.name_of(entry)}` {text}") for text in messages
+            ]
             if usable is not None:
                 read[entry.key] = usable
     return read

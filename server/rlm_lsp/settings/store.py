@@ -16,7 +16,7 @@ from pygls.uris import to_fs_path
 
 from .files import folder_source, user_source, workspace_source
 from .model import Settings
-from .resolve import ALL_SCOPES, OF_WORKSPACE, Problem, Source, environment, resolve
+from .resolve import ALL_SCOPES, OF_WORKSPACE, SettingsProblem, SettingsSource, environment, resolve
 
 SECTION = "rlm-lsp"
 _REMEMBERED = 4096
@@ -26,10 +26,10 @@ _REMEMBERED = 4096
 class FileSources:
     """The sources on disk: the user's file, that of each workspace folder, the user's own for it, and the problems."""
 
-    user: Source
-    folders: Mapping[Path, Source]
-    of_user: Mapping[Path, Source]
-    problems: tuple[Problem, ...]
+    user: SettingsSource
+    folders: Mapping[Path, SettingsSource]
+    of_user: Mapping[Path, SettingsSource]
+    problems: tuple[SettingsProblem, ...]
 
 
 class SettingsStore:
@@ -52,11 +52,11 @@ class SettingsStore:
         user: Path | None = None,
     ) -> None:
         self._environment = environment(os.environ if variables is None else variables)
-        self._options = Source("initializationOptions", options, client=True)
+        self._options = SettingsSource("initializationOptions", options, client=True)
         self._trusted = isinstance(options, Mapping) and options.get("trusted") is True
         self._user = user
         self._client: Mapping[Path | None, Any] = {}
-        self._reported: frozenset[Problem] = frozenset()
+        self._reported: frozenset[SettingsProblem] = frozenset()
         self.use(self.read_files(folders))
 
     @property
@@ -71,8 +71,8 @@ class SettingsStore:
     def read_files(self, folders: Sequence[Path]) -> FileSources:
         """Read all files for these workspace folders; changes nothing here, so it may run on a thread."""
         user, problems = user_source(self._user)
-        sources: dict[Path, Source] = {}
-        of_user: dict[Path, Source] = {}
+        sources: dict[Path, SettingsSource] = {}
+        of_user: dict[Path, SettingsSource] = {}
         for folder in dict.fromkeys(folder.resolve() for folder in folders):
             sources[folder], in_folder = folder_source(folder, first=not sources)
             of_user[folder], in_workspaces = workspace_source(folder, self._user)
@@ -89,9 +89,9 @@ class SettingsStore:
         self._by_uri: dict[str, Settings] = {}
         self.session: Settings = self.by_folder[next(iter(files.folders), None)]
         problems = [*files.problems, *(problem for _, of_folder in resolved.values() for problem in of_folder)]
-        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
+        self.problems: tuple[SettingsProblem, ...] = tuple(dict.fromkeys(problems))
 
-    def unreported(self) -> tuple[Problem, ...]:
+    def unreported(self) -> tuple[SettingsProblem, ...]:
         """The current problems that did not exist at the previous call."""
         unreported = tuple(problem for problem in self.problems if problem not in self._reported)
         self._reported = frozenset(self.problems)
@@ -121,11 +121,11 @@ class SettingsStore:
         """Whether a file gets no predictions."""
         return path is not None and self.settings_of(path).excludes(self.relative(path))
 
-    def _sources(self, folder: Path | None, files: FileSources) -> list[Source]:
+    def _sources(self, folder: Path | None, files: FileSources) -> list[SettingsSource]:
         """The sources for a folder, in order of precedence."""
         answered = self._client.get(folder, self._client.get(None))
         scopes = ALL_SCOPES if self._trusted else OF_WORKSPACE
-        client = Source("workspace/configuration", answered, scopes, client=True)
+        client = SettingsSource("workspace/configuration", answered, scopes, client=True)
         of_folder = [files.of_user[folder], files.folders[folder]] if folder is not None else []
         return [self._environment, client, self._options, *of_folder, files.user]
 

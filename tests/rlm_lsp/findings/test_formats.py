@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.types import Span
 from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding
-from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, Region, region_of
+from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, TextRegion, region_of
 from rlm_lsp.settings.model import Severity
 
 from .sarif_schema import SCHEMA
 
 SPAN = Span(0, 0, 0, 1, 0, 1)
-REGION = Region(3, 5, 3, 9)
+REGION = TextRegion(3, 5, 3, 9)
 # What JSON, XML, URIs and workflow commands have to escape, and what XML cannot say at all.
 _TEXTS = st.text("aµ😀 \"'<>&%:,;=]\n\r\t\0\x0b\ufffe\ud800", max_size=20)
 _NAMES = st.text('aµ😀 /.%:,=#?&<"\n\udcff', min_size=1, max_size=12).filter(lambda name: not name.startswith("/"))
 
 
-def location(name: str = "src/a b.py", region: Region = REGION) -> Location:
+def location(name: str = "src/a b.py", region: TextRegion = REGION) -> Location:
     return Location(name, name, region)
 
 
@@ -51,7 +51,7 @@ def located(**changes: Any) -> LocatedFinding:
 def anything(draw: st.DrawFn) -> LocatedFinding:
     lines = sorted(draw(st.tuples(st.integers(1, 9), st.integers(1, 9))))
     columns = sorted(draw(st.tuples(st.integers(1, 9), st.integers(1, 9))))
-    where = location(draw(_NAMES), Region(lines[0], columns[0], lines[1], columns[1]))
+    where = location(draw(_NAMES), TextRegion(lines[0], columns[0], lines[1], columns[1]))
     finding = Finding(
         draw(st.sampled_from(CODES)),
         draw(st.sampled_from(SEVERITIES)),

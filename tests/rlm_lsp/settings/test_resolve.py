@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rlm_lsp.budgets.rules import ActiveBudget, GlobBudgets
 from rlm_lsp.budgets.syntax import Budget
 from rlm_lsp.settings.model import ENTRIES, Settings
-from rlm_lsp.settings.resolve import OF_WORKSPACE, Source, environment, resolve
+from rlm_lsp.settings.resolve import OF_WORKSPACE, SettingsSource, environment, resolve
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -19,7 +19,7 @@ MS = ActiveBudget(Budget("latency", 1e-3))
 
 
 def one(values: Any, **about: Any) -> tuple[Settings, list[str]]:
-    settings, problems = resolve([Source("here", values, **about)])
+    settings, problems = resolve([SettingsSource("here", values, **about)])
     return settings, [str(problem) for problem in problems]
 
 
@@ -61,7 +61,9 @@ def test_known_values_are_taken() -> None:
 
 
 def test_null_counts_as_not_set() -> None:
-    assert resolve([Source("a", {"label": None}), Source("b", {"label": "median"})])[0].label == "median"
+    assert (
+        resolve([SettingsSource("a", {"label": None}), SettingsSource("b", {"label": "median"})])[0].label == "median"
+    )
 
 
 @pytest.mark.parametrize("name", ["hideBelow", "hide-below", "hide_below"])
@@ -132,8 +134,8 @@ def test_one_bad_entry_of_a_table_leaves_the_others() -> None:
 
 
 def test_the_first_source_wins_and_tables_are_joined() -> None:
-    high = Source("high", {"label": "median", "defaultSizes": {"M": 1}, "budgets": {"a": "latency < 1 ms"}})
-    low = Source(
+    high = SettingsSource("high", {"label": "median", "defaultSizes": {"M": 1}, "budgets": {"a": "latency < 1 ms"}})
+    low = SettingsSource(
         "low",
         {
             "label": "band",
@@ -153,7 +155,7 @@ def test_the_first_source_wins_and_tables_are_joined() -> None:
 
 
 def test_a_bad_value_leaves_the_next_source_its_say() -> None:
-    settings, [problem] = resolve([Source("high", {"threads": "many"}), Source("low", {"threads": 3})])
+    settings, [problem] = resolve([SettingsSource("high", {"threads": "many"}), SettingsSource("low", {"threads": 3})])
     assert settings.threads == 3
     assert problem.place == "high"
 
@@ -163,7 +165,7 @@ def test_a_workspace_does_not_decide_what_runs_or_where_text_goes(key: str, valu
     settings, [problem] = one({key: value}, scopes=OF_WORKSPACE)
     assert settings == Settings()
     assert f"setting `{key}` cannot be set by a workspace" in problem
-    assert resolve([Source("mine", {key: value})])[0] != Settings()
+    assert resolve([SettingsSource("mine", {key: value})])[0] != Settings()
 
 
 def test_only_the_first_folder_sets_what_holds_for_the_session() -> None:

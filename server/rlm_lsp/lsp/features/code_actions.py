@@ -22,7 +22,7 @@ from rlm_core.types import Metric, Prediction, Unit
 from rlm_lsp.budgets.comments import LocatedBudget, UnitComments, read_comments
 from rlm_lsp.budgets.syntax import SCALES, Budget
 from rlm_lsp.budgets.syntax import render as budget_text
-from rlm_lsp.history.measured import command_for
+from rlm_lsp.history.measurements import command_for
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines

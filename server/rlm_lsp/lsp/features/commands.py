@@ -20,7 +20,7 @@ from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
-from rlm_lsp.history.measured import command_for
+from rlm_lsp.history.measurements import command_for
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session

@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from rlm_core.types import Prediction
 
-from rlm_lsp.history.measured import measured_here
+from rlm_lsp.history.measurements import user_measurements
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.hover import head_words, hover_text
@@ -45,7 +45,7 @@ async def content_of(
     document, analysed = analysis.document, unit.analysed
     formats = session.capability("text_document.hover.content_format")
     kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
-    measured = await asyncio.to_thread(measured_here, analysed.unit, document.path)
+    measured = await asyncio.to_thread(user_measurements, analysed.unit, document.path)
     diff = head_diffs.of(document.uri, analysed)
     shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
     text = hover_text(

@@ -23,7 +23,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import CodeText, Prediction, Query
 
-from rlm_lsp.history.measured import measured_here
+from rlm_lsp.history.measurements import user_measurements
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
@@ -112,7 +112,7 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
 
     model, predictions = await session.predictions.run(predict) or ("", [])
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
-    measured = await asyncio.to_thread(measured_here, unit, path)
+    measured = await asyncio.to_thread(user_measurements, unit, path)
     return {
         "name": path.name,
         "text": code.text,

@@ -33,7 +33,7 @@ from .figures import Chart
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class ReportContent:
     """The content of a report: measured values next to the model's predictions, and to those of the model ``before``.
 
     ``left_out`` counts the measurements that are not in it, by reason. ``about`` are the lines below its title.
@@ -45,7 +45,7 @@ class Content:
     about: Sequence[str]
 
 
-def page(content: Content) -> str:
+def page(content: ReportContent) -> str:
     """The HTML file."""
     parts = [_numbers(content), *_calibration(content), *_scatters(content)]
     charts = [chart for _, of_part in parts for chart in of_part]
@@ -73,7 +73,7 @@ def _document(body: str, charts: Mapping[str, Chart]) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta http-equiv="ReportContent-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rlm-lsp report</title>
 <link rel="icon" href="data:,">
@@ -95,12 +95,12 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _head(content: Content) -> str:
+def _head(content: ReportContent) -> str:
     lines = "<br>".join(map(escape, content.about))
     return f"<header><h1>Measured and predicted</h1><p>{lines}</p></header>"
 
 
-def _numbers(content: Content) -> tuple[str, list[Chart]]:
+def _numbers(content: ReportContent) -> tuple[str, list[Chart]]:
     return _section(
         "Summary",
         "Spearman is the rank correlation of predicted medians and measured values. The error is the median factor"
@@ -124,7 +124,7 @@ def _summary_table(summaries: Sequence[TaskSummary]) -> str:
     return _table(("basis and metric", "values", "groups", "Spearman", "error", "inside the 80 % band"), rows)
 
 
-def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
+def _calibration(content: ReportContent) -> list[tuple[str, list[Chart]]]:
     curve = figures.calibration(calibration(content.answered))
     bands = figures.coverage(coverage_by_group(content.answered))
     return [
@@ -149,7 +149,7 @@ def _calibration(content: Content) -> list[tuple[str, list[Chart]]]:
     ]
 
 
-def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
+def _scatters(content: ReportContent) -> list[tuple[str, list[Chart]]]:
     sections = []
     metrics: dict[Metric, None] = dict.fromkeys(itertools.chain(*METRICS_OF_BASIS.values()))
     for metric in metrics:
@@ -166,7 +166,7 @@ def _scatters(content: Content) -> list[tuple[str, list[Chart]]]:
     return sections
 
 
-def _surprises(content: Content) -> str:
+def _surprises(content: ReportContent) -> str:
     outliers = surprises(content.answered)
     if not outliers:
         return _section("Biggest surprises", "Every measured value is inside its band.", "")
@@ -192,7 +192,7 @@ def _surprises(content: Content) -> str:
     )
 
 
-def _modules(content: Content) -> tuple[str, list[Chart]]:
+def _modules(content: ReportContent) -> tuple[str, list[Chart]]:
     maps = list(figures.treemaps(content.answered))
     if not maps:
         return "", []
@@ -210,7 +210,7 @@ def _modules(content: Content) -> tuple[str, list[Chart]]:
     return html, [chart for _, chart in maps]
 
 
-def _tuning(content: Content) -> tuple[str, list[Chart]]:
+def _tuning(content: ReportContent) -> tuple[str, list[Chart]]:
     if not content.before:
         return "", []
     before, after = task_summaries(content.before), task_summaries(content.answered)

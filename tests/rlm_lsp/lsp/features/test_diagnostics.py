@@ -11,7 +11,7 @@ from rlm_core.queries.kernel_sizes import sizes_of
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_lsp.budgets.comments import read_comments
-from rlm_lsp.findings.finding import Finding, Related
+from rlm_lsp.findings.finding import Finding, RelatedLocation
 from rlm_lsp.findings.judge import malformed
 from rlm_lsp.lsp.document_findings import DocumentFindings
 from rlm_lsp.lsp.features.diagnostics import MALFORMED_SIZES, DiagnosticForm, DiagnosticReport, diagnostics
@@ -25,8 +25,8 @@ URI = "file:///a.py"
 def findings() -> DocumentFindings:
     [unit] = find_units(ParsedSource(SOURCE, "python"))
     wrong = malformed(read_comments(ParsedSource(SOURCE, "python"), [unit]).malformed)
-    elsewhere = Related("the budget", wrong[0].span, Path("/config.toml"))
-    here = Related("also here", unit.name)
+    elsewhere = RelatedLocation("the budget", wrong[0].span, Path("/config.toml"))
+    here = RelatedLocation("also here", unit.name)
     finding = Finding("over-budget", "warning", "too dear", unit.name, unit.qualname, related=(here, elsewhere))
     return DocumentFindings((*wrong, finding), sources={Path("/config.toml"): SOURCE})
 

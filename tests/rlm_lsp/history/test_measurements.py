@@ -12,7 +12,7 @@ from rlm_core import Prediction
 from rlm_core.measurement import Measurement, Store, source_hash
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_lsp.history.measured import Measured, command_for, measured_of
+from rlm_lsp.history.measurements import StoredMeasurement, command_for, measurements_of
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.hover import MOST_MEASURED, hover_text
 
@@ -28,14 +28,14 @@ PATH = Path("/home/me/src/shapes/area.py")
 
 def test_a_text_that_was_measured_goes_before_one_that_was_changed_since(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.sqlite3")
-    assert measured_of(store, UNIT.unit, PATH, "a processor") == ()
+    assert measurements_of(store, UNIT.unit, PATH, "a processor") == ()
     fresh = measurement(measured_at="2026-01-01T00:00:00+00:00")
     before = measurement(source_hash="f" * 32, run="run-2", measured_at="2026-02-01T00:00:00+00:00")
     store.add([before])
-    assert measured_of(store, UNIT.unit, PATH, "a processor") == (Measured(before, stale=True),)
-    assert measured_of(store, UNIT.unit, Path("/other/file.py"), "a processor") == ()
+    assert measurements_of(store, UNIT.unit, PATH, "a processor") == (StoredMeasurement(before, stale=True),)
+    assert measurements_of(store, UNIT.unit, Path("/other/file.py"), "a processor") == ()
     store.add([fresh])
-    assert measured_of(store, UNIT.unit, PATH, "a processor") == (Measured(fresh, stale=False),)
+    assert measurements_of(store, UNIT.unit, PATH, "a processor") == (StoredMeasurement(fresh, stale=False),)
 
 
 def test_this_device_and_calibrated_times_are_preferred(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ def test_this_device_and_calibrated_times_are_preferred(tmp_path: Path) -> None:
     disturbed = measurement(ok=False, run="run-3", measured_at="2099-01-02T00:00:00+00:00")
     memory = measurement(metric="memory", median=128.0, low=0.0, high=256.0)
     store.add([mine, other, disturbed, memory])
-    assert [one.measurement for one in measured_of(store, UNIT.unit, PATH, "a processor")] == [mine, memory]
-    assert [one.measurement for one in measured_of(store, UNIT.unit, PATH, "a third")] == [other, memory]
+    assert [one.measurement for one in measurements_of(store, UNIT.unit, PATH, "a processor")] == [mine, memory]
+    assert [one.measurement for one in measurements_of(store, UNIT.unit, PATH, "a third")] == [other, memory]
 
 
 def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
@@ -67,8 +67,8 @@ def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
     dear = replace(one, median=0.5, low=0.4, high=0.6, workload={**one.workload, "input": "big.txt"})
     before = replace(dear, median=2.0, run="run-0", measured_at="2026-01-01T00:00:00+00:00")
     store.add([one, dear, before, replace(dear, kind="function", run="run-2")])
-    [found] = measured_of(store, unit.unit, PATH, "a processor")
-    assert found == Measured(dear, stale=False)
+    [found] = measurements_of(store, unit.unit, PATH, "a processor")
+    assert found == StoredMeasurement(dear, stale=False)
     text = hover_text(unit, [make_prediction()], markdown=False, measured=[found])
     assert "measured on a processor, gcc-12.2.0 -O2" in text
     assert "latency (5 runs on big.txt, 400–600 ms)" in text
@@ -77,7 +77,7 @@ def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
 def test_a_measurement_stands_beside_units_of_its_own_basis_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.sqlite3")
     store.add([measurement()])
-    assert measured_of(store, replace(UNIT.unit, kind="kernel"), PATH, "a processor") == ()
+    assert measurements_of(store, replace(UNIT.unit, kind="kernel"), PATH, "a processor") == ()
 
 
 def of_kernel(device: str = "nvidia-h100-sxm", n: str = "1024", **changes: object) -> Measurement:
@@ -94,8 +94,12 @@ def test_a_kernel_has_a_measurement_for_each_device_and_size(tmp_path: Path, mak
     changed = of_kernel(device="nvidia-l4", source_hash="f" * 32)
     store = Store(tmp_path / "m.sqlite3")
     store.add([here, large, before, changed])
-    found = measured_of(store, unit, PATH, "a processor")
-    assert found == (Measured(here, stale=False), Measured(large, stale=False), Measured(changed, stale=True))
+    found = measurements_of(store, unit, PATH, "a processor")
+    assert found == (
+        StoredMeasurement(here, stale=False),
+        StoredMeasurement(large, stale=False),
+        StoredMeasurement(changed, stale=True),
+    )
     predictions = [
         make_prediction(basis="kernel", device=device, workload={"n": "1024", "dtype": "fp16"})
         for device in ("nvidia-h100-sxm", "nvidia-a100-sxm4-80gb")
@@ -113,7 +117,7 @@ def test_a_kernel_has_a_measurement_for_each_device_and_size(tmp_path: Path, mak
 
 
 def test_of_many_sizes_a_hover_shows_some_and_says_how_many_there_are(make_prediction: MakePrediction) -> None:
-    measured = [Measured(of_kernel(n=str(n)), stale=False) for n in range(1, MOST_MEASURED + 4)]
+    measured = [StoredMeasurement(of_kernel(n=str(n)), stale=False) for n in range(1, MOST_MEASURED + 4)]
     text = hover_text(UNIT, [make_prediction(abstained=NO_NUMBER)], markdown=False, measured=measured)
     assert text.count("measured on nvidia-h100-sxm") == MOST_MEASURED
     assert "3 more measurements: rlm-lsp measure list --functions" in text
@@ -122,7 +126,7 @@ def test_of_many_sizes_a_hover_shows_some_and_says_how_many_there_are(make_predi
 @pytest.mark.parametrize("markdown", [True, False])
 def test_the_hover_tells_measured_beside_predicted(make_prediction: MakePrediction, markdown: bool) -> None:
     one = measurement(measured_at="2026-01-02T03:04:05+00:00")
-    text = hover_text(UNIT, [make_prediction()], markdown=markdown, measured=[Measured(one, stale=False)])
+    text = hover_text(UNIT, [make_prediction()], markdown=markdown, measured=[StoredMeasurement(one, stale=False)])
     told = "| latency | 85 µs | 2 µs | 10–160 µs | 10–320 µs |" if markdown else "median 85 µs, measured 2 µs, 80 %"
     assert told in unpadded(text)
     assert "measured on a processor, cpython-3.12, 2026-01-02: latency (40 calls in 8 tests, 1–8 µs)" in text
@@ -130,7 +134,7 @@ def test_the_hover_tells_measured_beside_predicted(make_prediction: MakePredicti
 
 
 def test_the_hover_marks_what_is_stale(make_prediction: MakePrediction) -> None:
-    one = Measured(measurement(kind="generator"), stale=True)
+    one = StoredMeasurement(measurement(kind="generator"), stale=True)
     text = hover_text(UNIT, [make_prediction()], markdown=True, measured=[one])
     assert "| 2 µs (stale) |" in unpadded(text)
     assert "- stale: the code has changed since it was measured\n" in text
@@ -139,7 +143,10 @@ def test_the_hover_marks_what_is_stale(make_prediction: MakePrediction) -> None:
 
 def test_what_was_measured_is_told_where_the_model_abstains(make_prediction: MakePrediction) -> None:
     text = hover_text(
-        UNIT, [make_prediction(abstained=NO_NUMBER)], markdown=False, measured=[Measured(measurement(), stale=False)]
+        UNIT,
+        [make_prediction(abstained=NO_NUMBER)],
+        markdown=False,
+        measured=[StoredMeasurement(measurement(), stale=False)],
     )
     assert ": latency 2 µs (40 calls in 8 tests, 1–8 µs)\n" in text
 

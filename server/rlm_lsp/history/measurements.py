@@ -24,13 +24,13 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StoredMeasurement:
     """A measurement to show; ``stale`` if the unit's text has changed since."""
 
     measurement: Measurement
     stale: bool
 
-    def answers(self, prediction: Prediction) -> bool:
+    def matches(self, prediction: Prediction) -> bool:
         """Whether it has the metric of a prediction and, for kernels, modules and networks, its device and workload."""
         from rlm_core.measurement.types import BENCHED
 
@@ -40,7 +40,7 @@ class Measured:
         return its.kind not in BENCHED or (its.device, its.asked) == (prediction.device, dict(prediction.workload))
 
 
-def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tuple[Measured, ...]:
+def measurements_of(store: Store, unit: Unit, path: Path | None, device: str) -> tuple[StoredMeasurement, ...]:
     """The newest measurement of each metric, of this text and on this ``device`` where there is one.
 
     For a program it is the most expensive input. Kernels, modules and networks have one per device and workload.
@@ -56,11 +56,11 @@ def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tup
     if not known_kind or not store.path.exists():
         return ()
     digest = source_hash(unit.text, unit.language)
-    best: dict[tuple[object, ...], Measured] = {}
+    best: dict[tuple[object, ...], StoredMeasurement] = {}
     for measurement in store.find(digest, unit.qualname, path):
         if measurement.basis != unit.basis:
             continue
-        candidate = Measured(measurement, measurement.source_hash != digest)
+        candidate = StoredMeasurement(measurement, measurement.source_hash != digest)
         query = (measurement.device, tuple(sorted(measurement.asked.items()))) if measurement.kind in BENCHED else ()
         known = best.get((measurement.metric, *query))
         # The newest comes first: an older one must be better, not just as good.
@@ -71,27 +71,27 @@ def measured_of(store: Store, unit: Unit, path: Path | None, device: str) -> tup
     return tuple(sorted(best.values(), key=_order))
 
 
-def measured_here(unit: Unit, path: Path | None) -> tuple[Measured, ...]:
+def user_measurements(unit: Unit, path: Path | None) -> tuple[StoredMeasurement, ...]:
     """The measurements of a unit in the user's store; a store that cannot be read is a warning in the log."""
     from rlm_core.inference.adaptation.cpu_score import cpu_name
     from rlm_core.measurement import Store
 
     try:
-        return measured_of(Store(note=_log.warning), unit, path, cpu_name())
+        return measurements_of(Store(note=_log.warning), unit, path, cpu_name())
     except DataError as error:
         _log.warning("%s", error)
         return ()
 
 
-def _order(entry: Measured) -> tuple[str, bool, str, list[tuple[str, str]]]:
+def _order(entry: StoredMeasurement) -> tuple[str, bool, str, list[tuple[str, str]]]:
     return entry.measurement.metric, entry.stale, entry.measurement.device, sorted(entry.measurement.asked.items())
 
 
-def _rank(entry: Measured, device: str) -> tuple[bool, bool]:
+def _rank(entry: StoredMeasurement, device: str) -> tuple[bool, bool]:
     return not entry.stale, entry.measurement.device == device
 
 
-def _is_more_expensive(entry: Measured, known: Measured) -> bool:
+def _is_more_expensive(entry: StoredMeasurement, known: StoredMeasurement) -> bool:
     """Whether it is from the same run, on another input that costs more."""
     its, other = entry.measurement, known.measurement
     same = (its.run, its.device, entry.stale) == (other.run, other.device, known.stale)
