@@ -16,6 +16,7 @@ _TEXTS = (
     "docs/*.md",
     "docs/editors/*.md",
     "examples/**/*.md",
+    "model_core/labels/*.md",
     "vscode-extension/*.md",
     "vscode-extension/media/**/*.md",
 )
@@ -25,7 +26,12 @@ _CLIENTS = (
     "editors/nvim/**/*.txt",
     "editors/nvim/**/*.lua",
     ".pre-commit-hooks.yaml",
+    "mkdocs.yml",
+    "Makefile",
+    "pyproject.toml",
+    "configs/*.toml",
 )
+_PROGRAMS = ("server/**/*.py", "model_core/**/*.py", "tools/**/*.py")
 
 
 def _files(*globs: str) -> list[Path]:
@@ -36,7 +42,7 @@ def _ids(path: object) -> str:
     return path.relative_to(REPOSITORY).as_posix() if isinstance(path, Path) else str(path)
 
 
-@pytest.mark.parametrize("path", _files(*_TEXTS, *_CLIENTS), ids=_ids)
+@pytest.mark.parametrize("path", _files(*_TEXTS, *_CLIENTS, *_PROGRAMS), ids=_ids)
 def test_texts_are_in_plain_technical_english(path: Path) -> None:
     assert problems_of(path, _ids(path)) == []
 

@@ -31,9 +31,9 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)\Z")
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file as it was read: the table of our settings, or why the file cannot be used.
+    """A configuration file as it was read: the table with our settings, or why the file cannot be used.
 
-    ``table`` is None where the file has no table of ours; ``error`` is the end of a sentence about the file, about its
+    ``table`` is None if the file has no such table; ``error`` is the end of a sentence about the file, about its
     line ``error_line`` (0-based).
     """
 

@@ -139,7 +139,7 @@ def train(
 
 
 def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:
-    """The forests, fitted anew or those that the run has fitted already."""
+    """The forests: newly fitted, or those that the run has already fitted."""
     names = {name: feature_names(name.split("/")[0]) for name in corpus.tasks}
     rest = out / _GROWN
     if resume and rest.exists():
