@@ -128,8 +128,8 @@ def _boosting(train: Sequence[Row], asked: Sequence[Row], target: Array) -> Arra
     matrices = []
     for rows, known, reduced in zip((train, asked), texts, vectors, strict=True):
         place = {text: i for i, text in enumerate(known)}
-        mine = reduced[[place[row.code.text] for row in rows]]
-        matrices.append(np.hstack([table.columns([row.query for row in rows]), mine]))
+        selected = reduced[[place[row.code.text] for row in rows]]
+        matrices.append(np.hstack([table.columns([row.query for row in rows]), selected]))
     # The trees refuse a column without any value.
     kept = np.flatnonzero(np.isfinite(matrices[0]).any(axis=0))
     matrices = [matrix[:, kept] for matrix in matrices]
@@ -182,8 +182,8 @@ def _lengths(rows: Sequence[Row]) -> Array:
 
 def _one_hot(rows: Sequence[Row], quarters: dict[str, int]) -> sparse.csr_matrix:
     known = [(place, quarters[row.quarter]) for place, row in enumerate(rows) if row.quarter in quarters]
-    places, columns = zip(*known, strict=True) if known else ((), ())
-    return sparse.csr_matrix((np.ones(len(known)), (places, columns)), shape=(len(rows), len(quarters)))
+    indices, columns = zip(*known, strict=True) if known else ((), ())
+    return sparse.csr_matrix((np.ones(len(known)), (indices, columns)), shape=(len(rows), len(quarters)))
 
 
 @dataclass(frozen=True, slots=True)

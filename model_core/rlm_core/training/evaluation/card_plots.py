@@ -67,19 +67,19 @@ def draw_all(found: Evaluation, predictor: Predictor, folder: Path) -> list[Pict
 
 def _entries(slices: Sequence[TaskReport], basis: str) -> list[TaskReport]:
     """The lines of a reliability plot: settings where there are any, else tasks; those with the most rows first."""
-    mine = [entry for entry in slices if entry.basis == basis and "cover80" in entry.figures[MODEL]]
-    settings = [entry for entry in mine if entry.setting]
-    return sorted(settings or mine, key=lambda entry: (entry.metric, -entry.n))
+    selected = [entry for entry in slices if entry.basis == basis and "cover80" in entry.figures[MODEL]]
+    settings = [entry for entry in selected if entry.setting]
+    return sorted(settings or selected, key=lambda entry: (entry.metric, -entry.n))
 
 
 def _label(entry: TaskReport) -> str:
-    place = entry.setting or (entry.language if entry.basis != "call" else f"unseen {entry.held_out}")
-    return f"{entry.metric}, {place} ({entry.n:,} rows)"
+    where = entry.setting or (entry.language if entry.basis != "call" else f"unseen {entry.held_out}")
+    return f"{entry.metric}, {where} ({entry.n:,} rows)"
 
 
 def _answered(found: Evaluation, basis: str) -> list[int]:
     low = found.tables[MODEL].low80
-    return [place for place, row in enumerate(found.rows) if row.code.basis == basis and np.isfinite(low[place])]
+    return [index for index, row in enumerate(found.rows) if row.code.basis == basis and np.isfinite(low[index])]
 
 
 def _calibration(found: Evaluation, predictor: Predictor, path: Path) -> Picture:
@@ -87,7 +87,7 @@ def _calibration(found: Evaluation, predictor: Predictor, path: Path) -> Picture
     for basis in found.report.bases():
         places = _answered(found, basis)
         step = max(1, len(places) // _MOST_LEVELS)
-        levels = central_levels(predictor, [found.rows[place] for place in places[::step]])
+        levels = central_levels(predictor, [found.rows[index] for index in places[::step]])
         curves.append(Curve(basis, levels[np.isfinite(levels)], _coverages(found, places)))
     draw_calibration(curves, path)
     return Picture(
@@ -96,8 +96,8 @@ def _calibration(found: Evaluation, predictor: Predictor, path: Path) -> Picture
 
 
 def _coverages(found: Evaluation, places: list[int]) -> dict[float, Figure]:
-    actual = np.array([found.rows[place].value for place in places])
-    groups = np.array([found.rows[place].whole for place in places])
+    actual = np.array([found.rows[index].value for index in places])
+    groups = np.array([found.rows[index].whole for index in places])
     result = {}
     for stated, name in zip(COVERAGES, ("80", "90"), strict=True):
         low, high = (getattr(found.tables[MODEL], f"{end}{name}")[places] for end in ("low", "high"))
@@ -109,14 +109,14 @@ def _coverages(found: Evaluation, places: list[int]) -> dict[float, Figure]:
 
 def _measured(found: Evaluation, basis: str, path: Path) -> Picture:
     places = _answered(found, basis)
-    metrics = dict.fromkeys(found.rows[place].query.metric for place in places)
+    metrics = dict.fromkeys(found.rows[index].query.metric for index in places)
     parts = []
     for metric in sorted(metrics):
-        mine = [place for place in places if found.rows[place].query.metric == metric]
+        selected = [index for index in places if found.rows[index].query.metric == metric]
         # Values at or below the floor are drawn at the floor.
-        floors = np.maximum(found.floors[mine], 1e-12)
-        measured = np.maximum([found.rows[place].value for place in mine], floors)
-        parts.append(Scatter(metric, np.maximum(found.tables[MODEL].median[mine], floors), measured))
+        floors = np.maximum(found.floors[selected], 1e-12)
+        measured = np.maximum([found.rows[index].value for index in selected], floors)
+        parts.append(Scatter(metric, np.maximum(found.tables[MODEL].median[selected], floors), measured))
     draw_scatter(parts, path)
     return Picture(path, basis, "Predicted and measured values of test rows.")
 
@@ -136,9 +136,9 @@ def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
         batch = [rows[int(i)] for i in indices]
         probabilities, tasks = predictor.distributions([row.code for row in batch], [row.query for row in batch])
         for task in np.unique(tasks):
-            mine = np.flatnonzero(tasks == task)
-            values = np.array([batch[int(i)].value for i in mine])
-            levels[indices[mine]] = scores(probabilities[mine], predictor.card.tasks[task].scale, values)
+            selected = np.flatnonzero(tasks == task)
+            values = np.array([batch[int(i)].value for i in selected])
+            levels[indices[selected]] = scores(probabilities[selected], predictor.card.tasks[task].scale, values)
     return levels
 
 
@@ -236,13 +236,13 @@ def draw_reliability(names: Sequence[str], found: Sequence[Figure], stated: floa
     panel.axvline(stated, color=GREY, linewidth=0.9, linestyle=":")
     kept = [figure.interval is None or figure.interval[0] <= stated <= figure.interval[1] for figure in found]
     for colour, marker, holds in ((BLUE, "o", True), (ORANGE, "s", False)):
-        mine = [i for i, keeps in enumerate(kept) if keeps is holds]
+        selected = [i for i, keeps in enumerate(kept) if keeps is holds]
         label = "interval holds the stated coverage" if holds else "interval misses it"
-        if mine:
+        if selected:
             panel.errorbar(
-                [found[i].value for i in mine],
-                places[mine],
-                xerr=_errors([found[i] for i in mine]),
+                [found[i].value for i in selected],
+                places[selected],
+                xerr=_errors([found[i] for i in selected]),
                 fmt=marker,
                 color=colour,
                 markersize=4,

@@ -294,10 +294,10 @@ def calibration(comparisons: Sequence[Comparison]) -> dict[str, list[tuple[float
     A value equal to the quantile, as at the floor of what is measured, counts half.
     """
     found = {}
-    for name, mine in by_task(comparisons).items():
-        values = np.array([entry.measured for entry in mine])
-        floors = np.array([entry.prediction.floor for entry in mine])
-        quantiles = np.maximum(np.array([entry.prediction.quantiles for entry in mine]), floors[:, None])
+    for name, selected in by_task(comparisons).items():
+        values = np.array([entry.measured for entry in selected])
+        floors = np.array([entry.prediction.floor for entry in selected])
+        quantiles = np.maximum(np.array([entry.prediction.quantiles for entry in selected]), floors[:, None])
         below = (values[:, None] < quantiles) + 0.5 * (values[:, None] == quantiles)
         found[name] = list(zip(LEVELS, below.mean(axis=0).tolist(), strict=True))
     return found
@@ -306,14 +306,14 @@ def calibration(comparisons: Sequence[Comparison]) -> dict[str, list[tuple[float
 def coverage_by_group(comparisons: Sequence[Comparison], most: int = 30) -> list[Coverage]:
     """Coverage of each group and task, at most ``most``, those with the most rows first."""
     parts = _grouped(comparisons, lambda entry: f"{entry.row.group}, {entry.task}")
-    found = [coverage(name, mine) for name, mine in parts.items()]
+    found = [coverage(name, selected) for name, selected in parts.items()]
     return sorted(found, key=lambda group: (-group.rows, group.name))[:most]
 
 
-def coverage(name: str, mine: Sequence[Comparison]) -> Coverage:
+def coverage(name: str, selected: Sequence[Comparison]) -> Coverage:
     """The coverage of some rows."""
-    count = len(mine)
-    share = sum(entry.is_covered for entry in mine) / count
+    count = len(selected)
+    share = sum(entry.is_covered for entry in selected) / count
     centre, spread = share + _Z**2 / (2 * count), _Z * math.sqrt(share * (1 - share) / count + _Z**2 / (4 * count**2))
     whole = 1 + _Z**2 / count
     return Coverage(name, count, share, max((centre - spread) / whole, 0.0), min((centre + spread) / whole, 1.0))
@@ -322,17 +322,19 @@ def coverage(name: str, mine: Sequence[Comparison]) -> Coverage:
 def task_summaries(comparisons: Sequence[Comparison]) -> list[TaskSummary]:
     """The figures of each task."""
     found = []
-    for name, mine in by_task(comparisons).items():
-        errors = [abs(math.log10(max(entry.factor, 1e-12))) for entry in mine]
-        predicted, measured = (np.array([getattr(entry, which) for entry in mine]) for which in ("median", "measured"))
+    for name, selected in by_task(comparisons).items():
+        errors = [abs(math.log10(max(entry.factor, 1e-12))) for entry in selected]
+        predicted, measured = (
+            np.array([getattr(entry, which) for entry in selected]) for which in ("median", "measured")
+        )
         found.append(
             TaskSummary(
                 name,
-                len(mine),
-                len({entry.row.group for entry in mine}),
+                len(selected),
+                len({entry.row.group for entry in selected}),
                 rank_correlation(predicted, measured),
                 10 ** float(np.median(errors)),
-                coverage(name, mine).share,
+                coverage(name, selected).share,
             )
         )
     return found

@@ -61,11 +61,11 @@ def mean_within(
 ) -> float | None:
     """The mean of a correlation within cells of at least ``MIN_CELL`` rows, weighted by rows or not."""
     values, weights = [], []
-    for mine in members(cells):
-        value = correlation(predicted[mine], actual[mine]) if len(mine) >= MIN_CELL else None
+    for selected in members(cells):
+        value = correlation(predicted[selected], actual[selected]) if len(selected) >= MIN_CELL else None
         if value is not None:
             values.append(value)
-            weights.append(len(mine) if weighted else 1)
+            weights.append(len(selected) if weighted else 1)
     return float(np.average(values, weights=weights)) if values else None
 
 
@@ -89,19 +89,19 @@ def between(predicted: Array, actual: Array, units: Names, groups: Names) -> Fig
     parts = members(units)
     if len(parts) < 3:
         return None
-    first = np.array([np.median(predicted[mine]) for mine in parts])
-    second = np.array([np.median(actual[mine]) for mine in parts])
-    whose = np.array([groups[mine[0]] for mine in parts])
+    first = np.array([np.median(predicted[selected]) for selected in parts])
+    second = np.array([np.median(actual[selected]) for selected in parts])
+    whose = np.array([groups[selected[0]] for selected in parts])
     return with_interval(whose, lambda drawn: spearman(first[drawn], second[drawn]))
 
 
 def within(predicted: Array, actual: Array, units: Names, groups: Names) -> Figure | None:
     """The mean of Spearman within units of ``MIN_UNIT`` rows and varied values; None for a constant prediction."""
-    parts = [mine for mine in members(units) if len(mine) >= MIN_UNIT and np.ptp(actual[mine]) > 0]
+    parts = [selected for selected in members(units) if len(selected) >= MIN_UNIT and np.ptp(actual[selected]) > 0]
     if not parts or np.ptp(predicted) == 0:
         return None
-    values = np.array([spearman(predicted[mine], actual[mine]) or 0.0 for mine in parts])
-    whose = np.array([groups[mine[0]] for mine in parts])
+    values = np.array([spearman(predicted[selected], actual[selected]) or 0.0 for selected in parts])
+    whose = np.array([groups[selected[0]] for selected in parts])
     return with_interval(whose, lambda drawn: float(values[drawn].mean()))
 
 
@@ -194,8 +194,8 @@ def point_figures(predicted: Array, columns: Columns) -> Figures:
     ratios = np.abs(np.log10(_raised(predicted, columns.floor) / _raised(actual, columns.floor)))
 
     def error(rows: Indices) -> float | None:
-        mine = rows[above[rows]]
-        return float(np.median(ratios[mine])) if len(mine) else None
+        selected = rows[above[rows]]
+        return float(np.median(ratios[selected])) if len(selected) else None
 
     found: dict[str, Figure | None] = {
         "spearman": with_interval(groups, lambda rows: spearman(predicted[rows], actual[rows])),

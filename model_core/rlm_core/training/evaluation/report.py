@@ -167,11 +167,11 @@ class Report:
         for entry in self.slices:
             if entry.basis != basis or not entry.setting:
                 continue
-            mine, other = entry.figures[MODEL], entry.figures.get(MAIN[basis], {})
+            selected, other = entry.figures[MODEL], entry.figures.get(MAIN[basis], {})
             cells = [f"{entry.language} {entry.metric}", entry.setting, f"{entry.n:,}", f"{entry.groups:,}"]
             for key in ("spearman", "kendall"):
-                cells += [figure(mine.get(key)), plain(other[key].value) if key in other else ""]
-            lines.append([*cells, figure(mine.get("error")), *_band_cells(mine)[:2]])
+                cells += [figure(selected.get(key)), plain(other[key].value) if key in other else ""]
+            lines.append([*cells, figure(selected.get("error")), *_band_cells(selected)[:2]])
         return table(dropped(lines)) if len(lines) > 1 else ""
 
     def mean_table(self) -> str:
@@ -257,11 +257,11 @@ def _mean_report(
         def mean(drawn: Indices, predicted: Array = predicted) -> float | None:
             values = []
             for language in languages:
-                mine = drawn[spoken[drawn] == language]
+                selected = drawn[spoken[drawn] == language]
                 value = (
-                    spearman(predicted[mine], actual[mine])
+                    spearman(predicted[selected], actual[selected])
                     if figure == "spearman"
-                    else mean_within(predicted[mine], actual[mine], quarters[mine], weighted=True)
+                    else mean_within(predicted[selected], actual[selected], quarters[selected], weighted=True)
                 )
                 if value is not None:
                     values.append(value)
@@ -288,8 +288,10 @@ def coverage_reports(
         groups = codes(rows[p].whole for p in indices)
         pooled = share(inside, groups)
         assert pooled is not None
-        mine = [(e, e.figures[MODEL]["cover80"]) for e in slices if e.basis == basis and large_enough(e.n, e.groups)]
-        judged = [(entry, found.interval) for entry, found in mine if found.interval is not None]
+        selected = [
+            (e, e.figures[MODEL]["cover80"]) for e in slices if e.basis == basis and large_enough(e.n, e.groups)
+        ]
+        judged = [(entry, found.interval) for entry, found in selected if found.interval is not None]
         outside = [entry for entry, ends in judged if not ends[0] <= STATED <= ends[1]]
         pairs = [
             (entry.figures[MODEL]["width80"].value, entry.figures[MAIN[basis]]["width80"].value)
@@ -314,8 +316,8 @@ def covered_each(low: Array, high: Array, actual: Array, floors: Array) -> Array
     """:func:`rlm_core.training.evaluation.metrics.covered` for rows with separate floors."""
     result = np.zeros(len(actual))
     for floor in np.unique(floors):
-        mine = floors == floor
-        result[mine] = covered(low[mine], high[mine], actual[mine], float(floor))
+        selected = floors == floor
+        result[selected] = covered(low[selected], high[selected], actual[selected], float(floor))
     return result
 
 

@@ -99,7 +99,7 @@ def select(
     Raises:
         DataError: a file is missing or is not one of our data sets.
     """
-    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    indices: dict[tuple[str, ...], list[int]] = defaultdict(list)
     ranks: dict[tuple[str, ...], list[int]] = defaultdict(list)
     count = 0
     for table in _names(paths, splits, {"id", "basis", "group", *by}):
@@ -109,18 +109,18 @@ def select(
             for name, basis, group in zip(*(table[c].to_pylist() for c in ("id", "basis", "group")), strict=True)
         )
         for *cell, key in zip(*columns, keys, strict=True):
-            places[tuple(cell)].append(count)
+            indices[tuple(cell)].append(count)
             if most:
                 ranks[tuple(cell)].append(_rank(key, seed))
             count += 1
     chosen: list[int] = []
-    for names, mine in places.items():
-        if most and len(mine) > most:
+    for names, selected in indices.items():
+        if most and len(selected) > most:
             order = np.argsort(np.array(ranks[names], np.uint64), kind="stable")
-            chosen += [mine[i] for i in order[:most]]
+            chosen += [selected[i] for i in order[:most]]
         else:
-            chosen += mine
-    available = {names: len(mine) for names, mine in places.items()}
+            chosen += selected
+    available = {names: len(selected) for names, selected in indices.items()}
     return Selection(list(_chosen(paths, splits, np.sort(np.array(chosen, np.int64)))), available)
 
 
@@ -139,13 +139,13 @@ def _names(paths: Sequence[Path], splits: Sequence[str] | None, columns: set[str
             yield table if splits is None else table.filter(pc.is_in(table["split"], pa.array(list(splits))))
 
 
-def _chosen(paths: Sequence[Path], splits: Sequence[str] | None, places: np.ndarray[Any, Any]) -> Iterator[Row]:
+def _chosen(paths: Sequence[Path], splits: Sequence[str] | None, indices: np.ndarray[Any, Any]) -> Iterator[Row]:
     """The rows at sorted places, equal texts as one object."""
     seen: dict[str, str] = {}
     start = 0
     for table in read_tables(paths, splits):
-        first, last = np.searchsorted(places, [start, start + len(table)])
-        for row in table.take(pa.array(places[first:last] - start)).to_pylist(maps_as_pydicts="strict"):
+        first, last = np.searchsorted(indices, [start, start + len(table)])
+        for row in table.take(pa.array(indices[first:last] - start)).to_pylist(maps_as_pydicts="strict"):
             yield _row(row, seen)
         start += len(table)
 

@@ -126,23 +126,23 @@ def _baselines(
         )
     columns: dict[str, npt.NDArray[np.float64]] = {}
     cells = _places(row.task for row in rows)
-    for key, places in tqdm(cells.items(), desc="fitting baselines", unit="task", disable=None):
+    for key, indices in tqdm(cells.items(), desc="fitting baselines", unit="task", disable=None):
         if not train.get(key):
             continue
-        test = [rows[place] for place in places]
-        floor = float(floors[places].max())
+        test = [rows[index] for index in indices]
+        floor = float(floors[indices].max())
         for name, found in fit_baselines(train[key], calibration[key], test, floor).items():
-            mine = columns.setdefault(name, np.full((5, len(rows)), np.nan))
-            mine[:, places] = [getattr(found, field) for field in PredictionTable.__slots__]
+            selected = columns.setdefault(name, np.full((5, len(rows)), np.nan))
+            selected[:, indices] = [getattr(found, field) for field in PredictionTable.__slots__]
     return {name: PredictionTable(*columns[name]) for name in DESCRIPTIONS if name in columns}
 
 
 def _places(keys: Iterable[Key]) -> dict[Key, npt.NDArray[np.int64]]:
     """The places of each key, keys in order."""
     found: dict[Key, list[int]] = defaultdict(list)
-    for place, key in enumerate(keys):
-        found[key].append(place)
-    return {key: np.array(places) for key, places in sorted(found.items())}
+    for index, key in enumerate(keys):
+        found[key].append(index)
+    return {key: np.array(indices) for key, indices in sorted(found.items())}
 
 
 def _tasks(
@@ -151,15 +151,15 @@ def _tasks(
     """Reports of every task, each followed by those of its settings where it has several."""
     rows = selection.rows
     reports = []
-    for key, places in _places((*row.task, row.held_out) for row in rows).items():
+    for key, indices in _places((*row.task, row.held_out) for row in rows).items():
         available = sum(count for cell, count in selection.available.items() if cell[:4] == key)
-        whole = _task(rows, places, "", available, tables, floors)
+        whole = _task(rows, indices, "", available, tables, floors)
         if whole is None:
             continue
         reports.append(whole)
-        settings = _places((rows[place].setting,) for place in places)
-        for (setting,), mine in settings.items() if len(settings) > 1 else ():
-            part = _task(rows, places[mine], setting, len(mine), tables, floors)
+        settings = _places((rows[index].setting,) for index in indices)
+        for (setting,), selected in settings.items() if len(settings) > 1 else ():
+            part = _task(rows, indices[selected], setting, len(selected), tables, floors)
             if part is not None and large_enough(part.n, part.groups):
                 reports.append(part)
     return reports
@@ -167,18 +167,18 @@ def _tasks(
 
 def _task(
     rows: Sequence[Row],
-    places: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int64],
     setting: str,
     available: int,
     tables: Mapping[str, PredictionTable],
     floors: npt.NDArray[np.float64],
 ) -> TaskReport | None:
     """The report of those of some rows that the model predicted; None if it predicted none."""
-    kept = places[np.isfinite(tables[MODEL].median[places])]
+    kept = indices[np.isfinite(tables[MODEL].median[indices])]
     if not len(kept):
         return None
-    mine = [rows[place] for place in kept]
-    columns = Columns.of(mine, float(floors[kept].max()))
+    selected = [rows[index] for index in kept]
+    columns = Columns.of(selected, float(floors[kept].max()))
     main = MAIN[columns.basis]
     figures: dict[str, Figures] = {}
     for name, table in tables.items():
@@ -189,24 +189,24 @@ def _task(
     if main in figures:
         better = gain(tables[MODEL].median[kept], tables[main].median[kept], columns)
         figures[MODEL] |= {"gain": better} if better is not None else {}
-    basis, language, metric = mine[0].task
+    basis, language, metric = selected[0].task
     return TaskReport(
         basis,
         language,
         metric,
-        mine[0].held_out,
+        selected[0].held_out,
         setting,
         len(kept),
         available,
-        len(places) - len(kept),
+        len(indices) - len(kept),
         len(np.unique(columns.groups)),
         figures,
     )
 
 
 def _pairs(rows: Sequence[Row], tables: Mapping[str, PredictionTable], predictor: Predictor) -> list[PairReport]:
-    concerned = np.array([place for place, row in enumerate(rows) if row.code.basis in ("call", "program")], np.int64)
-    chosen = [rows[place] for place in concerned]
+    concerned = np.array([index for index, row in enumerate(rows) if row.code.basis in ("call", "program")], np.int64)
+    chosen = [rows[index] for index in concerned]
     names = [name for name in (MODEL, MAIN["call"]) if name in tables]
     medians = {name: tables[name].median[concerned] for name in names}
     if not isinstance(predictor, OnnxPredictor):

@@ -139,8 +139,8 @@ def sampled(corpus: Corpus, most: int, seed: int = 0) -> Corpus:
     rng = np.random.default_rng(seed)
     parts = []
     for number in np.unique(corpus.rows.task):
-        mine = np.flatnonzero(corpus.rows.task == number)
-        parts.append(np.sort(rng.choice(mine, most, replace=False)) if len(mine) > most else mine)
+        selected = np.flatnonzero(corpus.rows.task == number)
+        parts.append(np.sort(rng.choice(selected, most, replace=False)) if len(selected) > most else selected)
     return compact(replace(corpus, rows=corpus.rows.chosen(np.concatenate(parts))))
 
 
@@ -149,11 +149,11 @@ def compact(corpus: Corpus) -> Corpus:
     rows = corpus.rows
     used = np.unique(np.concatenate([rows.text, rows.callees.ravel()]))
     used = used[used >= 0]
-    place = np.full(len(corpus.texts), -1)
-    place[used] = np.arange(len(used))
-    callees = np.where(rows.callees >= 0, place[rows.callees.clip(0)], -1).astype(np.int32)
+    index = np.full(len(corpus.texts), -1)
+    index[used] = np.arange(len(used))
+    callees = np.where(rows.callees >= 0, index[rows.callees.clip(0)], -1).astype(np.int32)
     return replace(
-        corpus, texts=[corpus.texts[i] for i in used], rows=replace(rows, text=place[rows.text], callees=callees)
+        corpus, texts=[corpus.texts[i] for i in used], rows=replace(rows, text=index[rows.text], callees=callees)
     )
 
 
@@ -248,20 +248,20 @@ def build(student: LoadedStudent, corpus: Corpus, encoded: Encoded) -> TuningDat
     )
     forest_features: dict[int, Matrix] = {}
     for number in np.unique(rows.task):
-        mine, entry = np.flatnonzero(rows.task == number), student.card.tasks[number]
+        selected, entry = np.flatnonzero(rows.task == number), student.card.tasks[number]
         basis, _, metric = entry.name.split("/")
         if feature_names(basis):
-            forest_features[int(number)] = matrix = feature_matrix(corpus, mine, basis)
-            for key in np.unique(keys[mine]):
-                of = keys[mine] == key
-                wide[mine[of]] = student.forests[str(key)].predict(matrix[of])
+            forest_features[int(number)] = matrix = feature_matrix(corpus, selected, basis)
+            for key in np.unique(keys[selected]):
+                of = keys[selected] == key
+                wide[selected[of]] = student.forests[str(key)].predict(matrix[of])
         elif metric in METRICS:
-            grams = contributions(student.parts, corpus, encoded.ids, mine)
-            wide[mine] = entry.intercept + grams + calendar(rows.date[mine]) @ np.asarray(entry.calendar)
+            grams = contributions(student.parts, corpus, encoded.ids, selected)
+            wide[selected] = entry.intercept + grams + calendar(rows.date[selected]) @ np.asarray(entry.calendar)
         floor = entry.scale.floor or 1e-12
-        actual[mine] = np.log10(np.maximum(rows.value[mine], floor))
-        position[mine] = entry.scale.position(10 ** np.clip(wide[mine], -300, 300))
-        target[mine] = entry.scale.position(rows.value[mine])
+        actual[selected] = np.log10(np.maximum(rows.value[selected], floor))
+        position[selected] = entry.scale.position(10 ** np.clip(wide[selected], -300, 300))
+        target[selected] = entry.scale.position(rows.value[selected])
     lengths = np.array([len(ids) for ids in encoded.ids])
     inputs = head_inputs(corpus, encoded.counts, lengths, position, target)
     features = Features.build(inputs, encoded.bank)

@@ -170,13 +170,13 @@ def _judged(
     levels: dict[str, Any] = {}
     kept = serving.calibration.to_json()
     for number in np.unique(rows.task[held]).tolist():
-        mine = np.flatnonzero(rows.task[held] == number)
-        chosen = held[mine]
+        selected = np.flatnonzero(rows.task[held] == number)
+        chosen = held[selected]
         name = known.tasks[number]
         bands = HeadBands(name, serving.calibration, "")
         answers = (
-            HeldOutScores(before.median[mine], before.score[mine]),
-            HeldOutScores(after.median[mine], after.score[mine]),
+            HeldOutScores(before.median[selected], before.score[selected]),
+            HeldOutScores(after.median[selected], after.score[selected]),
         )
         actual = np.log10(np.maximum(rows.value[chosen], serving.floors[name] or 1e-12))
         fresh = np.array([text not in taught for text in rows.text[chosen].tolist()])

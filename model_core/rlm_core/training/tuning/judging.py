@@ -69,10 +69,10 @@ class HeadBands:
         """The new levels as JSON values, of the task and of devices that are ``known`` or have enough groups."""
         found: dict[str, Level] = {}
         for device in np.unique(devices):
-            mine = devices == device
+            selected = devices == device
             name, *_ = parents(self._basis, self._language, self._metric, str(device))
-            if name in known or len(np.unique(groups[mine])) >= MIN_GROUPS:
-                found[name] = self._level(name, scores[mine], groups[mine], str(device))
+            if name in known or len(np.unique(groups[selected])) >= MIN_GROUPS:
+                found[name] = self._level(name, scores[selected], groups[selected], str(device))
         _, name, *_ = parents(self._basis, self._language, self._metric, "")
         found[name] = self._level(name, scores, groups, "")
         return Calibration(found).to_json()
@@ -82,10 +82,10 @@ class HeadBands:
 
     def _level(self, name: str, scores: Array, groups: Names, device: str) -> Level:
         count, before = len(np.unique(groups)), self._shipped(device)
-        own = np.array([conformal_level(scores, groups, coverage) for coverage in INTERVALS])
+        team = np.array([conformal_level(scores, groups, coverage) for coverage in INTERVALS])
         if before is None or count >= MIN_GROUPS:
-            return Level(name, tuple(own.tolist()), count, len(scores))
-        mixed = _mixed(own, np.array(before.levels), count)
+            return Level(name, tuple(team.tolist()), count, len(scores))
+        mixed = _mixed(team, np.array(before.levels), count)
         return Level(name, tuple(mixed.tolist()), before.groups + count, before.rows + len(scores))
 
 
@@ -108,17 +108,17 @@ class ForestBands:
         editable.residuals[self._key] = self._fitted(scores, groups)
 
     def _fitted(self, scores: Array, groups: Names) -> Residuals:
-        own = fit_residuals(scores, groups, self._own.axis)
-        if own.groups >= MIN_GROUPS:
-            return own
-        mixed = _mixed(np.array(own.quantiles), np.array(self._own.quantiles), own.groups)
-        groups_, rows = self._own.groups + own.groups, self._own.rows + own.rows
+        team = fit_residuals(scores, groups, self._own.axis)
+        if team.groups >= MIN_GROUPS:
+            return team
+        mixed = _mixed(np.array(team.quantiles), np.array(self._own.quantiles), team.groups)
+        groups_, rows = self._own.groups + team.groups, self._own.rows + team.rows
         return Residuals(tuple(round(float(value), 4) for value in mixed), groups_, rows, self._own.axis)
 
 
-def _mixed(own: Array, before: Array, groups: int) -> Array:
+def _mixed(team: Array, before: Array, groups: int) -> Array:
     share = groups / (groups + _PRIOR_GROUPS)
-    return share * own + (1 - share) * before
+    return share * team + (1 - share) * before
 
 
 def _within(residuals: Residuals, scores: Array) -> npt.NDArray[np.bool_]:
@@ -202,8 +202,8 @@ def judge(
     before, after = answers
     covered = np.zeros(len(actual), bool)
     for fold in np.unique(folds):
-        mine = folds == fold
-        covered[mine] = bands.after(after.score[~mine], groups[~mine], after.score[mine])
+        selected = folds == fold
+        covered[selected] = bands.after(after.score[~selected], groups[~selected], after.score[selected])
     found = [
         _figures(answer.median[fresh], actual[fresh], groups[fresh], folds[fresh], inside[fresh])
         for answer, inside in ((before, bands.before(before.score)), (after, covered))
@@ -217,11 +217,11 @@ def _figures(
 ) -> HeldOutFigures:
     def rank(rows: Rows) -> float | None:
         values, weights = [], []
-        for mine in members(folds[rows]):
-            value = spearman(median[rows[mine]], actual[rows[mine]]) if len(mine) >= _FEWEST else None
+        for selected in members(folds[rows]):
+            value = spearman(median[rows[selected]], actual[rows[selected]]) if len(selected) >= _FEWEST else None
             if value is not None:
                 values.append(value)
-                weights.append(len(mine))
+                weights.append(len(selected))
         return float(np.average(values, weights=weights)) if values else None
 
     errors = np.abs(median - actual)

@@ -126,9 +126,9 @@ def _features(student: LoadedStudent, corpus: Corpus, encoded: Encoded, fitted: 
     rows = corpus.rows
     wide, target = np.zeros(len(rows)), np.zeros(len(rows))
     for number in np.unique(rows.task):
-        mine, scale = rows.task == number, student.card.tasks[number].scale
-        wide[mine] = scale.position(10 ** np.clip(fitted.predictions[mine], -300, 300))
-        target[mine] = scale.position(rows.value[mine])
+        selected, scale = rows.task == number, student.card.tasks[number].scale
+        wide[selected] = scale.position(10 ** np.clip(fitted.predictions[selected], -300, 300))
+        target[selected] = scale.position(rows.value[selected])
     lengths = np.array([len(ids) for ids in encoded.ids])
     return Features.build(head_inputs(corpus, encoded.counts, lengths, wide, target), encoded.bank)
 
@@ -150,8 +150,8 @@ def _fit_head(head: Head, features: Features, evidence: torch.Tensor, train: Ind
         batches = []
         for rows in (train, val):
             chosen = torch.from_numpy(rows)
-            mine = chosen[features.inputs.task[chosen] == number]
-            batches.append(TaskBatch(features.inputs.rows(mine), evidence[mine]))
+            selected = chosen[features.inputs.task[chosen] == number]
+            batches.append(TaskBatch(features.inputs.rows(selected), evidence[selected]))
         if len(batches[1].evidence):
             part: TaskHead = fit(head, number, batches[0], held_out=batches[1])[0]
             part.write_to(fitted)

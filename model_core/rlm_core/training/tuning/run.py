@@ -202,11 +202,15 @@ def _forgetting(before: Path, after: Path, keep: Sequence[Path], slices: set[str
     actual = np.array([row.value for row in rows])
     names = np.array(["/".join(row.task) for row in rows])
     for name in sorted(slices):
-        mine = (names == name) & np.isfinite(medians[0]) & np.isfinite(medians[1])
-        if not mine.any():
+        selected = (names == name) & np.isfinite(medians[0]) & np.isfinite(medians[1])
+        if not selected.any():
             continue
         errors = [
-            float(np.median(np.abs(np.log10(np.maximum(m[mine], 1e-9)) - np.log10(np.maximum(actual[mine], 1e-9)))))
+            float(
+                np.median(
+                    np.abs(np.log10(np.maximum(m[selected], 1e-9)) - np.log10(np.maximum(actual[selected], 1e-9)))
+                )
+            )
             for m in medians
         ]
         if errors[1] > _FORGOTTEN * errors[0]:

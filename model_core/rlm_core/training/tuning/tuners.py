@@ -111,7 +111,7 @@ class HeadTuner:
         count = int(self._folds.max()) + 1
         for fold in range(count):
             stop = (fold + 1) % count
-            mine, inner = np.flatnonzero(self._folds == fold), np.flatnonzero(self._folds == stop)
+            selected, inner = np.flatnonzero(self._folds == fold), np.flatnonzero(self._folds == stop)
             rest = np.flatnonzero(self._folds != fold)
             batch = self._batch(self._out_of_fold(fold))
             train = np.setdiff1d(rest, inner)
@@ -126,16 +126,16 @@ class HeadTuner:
             part, _ = fit(
                 self._student.head, self._number, batch.rows(torch.from_numpy(rest)), anchors=self._anchors, steps=steps
             )
-            found = self._answers(part, batch.rows(torch.from_numpy(mine)), mine)
-            median[mine], score[mine] = found.median, found.score
+            found = self._answers(part, batch.rows(torch.from_numpy(selected)), selected)
+            median[selected], score[selected] = found.median, found.score
         return HeldOutScores(median, score)
 
     def put(self, editable: EditableModel) -> None:
         """See :class:`Tuner`; :meth:`held_out` has chosen the number of steps."""
         wide = np.zeros(len(self._rows))
         for fold in np.unique(self._folds):
-            mine = self._folds == fold
-            wide[mine] = self._correction.without(frozenset({int(fold)}))[mine]
+            selected = self._folds == fold
+            wide[selected] = self._correction.without(frozenset({int(fold)}))[selected]
         steps = int(np.median(self._steps))
         part, _ = fit(self._student.head, self._number, self._batch(wide), anchors=self._anchors, steps=steps)
         part.write_to(editable.head)
@@ -146,8 +146,8 @@ class HeadTuner:
         wide = self._correction.without(frozenset({fold})).copy()
         for other in np.unique(self._folds):
             if other != fold:
-                mine = self._folds == other
-                wide[mine] = self._correction.without(frozenset({fold, int(other)}))[mine]
+                selected = self._folds == other
+                wide[selected] = self._correction.without(frozenset({fold, int(other)}))[selected]
         return wide
 
     def _batch(self, wide: Array) -> TaskBatch:
@@ -218,11 +218,11 @@ class AffineTuner:
         median, score = np.zeros(len(self._median)), np.zeros(len(self._median))
         entry = self._student.card.tasks[self._number]
         for fold in np.unique(self._folds):
-            mine = self._folds == fold
-            moved = fit_correction(self._median[~mine], self._actual[~mine]).move_task(entry).scale
-            found = _at_floor(self._found[mine], moved)
-            median[mine] = np.log10(np.maximum(moved.quantiles(found, [0.5])[:, 0], moved.floor or 1e-12))
-            score[mine] = scores(found, moved, self._values[mine])
+            selected = self._folds == fold
+            moved = fit_correction(self._median[~selected], self._actual[~selected]).move_task(entry).scale
+            found = _at_floor(self._found[selected], moved)
+            median[selected] = np.log10(np.maximum(moved.quantiles(found, [0.5])[:, 0], moved.floor or 1e-12))
+            score[selected] = scores(found, moved, self._values[selected])
         return HeldOutScores(median, score)
 
     def put(self, editable: EditableModel) -> None:
@@ -261,14 +261,17 @@ class ForestTuner:
         """See :class:`Tuner`."""
         median, score = np.zeros(len(self._wide)), np.zeros(len(self._wide))
         for fold in np.unique(self._folds):
-            mine = self._folds == fold
+            selected = self._folds == fold
             slope = 1.0
             if self._correction is not None:
-                median[mine] = self._correction.without(frozenset({int(fold)}))[mine]
+                median[selected] = self._correction.without(frozenset({int(fold)}))[selected]
             else:
-                correction = self._affine(~mine)
-                median[mine], slope = correction.apply(self._wide[mine]), correction.slope if self._sized else 1.0
-            score[mine] = (self._actual[mine] - median[mine]) / (slope * 10 ** self._log_size[mine])
+                correction = self._affine(~selected)
+                median[selected], slope = (
+                    correction.apply(self._wide[selected]),
+                    correction.slope if self._sized else 1.0,
+                )
+            score[selected] = (self._actual[selected] - median[selected]) / (slope * 10 ** self._log_size[selected])
         return HeldOutScores(median, score)
 
     def put(self, editable: EditableModel) -> None:
