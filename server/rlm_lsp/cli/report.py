@@ -59,7 +59,7 @@ def command(
     two models side by side. The file loads nothing from other hosts.
     """
     with optional_packages():
-        from rlm_lsp.rendering.report.page import ReportContent, page
+        from rlm_lsp.rendering.report_page import ReportContent, page
     rows = _rows(packages, data, split, most, store, use_store=not no_store)
     answers, reasons = _answers(model, rows.rows, threads)
     others, _ = _answers(before, rows.rows, threads) if before is not None else (answers, reasons)

@@ -120,7 +120,7 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, arguments: list[str], messag
 
 
 def test_without_plotly_it_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in sys.modules if name.startswith(("plotly", "rlm_lsp.rendering.report"))]:
+    for name in [name for name in sys.modules if name.startswith(("plotly", "rlm_lsp.rendering.report_"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "plotly", None)
     done = CliRunner().invoke(app, ["report", "--out", str(tmp_path / "r.html")])

@@ -26,10 +26,9 @@ from rlm_core.training.evaluation.measured_report import (
 )
 from rlm_core.types import METRICS_OF_BASIS, Metric
 
-from rlm_lsp.rendering import labels
-
-from . import figures
-from .figures import Chart
+from . import labels
+from . import report_figures as figures
+from .report_figures import Chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def page(content: ReportContent) -> str:
 
 def _document(body: str, charts: Mapping[str, Chart]) -> str:
     here = files(__package__)
-    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("report_page.css", "report_page.js"))
     library = get_plotlyjs()
     data = {name: json.loads(chart.figure.to_json()) for name, chart in charts.items()}
     # `</script>` in a name must not end the block.

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from rlm_core.training.evaluation.measured_report import Comparison, Coverage, TaskSummary
 from rlm_core.types import SI_UNIT, Basis, Metric
 
-from rlm_lsp.rendering import labels
+from . import labels
 
 MOST_POINTS = 3000
 _COLOURS = (

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from rlm_core.training.evaluation.measured_report import Coverage, TaskSummary
-from rlm_lsp.rendering.report import figures
-from rlm_lsp.rendering.report.figures import MOST_UNITS, treemaps
+from rlm_lsp.rendering import report_figures as figures
+from rlm_lsp.rendering.report_figures import MOST_UNITS, treemaps
 
 from tests.rlm_core.training.evaluation.test_measured_report import answered
 
