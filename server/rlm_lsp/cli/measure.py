@@ -200,12 +200,12 @@ def programs(
     python = python or find_python(Path.cwd())
     plan = make_plan(programs, inputs, sandbox, python, languages, limits, repeat)
     if dry_run:
-        for line in (*plan.told(), *(line for job in plan.jobs for line in job.told())):
+        for line in (*plan.describe(), *(line for job in plan.jobs for line in job.describe())):
             print(line)
         for line in plan.problems:
             print(f"not run: {line}")
         return
-    for line in (*plan.problems, *plan.told()):
+    for line in (*plan.problems, *plan.describe()):
         console.note(line)
     if not _run_programs(plan, open_store(store), python, ray):
         raise click.exceptions.Exit(1)

@@ -31,8 +31,8 @@ class ProgramJob:
         source = str(program.path.resolve())
         return {"source": source, "build": build, "entry": program.entry, "stem": program.path.stem}
 
-    def told(self) -> Iterator[str]:
-        """Its commands and inputs, for people."""
+    def describe(self) -> Iterator[str]:
+        """Lines for the user: the commands and inputs of this program."""
         toolchain, values = self.found.toolchain, self.values("BUILD")
         yield f"{self.program.path}: {self.program.language}, {self.found.runtime}"
         if toolchain.compile:
@@ -50,8 +50,8 @@ class ProgramPlan:
     limits: ProgramLimits
     repeat: int
 
-    def told(self) -> Iterator[str]:
-        """In a few lines what is run, where and how often."""
+    def describe(self) -> Iterator[str]:
+        """Lines for the user: what will run, in which sandbox, and how often."""
         counts = Counter(f"{job.program.language} ({job.found.runtime})" for job in self.jobs)
         programs = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         pairs = sum(len(job.inputs) for job in self.jobs)

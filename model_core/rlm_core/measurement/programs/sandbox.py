@@ -35,7 +35,7 @@ class ProgramLimits:
 
     def __str__(self) -> str:
         memory, files = (f"{value // _MIB:,} MiB" for value in (self.memory, self.files))
-        return f"{self.seconds:g} s, {memory} of memory, {self.processes} processes, {files} a file"
+        return f"{self.seconds:g} s, {memory} of memory, {self.processes} processes, {files} per file"
 
 
 COMPILING = ProgramLimits(300.0, 6144 * _MIB, 512, 1024 * _MIB)
