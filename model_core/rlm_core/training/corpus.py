@@ -37,7 +37,7 @@ FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One entry a (unit, query): ``text``, ``task``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
+    """One entry per unit and query: ``text``, ``task``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
 
     A missing callee is -1.
     """

@@ -134,7 +134,7 @@ def sample(
         model: in evaluation mode.
         memories: the encoded texts.
         questions: ``questions[i]`` are those about text i; known numbers condition those after them.
-        count: samples a question.
+        count: samples per question.
         generator: of the model's device; the same seed gives the same samples for the same call.
         temperature: divides the logits.
 
@@ -160,7 +160,7 @@ def _draw(
     shape = questions, count, 0, model.config.numbers.positions
     drawn = [torch.empty(shape, dtype=torch.int64, device=model.device)]
     own = torch.arange(questions, device=model.device)  # the question of each row
-    source, row = own, own[:, None].expand(-1, count)  # the row that each goes on from; the row of each sample
+    source, row = own, own[:, None].expand(-1, count)  # the row that each continues; the row of each sample
     branches: PrefixCache | None = None
     pending: list[Tensor] = []
     for number, wanted in enumerate(group.wanted):
@@ -231,7 +231,7 @@ def distribution(
     queries: Sequence[Sequence[NumberQuery]],
     values: Sequence[Sequence[float]],
 ) -> list[Distribution]:
-    """The distribution of ``asks[i][j]`` about text i at ``values[i][j]``; a distribution a text.
+    """The distribution of ``queries[i][j]`` about text i at ``values[i][j]``; one distribution per text.
 
     Raises:
         ModelError: a metric is unknown, or the format has several ways of writing a number.

@@ -78,11 +78,11 @@ class FullModel(nn.Module):
         return self.decoder.remember(padded, None if even else mask)
 
     def opening(self, queries: QueryBatch | None, number: int, shape: tuple[int, int]) -> Tensor:
-        """The vectors before a number: ``(inputs, branches, 0 or 1, width)``; ``asks (inputs, branches, numbers)``."""
+        """The vectors before a number: ``(inputs, branches, 0 or 1, width)``; ``queries (inputs, branches, numbers)``."""
         if self.query_tokens is not None:
             if queries is None:
                 raise ModelError(
-                    "full model: this model needs to know what each number stands for; give a query with each number"
+                    "full model: this model needs to know what each number means; give a query with each number"
                 )
             return self.query_tokens(queries[:, :, number])[:, :, None]  # type: ignore[no-any-return]
         start = torch.full((*shape, 1 if number == 0 else 0), PAD, device=self.device)
@@ -141,7 +141,7 @@ class FullModel(nn.Module):
         Args:
             ids: ``(inputs, tokens)``, int64.
             mask: ``(inputs, tokens)``, True at real tokens.
-            queries: ``(inputs, branches, numbers)``, what each number stands for.
+            queries: ``(inputs, branches, numbers)``, the meaning of each number.
             tokens: ``(inputs, branches, numbers, positions)``; a number that is missing is all padding.
             constrained: as for :meth:`log_probs`.
 

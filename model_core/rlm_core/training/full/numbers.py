@@ -29,7 +29,7 @@ class NumberFormat:
     """How numbers are written: ``± d.ddd * base ** exponent`` (exponent-last: ``± dddd * base ** exponent``).
 
     Attributes:
-        order: where the exponent stands.
+        order: whether the exponent comes first or last.
         base: of digits and exponent, 2 to 36.
         mantissa_digits: significant digits.
         exponent_digits: digits of the exponent in the order ``exponent-first``.

@@ -86,7 +86,7 @@ class TorchPredictor(WithoutComparison):
         return tuple(self.serving.devices.get(basis, ()))
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """One query a metric of the basis, with the default device and workload filled in."""
+        """One query per metric of the basis, with the default device and workload filled in."""
         return self._scope.default_queries(basis)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:

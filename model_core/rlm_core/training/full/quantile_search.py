@@ -52,7 +52,7 @@ class _Nodes:
 
 
 def max_questions(numbers: NumberFormat) -> int:
-    """How many questions a search may take so that its nodes fit into some hundred megabytes."""
+    """How many questions a search may take so that its nodes fit into a few hundred megabytes."""
     if numbers.exponent_first:
         return 4096
     mantissas = int(numbers.base**numbers.mantissa_digits)

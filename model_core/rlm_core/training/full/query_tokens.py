@@ -1,4 +1,4 @@
-"""The query of the full model: what is asked for, about what kind of unit, on which device, with which sizes.
+"""Queries of the full model: metric, basis and language of a number, its device and workload.
 
 A query becomes one vector before the number that it is about, so that each number of a sequence can be another
 metric on another device: "accuracy; then latency on a phone; then latency on a GPU". It is the sum of learned vectors
@@ -26,7 +26,7 @@ _YEAR = 2023.0
 
 @dataclass(frozen=True, slots=True)
 class NumberQuery:
-    """What one number stands for. ``device=None`` and an empty workload say that they are not known."""
+    """What one number means. ``device=None`` and an empty workload mean that they are unknown."""
 
     metric: str
     basis: str = ""

@@ -25,7 +25,7 @@ from .query_tokens import NumberQuery, QueryBatch
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One number: what it stands for (None for a model without queries) and its value, None where it is wanted."""
+    """One number: its query (None for a model without queries) and its value (None where it is wanted)."""
 
     query: NumberQuery | None = None
     value: float | str | None = None
@@ -122,7 +122,7 @@ def _group(
     if model.query_tokens is not None:
         known = [query for query in queries if query is not None]
         if len(known) < len(queries):
-            raise ModelError("question without a query: this model needs to know what each number stands for")
+            raise ModelError("question without a query: this model needs to know what each number means")
         batch = model.query_tokens.batch(known).to(model.device).view(*shape)
     table = torch.tensor(tokens, device=model.device).view(*shape, numbers.positions)
     return Group(list(by_text), places, batch, table, pattern)
@@ -132,7 +132,7 @@ _ROWS = 1024
 
 
 class PrefixCache:
-    """Sequences about the inputs of ``memory``; each read makes the rows that the next one can go on from.
+    """Sequences about the inputs of ``memory``; each read makes the rows that the next one can continue.
 
     Args:
         model: reads.
@@ -154,7 +154,7 @@ class PrefixCache:
         """Go on from some rows.
 
         Args:
-            rows: ``(new rows,)``, ascending, which row each goes on from; a row may be left out or stand repeatedly.
+            rows: ``(new rows,)``, ascending, the row that each continues; a row may be left out or repeated.
             x: ``(new rows, tokens, width)``, what each reads.
             last: nothing will be read after this, so that nothing needs to be kept.
         """

@@ -50,7 +50,7 @@ def train(
         data: Parquet files of ``rlm-lsp data build``.
         config: a TOML file, see :mod:`rlm_core.training.full.training_config`.
         out: where checkpoints, the log and the model go.
-        resume: go on with the checkpoint in ``out``.
+        resume: continue from the checkpoint in ``out``.
         processes: those that train together, each of which calls this; None for a single process.
         find: the folder of the student that ``encoder.start`` names.
 
@@ -122,7 +122,7 @@ def calibrate(trainer: FullTrainer, data: Examples) -> Calibration:
 
 
 def _calibration_rows(data: Examples) -> tuple[Ids, npt.NDArray[np.str_]]:
-    """The rows to calibrate on and the group that each stands for, a basis and language at a time."""
+    """The rows to calibrate on and the group of each, by basis and language."""
     rows = data.corpus.rows
     chosen, groups = [], []
     for prefix in data.corpus.prefixes():

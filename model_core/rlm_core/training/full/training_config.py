@@ -239,4 +239,4 @@ def _check(settings: FullTrainConfig, path: Path) -> None:
     except ModelError as error:
         raise DataError(f"{path}: {error}") from None
     if train.position_weights and len(train.position_weights) != positions:
-        raise DataError(f"{path}: [train]: position_weights needs {positions} numbers, one a token of a number")
+        raise DataError(f"{path}: [train]: position_weights needs {positions} numbers, one per token of a number")

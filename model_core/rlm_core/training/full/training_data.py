@@ -63,9 +63,9 @@ class Examples:
         texts: token ids of each distinct text that is read.
         cropped: how many tokens each lost.
         text: ``(rows,)``, which text a row is about.
-        queries: the distinct questions; ``batch`` the same as tensors.
-        query: ``(rows,)``, which of them a row answers.
-        value: ``(rows,)``, SI units; 0 stands for all at or below the floor.
+        queries: the distinct queries; ``batch`` holds them as tensors.
+        query: ``(rows,)``, the query of a row.
+        value: ``(rows,)``, SI units; 0 for all at or below the floor.
         tokens: ``(rows, positions)``, the values as number tokens.
         corpus: the rows themselves, in the same order.
     """
@@ -166,7 +166,7 @@ def share(parts: list[Batch], processes: Processes) -> list[Batch]:
 class Plan:
     """Which texts an epoch reads, in which batches, and which rows of each text a batch holds.
 
-    Everything follows from the seed and the place in the run, so that a run that goes on draws the same.
+    Everything depends only on the seed and the position in the run, so that a resumed run draws the same.
     """
 
     def __init__(self, data: Examples, config: ModelFitConfig) -> None:

@@ -56,7 +56,7 @@ def _answers(model: FullModel, data: Examples, rows: Ids, autocast: torch.autoca
 
 
 def medians(model: FullModel, data: Examples, rows: Ids, autocast: torch.autocast, budget: int) -> Array:
-    """The medians of rows in SI units, ``(rows,)``; 0 stands for all at or below the floor."""
+    """The medians of rows in SI units, ``(rows,)``; 0 for all at or below the floor."""
     found = np.empty(len(rows))
     for places, memories in _encoded(model, data, rows, autocast, budget):
         queries = [[[Slot(data.queries[data.query[rows[place]]])] for place in own] for own in places]

@@ -189,7 +189,7 @@ class Sampler:
     def sample(self, epoch: int) -> Indices:
         """The texts of an epoch: the square root of each group, the next ones in turn, no basis above its share.
 
-        Sampled evenly, the encoder would learn what the large groups cost by heart; a user's group is always a new one.
+        Sampled evenly, the encoder would learn the costs of large groups; a user's group is always a new one.
         """
         chosen: dict[str, list[Indices]] = {}
         for members in self.groups:

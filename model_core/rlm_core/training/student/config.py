@@ -29,8 +29,8 @@ TREE_BASES = ("kernel", "module", "network")
 class PretrainConfig:
     """How the encoder is pretrained without labels; ``tokens = 0`` leaves it out.
 
-    ``start``, a student (its name, its folder or ``builtin``), leaves it out too: training goes on with that student's
-    encoder and tokenizer, whose sizes hold instead of those of the model.
+    ``start``, a student (its name, its folder or ``builtin``), replaces it: training starts from that student's
+    encoder and tokenizer, and their sizes replace those of ``[model]``.
     """
 
     start: str = ""

@@ -1,4 +1,4 @@
-"""Fitting how ratios of costs are predicted: pairs of texts with known values -> a change model a basis and metric.
+"""Fits models of cost ratios: pairs of texts with known values -> a model per basis and metric.
 
 Programs: two solutions of a problem in one language and half year, of problems that nothing was fitted on. Functions:
 our own measured edits; the families that calibrate were trained on, so their ratios are checked on held-out families.

@@ -1,8 +1,8 @@
-"""The encoder of a student as a PyTorch module, so that a training can go on with it.
+"""The encoder of a student as a PyTorch module, so that training can start from it.
 
 A folder of ``rlm-lsp train`` has its weights. An exported ``encoder.onnx`` holds them too, its matrices as int8 with a
-scale a column, in the order in which the encoder multiplies by them. What is read is held against the graph: an encoder
-that answers otherwise is refused.
+scale per column, in the order in which the encoder multiplies by them. The result is compared with the graph;
+an encoder whose answers differ is refused.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _exported(graph: onnx.GraphProto, encoder: Encoder) -> dict[str, torch.Tenso
     constants = {tensor.name: tensor for tensor in graph.initializer}
 
     def whole(name: str) -> Array:
-        """A constant in float32; one that was quantised times its scale, a number a column or one for all."""
+        """A constant in float32; one that was quantised times its scale, which is per column or one for all."""
         if name in constants:
             return to_array(constants[name]).astype(np.float32)
         own, scale, zero = (to_array(constants[f"{name}_{part}"]) for part in ("quantized", "scale", "zero_point"))

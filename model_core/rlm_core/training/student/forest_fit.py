@@ -141,7 +141,7 @@ def fit_job(job: ForestJob) -> tuple[dict[str, Forest], dict[str, Residuals], np
         scores = placed.target - found
         if few:
             # No forest has seen the groups of ``val`` either, and training rows are predicted out of fold. So few
-            # groups do not tell which residuals are large: on unseen kernels, bands that try are twice as wide.
+            # groups do not show which residuals are large: on unseen kernels, bands that adapt are twice as wide.
             held_out = job.split != "test"
         else:
             forests[spread_key(job.key)] = spread = _fit_spread(placed, found)

@@ -1,6 +1,6 @@
 """The last stage: every text is encoded once, the head is fitted to the finished encodings and calibrated.
 
-For calibration the head is fitted again without each fold of families in turn (as the wide part was), and scored on
+For calibration the head is fitted again without each fold of families in turn (as the n-gram ridge was), and scored on
 calibration rows of the families it did not see: a user's package is never in the training data.
 """
 

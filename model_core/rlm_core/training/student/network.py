@@ -1,7 +1,7 @@
 """The student: a small encoder that reads a text once and a query head that answers many questions about it (PyTorch).
 
 Encoder: pre-norm transformer, rotary positions, SwiGLU, attention pooling. Head: the unit's vector, pooled vectors of
-its callees, the wide part's number and the query in; logits over the outcomes of ``bins`` out. Both are
+its callees, the n-gram ridge's number and the query in; logits over the outcomes of ``bins`` out. Both are
 exported to ONNX. Attention is written out: under ``torch.compile`` it fuses with the softmax around it, which on a
 CPU makes a training step 1.3 to 1.5 times as fast as the library's kernel at these lengths, and it exports to plain
 MatMul and Softmax.
@@ -132,7 +132,7 @@ class Encoder(nn.Module):
         return normed
 
     def pooled(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Token vectors -> one vector a text, ``(batch, width)``."""
+        """Token vectors -> one vector per text, ``(batch, width)``."""
         scores = self.score(x).float()  # (batch, tokens, 4)
         if mask is not None:
             scores = scores.masked_fill(~mask[:, :, None], -1e9)
@@ -151,7 +151,7 @@ def calendar_hats(date: Tensor) -> Tensor:
     return (1 - (date[:, None] - nodes[None, :]).abs() / CALENDAR_STEP).clamp(min=0)
 
 
-class Asked(nn.Module):
+class QueryEmbedding(nn.Module):
     """The query as one vector ``(rows, 64)``: its slice, the judge's date, device and workload."""
 
     def __init__(self, config: StudentConfig) -> None:
@@ -174,7 +174,7 @@ class Deep(nn.Module):
     def __init__(self, config: StudentConfig) -> None:
         super().__init__()
         width, hidden = config.width, config.head_hidden
-        self.asked = Asked(config)
+        self.asked = QueryEmbedding(config)
         self.own = nn.Linear(width, hidden)
         self.called = nn.Linear(4 * width + 2, hidden, bias=False)
         nn.init.zeros_(self.called.weight)
@@ -204,7 +204,7 @@ class Base(nn.Module):
     def __init__(self, config: StudentConfig, *, informed: bool) -> None:
         super().__init__()
         self.informed = informed
-        self.asked = Asked(config)
+        self.asked = QueryEmbedding(config)
         self.inner = nn.Linear(64 + (WIDE_CENTRES + 1 + FACTS if informed else 0), config.base_hidden)
         self.gate = nn.Linear(64, config.base_hidden)
         self.middle = nn.Linear(config.base_hidden, config.base_hidden)
@@ -268,9 +268,9 @@ class Head(nn.Module):
 
         Args:
             unit: ``(rows, width)``.
-            callees: ``(rows, 4 * width)``, mean and maximum of the callees' vectors a level, zeros without callees.
-            counts: ``(rows, 2)``, callees a level.
-            wide: ``(rows,)``, the wide part's prediction on the outcome axis.
+            callees: ``(rows, 4 * width)``, mean and maximum of the callees' vectors per level, zeros without callees.
+            counts: ``(rows, 2)``, callees per level.
+            wide: ``(rows,)``, the n-gram ridge's prediction on the outcome axis.
             facts: ``(rows, FACTS)``, see :func:`rlm_core.source.syntax_counts.facts`.
             slice: ``(rows,)``, index of basis/language/metric.
             date: ``(rows,)``, decimal year; 0 where time has no meaning.

@@ -1,7 +1,7 @@
-"""Fitting the wide part: ridge regression a task, with out-of-fold predictions for the training rows.
+"""Fits the n-gram ridge: one ridge regression per task, with out-of-fold predictions for the training rows.
 
-The head is trained on the wide part's predictions. For a training row they come from a ridge that saw neither its
-family (package, problem) nor its group, as at use; otherwise the head would trust them too much.
+The head is trained on these predictions. For a training row they come from a ridge that saw neither its project group
+(package, problem) nor its group, as in use; otherwise the head would trust them too much.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rlm_core.training.corpus import Corpus, floor_of
 
 FOLDS = 5
 _ROLE_SCALE = {"call": (1.0, 0.7, 0.7), "program": (1.0,)}
-BASES = tuple(_ROLE_SCALE)  # that have a wide part
+BASES = tuple(_ROLE_SCALE)  # that have a n-gram ridge
 _CALENDAR_SCALE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class LinearTerms:
-    """What a task's wide prediction adds to the n-grams: an intercept, a weight a calendar node (log10 SI units)."""
+    """What a task's prediction adds to the n-grams: an intercept and a weight per calendar node (log10 SI units)."""
 
     intercept: float
     calendar: list[float]
@@ -45,7 +45,7 @@ class LinearTerms:
 
 @dataclass(frozen=True, slots=True)
 class NgramRidgeFit:
-    """The fitted wide part. ``predictions (rows,)`` are log10 SI units, out of fold for training rows.
+    """The fitted n-gram ridge. ``predictions (rows,)`` are log10 SI units, out of fold for training rows.
 
     ``changes (rows,)`` is what the change role says of the rows' texts (log10 units), 0 where a basis has none.
     """
@@ -191,7 +191,7 @@ def _cross_fit(
 
     model = fit(train)
     predicted = model.predict(features)
-    # Calibration rows of a family that was trained on stand for users' packages, which never were.
+    # Calibration rows of a family that was trained on represent users' packages, which never were.
     seen = np.isin(corpus.rows.family[rows], np.unique(corpus.rows.family[rows[train]]))
     calibration = (corpus.rows.split[rows] == "cal") & seen
     for fold in range(FOLDS):

@@ -1,6 +1,6 @@
-"""``rlm-lsp train``: data sets and a configuration -> a trained directory, in stages that can be taken up again.
+"""``rlm-lsp train``: data sets and a configuration -> a trained directory, in stages that can be resumed.
 
-Tokenizer, pretraining without labels, wide part and trees, encoder and deep head on labels, head alone on finished
+Tokenizer, pretraining without labels, n-gram ridge and trees, encoder and deep head on labels, head alone on finished
 encodings, calibration, card. The directory can be exported with ``rlm-lsp export``.
 """
 
@@ -73,13 +73,13 @@ def train(
         config: settings or a TOML file of them, see :mod:`rlm_core.training.student.config`.
         out: where checkpoints, the log and the trained model go.
         texts: files of unlabelled texts (``rlm-lsp data build texts``) to pretrain on besides the data sets.
-        resume: go on with the checkpoint in ``out``.
+        resume: continue from the checkpoint in ``out``.
         teaching: a teacher for encoder and deep head; see :mod:`rlm_core.training.student.distill`.
         find: the folder of the model that ``pretrain.start`` names.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
-        ModelError: the student to go on with cannot be read.
+        ModelError: the student to start from cannot be read.
     """
     settings = config if isinstance(config, TrainConfig) else load_config(config)
     start = Start.read(find(settings.pretrain.start)) if settings.pretrain.start else None
@@ -122,8 +122,8 @@ def train(
     with _timed(out, "encoder"):
         trainer.run()
     trainer.data = task  # the head is fitted to labels alone
-    with _timed(out, "wide part and trees"):
-        say("fitting the wide part")
+    with _timed(out, "n-gram ridge and trees"):
+        say("fitting the n-gram ridge")
         fitted = fit_ngram_ridge(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
         ngram_ridge.save(fitted.parts, out / NGRAM_RIDGE)
         say("fitting the trees")
@@ -188,7 +188,7 @@ def _pretrain(
     out: Path,
     resume: bool,
 ) -> None:
-    """Pretrain the student's encoder, or take up a pretrained one."""
+    """Pretrain the student's encoder, or load the one that the run has pretrained already."""
     if not settings.pretrain.tokens:
         return
     path = out / _PRETRAINED

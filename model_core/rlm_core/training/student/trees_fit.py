@@ -119,7 +119,7 @@ class _Features:
 
 
 def answerable(corpus: Corpus) -> Corpus:
-    """The rows that the wide part or a forest can learn to answer, and their slices.
+    """The rows that the n-gram ridge or a forest can learn to answer, and their tasks.
 
     A setting of networks needs ``_FEWEST_ROWS`` to train on.
     """

@@ -177,7 +177,7 @@ def test_questions_that_cannot_be_answered_are_refused() -> None:
     for slots, message in (
         ([Slot(LATENCY, 1.0)], "last number"),
         ([Slot(ACCURACY), Slot(LATENCY)], "use sample"),
-        ([Slot()], "what each number stands for"),
+        ([Slot()], "what each number means"),
         ([Slot(NumberQuery("energy"))], "knows latency, memory, accuracy"),
         ([], "writes 1 to 16"),
     ):

@@ -71,7 +71,7 @@ def test_a_metric_that_nobody_measured_has_no_weight(corpus: Corpus, ids: list[I
     latency = corpus.tasks.index("call/python/latency")
     mine = np.flatnonzero(corpus.rows.task == latency)
     columns: dict[str, Any] = {name: np.asarray(getattr(corpus.rows, name))[mine] for name in corpus.rows.__slots__}
-    columns |= {"slice": np.zeros(len(mine), np.int64)}
+    columns |= {"task": np.zeros(len(mine), np.int64)}
     only = Corpus(corpus.texts, corpus.queries, type(corpus.rows)(**columns), ["call/python/latency"])
     codes = fit_ngram_ridge(only, ids, bits=BITS).parts["call/python"].codes
     assert codes[:, 0].any()

@@ -56,7 +56,7 @@ def test_training_writes_weights_a_tokenizer_the_wide_part_and_a_card(trained: T
     assert card.trained["epochs"] == 1
     assert card.trained["pretraining_tokens"] == 4000
     assert card.trained["deep_weights"].keys() == {entry.name for entry in card.tasks}
-    assert {"pretraining", "wide part and trees", "encoder"} <= card.trained["seconds"].keys()
+    assert {"pretraining", "n-gram ridge and trees", "encoder"} <= card.trained["seconds"].keys()
 
 
 def test_the_card_knows_the_devices_of_the_training_rows(trained: Trained) -> None:

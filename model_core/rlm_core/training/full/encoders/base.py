@@ -1,8 +1,8 @@
-"""What every text encoder of the full model offers: texts -> token ids -> a vector a token, and how it is kept.
+"""What every text encoder of the full model offers: texts -> token ids -> a vector per token, and how it is saved.
 
-Texts come in as canonical text, :func:`marked` with their language. Long ones lose their middle and say how many tokens
-that was. Batches hold texts of similar length and are padded to the longest of them, never to the maximum. A saved
-encoder is a directory with ``encoder.json`` and, only if training changed any, ``encoder.safetensors``.
+Texts come in as canonical text, :func:`marked` with their language. Long texts lose their middle; the number of
+lost tokens is kept. Batches hold texts of similar length and are padded to the longest of them, never to the maximum.
+A saved encoder is a directory with ``encoder.json`` and, only if training changed any, ``encoder.safetensors``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TextEncoder(nn.Module, ABC):
     Attributes:
         width: size of a token vector.
         max_tokens: longest text in tokens; longer ones are cropped.
-        pad_id: the id that fills a batch; what it stands for is masked.
+        pad_id: the id that pads a batch; its positions are masked.
         trained: names of the parameters that training may change.
     """
 

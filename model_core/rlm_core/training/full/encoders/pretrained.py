@@ -202,7 +202,7 @@ def excerpt(name: str, weight: Tensor) -> bytes:
 
 
 def fingerprint(excerpts: dict[str, bytes]) -> str:
-    """16 hexadecimal digits that tell checkpoints apart, from the :func:`excerpt` of each weight."""
+    """16 hexadecimal digits that identify a checkpoint, from the :func:`excerpt` of each weight."""
     return hashlib.sha256(b"".join(excerpts[name] for name in sorted(excerpts))).hexdigest()[:16]
 
 
@@ -314,8 +314,8 @@ def weights(
     if missing or strange:
         what = f"{len(missing)} weights are missing (`{missing[0]}`)" if missing else f"`{strange[0]}` has no place"
         raise ModelError(
-            f"{checkpoint.name}: {what} in the encoder of transformers {version}, so it would say nothing about its "
-            "text; install the release that saved the checkpoint, or save it again with this one"
+            f"{checkpoint.name}: {what} in the encoder of transformers {version}, so its vectors would not depend on "
+            "the text; install the release that saved the checkpoint, or save it again with this one"
         )
     return found, fingerprint(excerpts)
 

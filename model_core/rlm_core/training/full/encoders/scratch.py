@@ -1,7 +1,7 @@
-"""A transformer that starts from nothing, or from a student's weights, with our own SentencePiece vocabulary.
+"""A transformer that starts from random or from a student's weights, with our own SentencePiece vocabulary.
 
-It has the layers of the student's encoder (pre-norm, rotary positions, SwiGLU) and gives a vector a token instead of
-one a text. Attention goes through the device's fused kernel, whose memory grows with the length, not with its square.
+It has the layers of the student's encoder (pre-norm, rotary positions, SwiGLU) and gives a vector per token instead of
+one per text. Attention goes through the device's fused kernel, whose memory grows with the length, not with its square.
 """
 
 from __future__ import annotations
