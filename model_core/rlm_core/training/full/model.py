@@ -78,7 +78,7 @@ class FullModel(nn.Module):
         return self.decoder.remember(padded, None if even else mask)
 
     def opening(self, queries: QueryBatch | None, number: int, shape: tuple[int, int]) -> Tensor:
-        """The vectors before a number: ``(inputs, branches, 0 or 1, width)``; ``queries (inputs, branches, numbers)``."""
+        """Vectors before a number: ``(inputs, branches, 0 or 1, width)``; ``queries (inputs, branches, numbers)``."""
         if self.query_tokens is not None:
             if queries is None:
                 raise ModelError(
