@@ -73,10 +73,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function that a unit calls: its source text and its distance in the call graph (1 = called directly)."""
+    """A function that a unit calls: its source text and its depth in the call graph (1: called directly)."""
 
     text: str
-    level: int = 1
+    depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)

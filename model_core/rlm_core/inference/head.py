@@ -152,8 +152,8 @@ def _callees(code: CodeText, encodings: dict[Entry, Encoding]) -> tuple[list[Enc
 
 
 def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
-    """The texts of the callees that the head reads: level 1 and level 2, at most ``MAX_CALLEES`` each."""
-    first, second = ([c.text for c in code.callees if c.level == level][:MAX_CALLEES] for level in (1, 2))
+    """The texts of the callees that the head reads: depth 1 and depth 2, at most ``MAX_CALLEES`` each."""
+    first, second = ([c.text for c in code.callees if c.depth == depth][:MAX_CALLEES] for depth in (1, 2))
     return first, second
 
 

@@ -194,7 +194,7 @@ class _Sources:
         if path not in self._callees:
             self._callees[path] = {
                 (found.unit.qualname, found.unit.span.start_line + 1): [
-                    {"text": callee.text, "level": callee.level} for callee in found.code.callees
+                    {"text": callee.text, "level": callee.depth} for callee in found.code.callees
                 ]
                 for found in self._analyser.analyse(ParsedSource(path.read_bytes(), "python"), path)
             }

@@ -79,7 +79,7 @@ def _is_same(before: CodeText, after: CodeText) -> bool:
 
 
 def _plain(code: CodeText) -> tuple[object, ...]:
-    callees = tuple((callee.text.replace("\r\n", "\n"), callee.level) for callee in code.callees)
+    callees = tuple((callee.text.replace("\r\n", "\n"), callee.depth) for callee in code.callees)
     return code.language, code.basis, code.text.replace("\r\n", "\n"), callees
 
 

@@ -43,7 +43,7 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
     digest = hashlib.blake2b(digest_size=16)
     parts = [model_id, code.language, code.basis, code.text]
     for callee in code.callees:
-        parts += [str(callee.level), callee.text]
+        parts += [str(callee.depth), callee.text]
     for query in queries:
         parts += [
             query.metric,

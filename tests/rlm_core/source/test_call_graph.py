@@ -18,7 +18,7 @@ def callees(source: str, qualname: str, others: dict[str, str] | None = None, do
         indices[name] = index_module(ParsedSource(text.encode(), "python"), name, is_package=is_package)
     module = indices[dotted]
     found = CallGraph(indices.get).callees(module, module.units[qualname])
-    return [(callee.text.strip().split("\n")[0], callee.level) for callee in found]
+    return [(callee.text.strip().split("\n")[0], callee.depth) for callee in found]
 
 
 def test_a_function_of_the_same_file_is_a_callee() -> None:

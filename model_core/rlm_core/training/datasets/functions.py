@@ -103,7 +103,7 @@ def _package_rows(
                     {
                         "id": f"functions/{name}:{label['firstlineno']}/{metric}",
                         "text": text,
-                        "callees": [{"text": callee.text, "level": callee.level} for callee in callees],
+                        "callees": [{"text": callee.text, "level": callee.depth} for callee in callees],
                         "language": "python",
                         "basis": "call",
                         "metric": metric,

@@ -146,7 +146,7 @@ class TorchPredictor(WithoutComparison):
         """What the model reads; None for a language that it does not know."""
         if code.language not in self._model.config.languages:
             return None
-        near = sorted(code.callees, key=lambda callee: callee.level)[: self.serving.callees]
+        near = sorted(code.callees, key=lambda callee: callee.depth)[: self.serving.callees]
         called = [canonical(callee.text, code.language) for callee in near]
         return reading(canonical(code.text, code.language), code.language, called, self.serving.callees)
 

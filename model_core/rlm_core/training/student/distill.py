@@ -231,7 +231,7 @@ def masses_of(quantiles: Array, scale: Scale) -> Array:
 def key_of(question: Question) -> str:
     """A short name of a question, the same in every run."""
     code, query = question
-    callees = [(callee.text, callee.level) for callee in code.callees]
+    callees = [(callee.text, callee.depth) for callee in code.callees]
     content = [code.text, code.language, code.basis, callees, query.metric, query.device, dict(query.workload)]
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 

@@ -38,7 +38,7 @@ def test_measurements_are_read_from_texts_and_files_in_si_units(tmp_path: Path) 
     assert problems == []
     assert first.value == pytest.approx(5e-6)
     assert (first.line, first.code.basis) == (1, "call")
-    assert [callee.level for callee in first.code.callees] == [1]
+    assert [callee.depth for callee in first.code.callees] == [1]
     assert (second.line, second.value, second.query) == (3, 2048.0, Query("memory", None, {"n": "3"}))
 
 

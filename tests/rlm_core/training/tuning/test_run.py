@@ -63,7 +63,8 @@ def unseen(rows: Rows) -> tuple[list[CodeText], np.ndarray[Any, np.dtype[np.floa
     """The functions of the ``test`` split, which tuning never reads, and their latencies."""
     chosen = [row for row in rows if row["split"] == "test" and row["metric"] == "latency"]
     codes = [
-        CodeText(row["text"], "python", "call", tuple(Callee(**callee) for callee in row["callees"])) for row in chosen
+        CodeText(row["text"], "python", "call", tuple(Callee(c["text"], c["level"]) for c in row["callees"]))
+        for row in chosen
     ]
     return codes, np.array([row["value"] for row in chosen])
 
