@@ -72,7 +72,7 @@ def _document(body: str, charts: Mapping[str, Chart]) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="ReportContent-Security-Policy" content="{policy}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rlm-lsp report</title>
 <link rel="icon" href="data:,">

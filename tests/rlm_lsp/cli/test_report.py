@@ -43,7 +43,7 @@ def charts(html: str) -> dict[str, Any]:
 
 
 def test_it_may_run_its_own_scripts_and_load_nothing(html: str) -> None:
-    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', html)
+    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy
     assert "http" not in policy
