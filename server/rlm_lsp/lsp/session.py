@@ -17,7 +17,6 @@ from typing import Any, Generic, ParamSpec
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 from rlm_core.inference.query_selection import QuerySelection
@@ -238,16 +237,6 @@ class Session:
             self.log(f"{effect}: {failure}", types.MessageType.Error)
             self.show(f"rlm-lsp: {effect}: {failure}", types.MessageType.Error)
         return failure
-
-    async def require_model(self) -> None:
-        """Wait until loading has ended.
-
-        Raises:
-            JsonRpcInvalidParams: there is no model.
-        """
-        await self.predictions.wait_loaded()
-        if not self.predictions.ready:
-            raise JsonRpcInvalidParams("there is no model; see the log for the reason")
 
     def clear(self) -> int:
         """Clear all caches; returns the number of units that had predictions."""

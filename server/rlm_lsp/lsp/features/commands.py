@@ -29,6 +29,7 @@ from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import unit_row
 
 from .progress import WorkProgress, progress
+from .requests import require_model
 
 COPY_JSON, EXPLAIN, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.measureCommand"
 _SHOWN_LINES = 10
@@ -255,7 +256,7 @@ async def _analysis(session: Session, arguments: Sequence[Any]) -> Analysis:
     uri = first.get("uri") if isinstance(first, Mapping) else first
     if not isinstance(uri, str):
         raise JsonRpcInvalidParams("name a document by its URI")
-    await session.require_model()
+    await require_model(session)
     analysis = await session.analysis(uri)
     if analysis is None:
         raise JsonRpcInvalidParams(f"{uri}: not open, excluded, or in a language that gets no predictions")

@@ -30,8 +30,8 @@ from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.hover import measured_words
 from rlm_lsp.rendering.json_rows import prediction_fields
 
-from .parameters import convert, file_path
 from .progress import WorkProgress, progress
+from .requests import convert, file_path, require_model
 
 NETWORK, NETWORKS = "rlm-lsp/network", "rlm-lsp/networks"
 MAX_NETWORKS = 500
@@ -97,7 +97,7 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
     path = file_path(named.uri)
     if path.suffix.lower() != ".onnx":
         raise JsonRpcInvalidParams(f"{path}: not an .onnx file")
-    await session.require_model()
+    await require_model(session)
     try:
         code = await asyncio.to_thread(read_network, path)
     except RlmError as error:
@@ -131,7 +131,7 @@ async def networks(session: Session, params: Any) -> dict[str, Any]:
     """
     named = convert(params, NetworkParams)
     folder = file_path(named.uri)
-    await session.require_model()
+    await require_model(session)
     try:
         paths = await asyncio.to_thread(lambda: sorted(path for path in folder.glob("*.onnx") if path.is_file()))
     except OSError as error:

@@ -36,8 +36,8 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.sources import find_sources, matches
 
-from .parameters import convert
 from .progress import WorkProgress, progress
+from .requests import convert, require_model
 
 OVERVIEW = "rlm-lsp/overview"
 PAGE_ROWS, MAX_PAGE_ROWS = 100, 1000
@@ -164,7 +164,7 @@ class Overview:
     async def _scanned(self, refresh: bool) -> _Scan:
         """The newest scan, or a new one. One request reads the workspace; concurrent requests wait for it."""
         session = self._session
-        await session.require_model()
+        await require_model(session)
         async with self._turn:
             known, generation = self._scan, session.predictions.generation
             if known is None or refresh or known[0] is not generation:

@@ -15,7 +15,7 @@ from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
 
-from .parameters import convert
+from .requests import convert
 
 STATUS = "rlm-lsp/status"
 

@@ -1,4 +1,4 @@
-"""Parameters of the server's own requests (``rlm-lsp/...``): converted to a msgspec struct, or one clear error line."""
+"""What requests share: typed parameters of the server's own requests (``rlm-lsp/...``), and the need for a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.uris import to_fs_path
+
+from rlm_lsp.lsp.session import Session
 
 _Parameters = TypeVar("_Parameters", bound=msgspec.Struct)
 
@@ -37,3 +39,14 @@ def file_path(uri: str) -> Path:
     if not path:
         raise JsonRpcInvalidParams("`uri` must be the URI of a file, such as file:///models/a.onnx")
     return Path(path)
+
+
+async def require_model(session: Session) -> None:
+    """Wait until the model has loaded.
+
+    Raises:
+        JsonRpcInvalidParams: there is no model.
+    """
+    await session.predictions.wait_loaded()
+    if not session.predictions.ready:
+        raise JsonRpcInvalidParams("there is no model; see the log for the reason")
