@@ -92,13 +92,16 @@ def read_edits(paths: Sequence[Path], splits: Sequence[str] | None = None) -> It
     """The edits in data sets; ``splits`` keeps only those.
 
     Raises:
-        DataError: a file is missing or is not one of our data sets.
+        DataError: a file is missing or is not one of our data sets, or has edits without the columns that pair them.
     """
-    for table in read_tables(paths, splits):
-        if "edit_of" in table.schema.names:
-            for before, after in zip(table["edit_of"].to_pylist(), table["id"].to_pylist(), strict=True):
-                if before is not None:
-                    yield Edit(before, after)
+    for path in paths:
+        for table in read_tables([path], splits):
+            if "edit_of" in table.schema.names:
+                for before, after in zip(table["edit_of"].to_pylist(), table["id"].to_pylist(), strict=True):
+                    if before is not None:
+                        yield Edit(before, after)
+            elif "edit" in pc.unique(table["held_out"]).to_pylist():
+                raise DataError(f"{path}: has no column edit_of; build it again with `python -m tools.counterfactual`")
 
 
 def open_parquet(path: Path, form: str | None, kind: str, advice: str) -> pq.ParquetFile:

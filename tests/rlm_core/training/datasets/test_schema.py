@@ -13,7 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.schema import FORMAT, SCHEMA, merge_groups, read_rows, read_tables, split_of, write_rows
+from rlm_core.training.datasets.schema import (
+    EDITS_SCHEMA,
+    FORMAT,
+    SCHEMA,
+    Edit,
+    merge_groups,
+    read_edits,
+    read_rows,
+    read_tables,
+    split_of,
+    write_rows,
+)
 
 from tests.rlm_core.training.conftest import function_rows, program_rows
 
@@ -67,6 +78,18 @@ def test_a_build_that_breaks_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_rows(broken(), path)
     assert list(read_rows([path])) == function_rows(2)
+
+
+def test_edits_name_both_rows_and_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
+    before, after, *_ = [{**row, "held_out": "edit", "edit_of": None} for row in function_rows(2)]
+    path = tmp_path / "edits.parquet"
+    write_rows([before, {**after, "edit_of": before["id"]}], path, EDITS_SCHEMA)
+    assert list(read_edits([path])) == [Edit(before["id"], after["id"])]
+    write_rows([before, after], path)
+    with pytest.raises(DataError, match=r"edits\.parquet: has no column edit_of; build it again"):
+        list(read_edits([path]))
+    write_rows(function_rows(2), path)
+    assert list(read_edits([path])) == []
 
 
 def test_the_file_names_its_format(tmp_path: Path) -> None:
