@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rlm_core import ModelError, RlmError, SourceError
 from rlm_core.inference.predictor import Predictor
@@ -33,9 +33,6 @@ from .checked_files import CheckedFiles
 from .finding import Finding
 from .formats import LocatedFinding, Location, TextRegion, region_of
 from .judge import UnitCase, cases_of, criteria_of, judge, malformed, read_rules
-
-if TYPE_CHECKING:
-    pass
 
 _BATCH_UNITS, _MAX_STEP_UNITS = 64, 128
 _BATCH_FILES = 256

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from rlm_core.types import CostRatio, Metric, Prediction, Span
 
 from rlm_lsp.settings.model import Severity
-
-if TYPE_CHECKING:
-    # It takes numpy, which must not slow down the start of the server.
-    pass
 
 Code = Literal["over-budget", "malformed-budget", "regression"]
 CODES: tuple[Code, ...] = get_args(Code)

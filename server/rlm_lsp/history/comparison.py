@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cachetools import LRUCache
 from rlm_core.errors import SourceError
@@ -22,10 +22,6 @@ from rlm_core.source.units import MAX_FILE_BYTES, decode
 from rlm_core.types import CodeText
 
 from . import git
-
-if TYPE_CHECKING:
-    # It takes numpy, which must not slow down the start of the server.
-    pass
 
 # git does not announce that HEAD has moved: it is asked again after this time, when something is compared.
 COMMIT_SECONDS = 1.0

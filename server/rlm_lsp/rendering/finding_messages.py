@@ -5,17 +5,11 @@ Input: the unit and the model's answer. Output: one sentence; the editor and all
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rlm_core.types import CostRatio, Prediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
 from . import labels
-
-if TYPE_CHECKING:
-    # It takes numpy, which must not slow down the start of the server.
-    pass
 
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
 

@@ -1,23 +1,40 @@
-"""Findings: how sure, how severe, in what words, and never without the model."""
+"""The judge: which predictions and ratios are findings, how severe they are and what they say."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.inference.calibration import bands
+from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.types import CalibrationSource, CostRatio, Metric, Span, Unit
+from rlm_core.types import CalibrationSource, CodeText, CostRatio, Metric, Query, Span, Unit
 from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules
 from rlm_lsp.budgets.syntax import Budget
 from rlm_lsp.findings.finding import Confidence, Finding, RegressionRule
-from rlm_lsp.findings.judge import Criteria, criteria_of, malformed, over_budget, regressions
+from rlm_lsp.findings.judge import (
+    Compare,
+    Criteria,
+    Predict,
+    cases_of,
+    criteria_of,
+    judge,
+    malformed,
+    over_budget,
+    read_rules,
+    regressions,
+)
+from rlm_lsp.history.comparison import unit_diffs
 from rlm_lsp.settings.model import Settings, Severity
 
 from tests.fakes import NO_NUMBER, quantiles
+
+from .support import LengthPredictor
 
 [UNIT] = find_units(ParsedSource(b"def f(n):\n    return n\n", "python"))
 SPAN = Span(0, 2, 0, 9, 2, 9)
@@ -122,3 +139,48 @@ def test_severities_come_from_the_settings() -> None:
 )
 def test_the_default_settings_give_the_documented_severities(probability: float, severity: str | None) -> None:
     assert criteria_of(Settings()).confidence.severity(probability) == severity
+
+
+def ask(model: LengthPredictor, *, compares: bool = True) -> tuple[Predict, Compare]:
+    """The callbacks of the judge, answered by a predictor."""
+
+    def predict(questions: Sequence[tuple[CodeText, Sequence[Query]]]) -> Sequence[Sequence[Prediction]]:
+        return model.predict([code for code, _ in questions], [queries for _, queries in questions])
+
+    def compare(
+        questions: Sequence[tuple[CodeText, CodeText, Sequence[Query]]],
+    ) -> Sequence[Sequence[CostRatio]] | None:
+        pairs = [(before, after) for before, after, _ in questions]
+        return model.compare(pairs, [queries for *_, queries in questions]) if compares else None
+
+    return predict, compare
+
+
+SOURCE = (
+    "# rlm: latency < 1 µs\ndef f(n): return n\n\n# rlm: memory < 1 B\ndef odd(n): return n\n\ndef g(n): return n\n"
+)
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_the_judge_checks_budgets_and_compares_what_has_changed(compares: bool) -> None:
+    parsed = ParsedSource(SOURCE.encode(), "python")
+    units = Analyser().analyse(parsed)
+    before = Analyser().analyse(ParsedSource(b"def g(n): 0\n", "python"))
+    rules, malformed_comments = read_rules(parsed, units, ())
+    assert malformed_comments == []
+    cases = cases_of(units, rules, unit_diffs(before, units), Criteria())
+    assert [case.analysed.unit.qualname for case in cases] == ["f", "odd", "g"]
+    model = LengthPredictor()
+    over, abstained, grown = judge(model, cases, *ask(model, compares=compares))
+    assert [finding.code for finding in over.findings] == ["over-budget"]
+    assert (abstained.findings, abstained.abstained) == ([], [NO_NUMBER])
+    assert [finding.metric for finding in grown.findings] == (["latency", "memory"] if compares else [])
+
+
+def test_units_without_budget_and_change_are_not_judged() -> None:
+    parsed = ParsedSource(SOURCE.encode(), "python")
+    units = Analyser().analyse(parsed)
+    rules, _ = read_rules(parsed, units, ())
+    same = unit_diffs(units, units)
+    assert [case.analysed.unit.qualname for case in cases_of(units, rules, same, Criteria())] == ["f", "odd"]
+    assert cases_of(units, rules, same, Criteria(), only_changes=True) == []
