@@ -204,10 +204,10 @@ _RUN_IN = f"""
 import sys
 from pathlib import Path
 from rlm_core.measurement.functions.collect import new_run
-from rlm_core.measurement.functions.run import Plan, run
+from rlm_core.measurement.functions.run import SuitePlan, run
 from rlm_core.measurement.store import Store
 folder = Path(sys.argv[1])
-plan = Plan(sys.executable, {QUIET!r}, folder, ("shapes",), ("latency",))
+plan = SuitePlan(sys.executable, {QUIET!r}, folder, ("shapes",), ("latency",))
 run(plan, new_run(Store(folder / "data" / "m.sqlite3")), print)
 """
 

@@ -113,7 +113,7 @@ async def test_the_hover_of_a_module_tells_what_was_measured_here(
         session.change(uri, text.replace("torch.relu", "torch.tanh"))
         told = await hover(session, uri, line)
         assert "(stale)" in told
-        assert "stale: the source has changed since it was measured" in told
+        assert "stale: the code has changed since it was measured" in told
 
 
 async def hover(session: Recording, uri: str, line: int) -> str:
