@@ -96,7 +96,7 @@ def fit_scale(values: npt.ArrayLike, floor: float, bins: int = BINS) -> Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class TaskCalibration:
     """The calibrated levels of one task, one for each of ``INTERVALS``, and how much data they rest on."""
 
     name: str
@@ -154,7 +154,7 @@ def conformal_level(scores: Array, groups: npt.NDArray[np.str_], coverage: float
 class Calibration:
     """Levels by task, backing off to parents."""
 
-    def __init__(self, levels: Mapping[str, Level]) -> None:
+    def __init__(self, levels: Mapping[str, TaskCalibration]) -> None:
         self._levels = dict(levels)
 
     @classmethod
@@ -168,7 +168,7 @@ class Calibration:
         for name, rows in members.items():
             groups_of_task = groups[rows]
             found = tuple(conformal_level(scores[rows], groups_of_task, coverage) for coverage in INTERVALS)
-            levels[name] = Level(name, found, len(np.unique(groups_of_task)), len(rows))
+            levels[name] = TaskCalibration(name, found, len(np.unique(groups_of_task)), len(rows))
         return cls(levels)
 
     @classmethod
@@ -178,13 +178,13 @@ class Calibration:
         Raises:
             ValueError: a field is missing or of another type; the message names it.
         """
-        return cls(msgspec.convert(data, dict[str, Level]))
+        return cls(msgspec.convert(data, dict[str, TaskCalibration]))
 
     def to_json(self) -> dict[str, Any]:
         """The levels as JSON values."""
         return {name: asdict(level) for name, level in sorted(self._levels.items())}
 
-    def lookup(self, basis: str, language: str, metric: str, device: str) -> Level | None:
+    def lookup(self, basis: str, language: str, metric: str, device: str) -> TaskCalibration | None:
         """The most specific level with enough groups, else the widest there is; None for an unknown basis."""
         found = None
         for name in parents(basis, language, metric, device):

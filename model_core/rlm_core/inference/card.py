@@ -19,7 +19,7 @@ import numpy as np
 
 from rlm_core.errors import ModelError
 
-from .calibration import Calibration, Level, Scale
+from .calibration import Calibration, Scale, TaskCalibration
 from .cost_ratio import RatioModel
 from .residuals import Residuals
 
@@ -218,7 +218,7 @@ class _StudentFile(msgspec.Struct):
     name: str
     sizes: dict[str, Any]
     slices: list[_SliceFields]
-    calibration: dict[str, Level]
+    calibration: dict[str, TaskCalibration]
     residuals: dict[str, Residuals]
     changes: dict[str, RatioModel]
     defaults: dict[str, dict[str, Any]]

@@ -31,7 +31,7 @@ from rlm_core.types import (
 )
 
 from . import ngram_ridge, trees
-from .calibration import MIN_GROUPS, Level, bands
+from .calibration import MIN_GROUPS, TaskCalibration, bands
 from .card import StudentCard, read_card
 from .cost_ratio import cost_ratio, log_median, ratio_task
 from .encoder import Encoding, Encodings, Entry
@@ -265,7 +265,7 @@ class OnnxPredictor:
             for i, (row, level) in enumerate(zip(rows, levels, strict=True))
         ]
 
-    def _prediction(self, row: HeadRow, level: Level | None, found: Sequence[float]) -> Prediction:
+    def _prediction(self, row: HeadRow, level: TaskCalibration | None, found: Sequence[float]) -> Prediction:
         if level is None or level.groups < MIN_GROUPS:
             reason = too_few_groups(row.code.basis, level.groups if level else 0)
             return Prediction.missing(row.code, row.query, self.model_id, reason)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rlm_core.errors import ModelError
-from rlm_core.inference.calibration import Calibration, Level, Scale
+from rlm_core.inference.calibration import Calibration, Scale, TaskCalibration
 from rlm_core.inference.card import (
     CARD,
     FULL_FORMAT,
@@ -38,7 +38,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def make_card(name: str = "test") -> StudentCard:
-    level = Level("call", (0.1, 0.3, 0.5, 0.7, 0.85, 0.92, 0.96, 0.98), 40, 400)
+    level = TaskCalibration("call", (0.1, 0.3, 0.5, 0.7, 0.85, 0.92, 0.96, 0.98), 40, 400)
     return StudentCard(
         name,
         {"context": 512},

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from cachetools import LRUCache
 
-from rlm_core.inference.calibration import MIN_GROUPS, Level, bands
+from rlm_core.inference.calibration import MIN_GROUPS, TaskCalibration, bands
 from rlm_core.inference.predictor import QueryScope, WithoutComparison, judge_date, too_few_groups, untrained_task
 from rlm_core.queries.query_vector import task_name
 from rlm_core.source.canonical import canonical
@@ -41,7 +41,7 @@ class _Question:
     index: tuple[int, int]
     code: CodeText
     query: Query
-    level: Level
+    level: TaskCalibration
 
     @property
     def number_query(self) -> NumberQuery:
@@ -150,7 +150,7 @@ class TorchPredictor(WithoutComparison):
         called = [canonical(callee.text, code.language) for callee in near]
         return reading(canonical(code.text, code.language), code.language, called, self.serving.callees)
 
-    def _admit(self, code: CodeText, query: Query) -> Level | Abstention:
+    def _admit(self, code: CodeText, query: Query) -> TaskCalibration | Abstention:
         """The calibration of a query, or why we abstain from it."""
         if task_name(code.basis, code.language, query.metric) not in self.serving.floors:
             return untrained_task(code, query)
@@ -164,7 +164,9 @@ class TorchPredictor(WithoutComparison):
             return too_few_groups(code.basis, level.groups if level is not None else 0)
         return level
 
-    def _prediction(self, code: CodeText, query: Query, level: Level, found: Quantiles, cropped: bool) -> Prediction:
+    def _prediction(
+        self, code: CodeText, query: Query, level: TaskCalibration, found: Quantiles, cropped: bool
+    ) -> Prediction:
         if np.isnan(found.smooth).any():
             return Prediction.missing(code, query, self._id, Abstention(AbstentionCode.NO_NUMBER))
         floor = self.serving.floors[task_name(code.basis, code.language, query.metric)]

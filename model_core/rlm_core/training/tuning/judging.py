@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, Calibration, Level, conformal_level, parents
+from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, Calibration, TaskCalibration, conformal_level, parents
 from rlm_core.inference.residuals import Residuals, fit_residuals
 from rlm_core.training.evaluation.metrics import Figure, members, spearman, with_interval
 from rlm_core.types import LEVELS
@@ -67,7 +67,7 @@ class HeadBands:
 
     def levels(self, known: Mapping[str, Any], scores: Array, groups: Names, devices: Names) -> dict[str, Any]:
         """The new levels as JSON values, of the task and of devices that are ``known`` or have enough groups."""
-        found: dict[str, Level] = {}
+        found: dict[str, TaskCalibration] = {}
         for device in np.unique(devices):
             selected = devices == device
             name, *_ = parents(self._basis, self._language, self._metric, str(device))
@@ -77,16 +77,16 @@ class HeadBands:
         found[name] = self._level(name, scores, groups, "")
         return Calibration(found).to_json()
 
-    def _shipped(self, device: str) -> Level | None:
+    def _shipped(self, device: str) -> TaskCalibration | None:
         return self._own.lookup(self._basis, self._language, self._metric, device)
 
-    def _level(self, name: str, scores: Array, groups: Names, device: str) -> Level:
+    def _level(self, name: str, scores: Array, groups: Names, device: str) -> TaskCalibration:
         count, before = len(np.unique(groups)), self._shipped(device)
         team = np.array([conformal_level(scores, groups, coverage) for coverage in INTERVALS])
         if before is None or count >= MIN_GROUPS:
-            return Level(name, tuple(team.tolist()), count, len(scores))
+            return TaskCalibration(name, tuple(team.tolist()), count, len(scores))
         mixed = _mixed(team, np.array(before.levels), count)
-        return Level(name, tuple(mixed.tolist()), before.groups + count, before.rows + len(scores))
+        return TaskCalibration(name, tuple(mixed.tolist()), before.groups + count, before.rows + len(scores))
 
 
 class ForestBands:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from rlm_core import CodeText, DataError, Prediction, Query
-from rlm_core.inference.calibration import Calibration, Level, fit_scale
+from rlm_core.inference.calibration import Calibration, TaskCalibration, fit_scale
 from rlm_core.inference.card import StudentCard, TaskCard, read_card
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import write_rows
@@ -58,7 +58,9 @@ def model(tmp_path: Path) -> Stub:
         name="tiny",
         sizes={"width": 4321},
         tasks=[TaskCard(f"network/onnx/{metric}", scale, 0.0, ()) for metric in ("accuracy", "latency")],
-        calibration=Calibration({"network": Level("network", (0.1, 0.3, 0.5, 0.71, 0.82, 0.92, 0.96, 0.98), 41, 999)}),
+        calibration=Calibration(
+            {"network": TaskCalibration("network", (0.1, 0.3, 0.5, 0.71, 0.82, 0.92, 0.96, 0.98), 41, 999)}
+        ),
         defaults={"network/accuracy": {"device": None, "workload": {"dataset": "cifar10"}}},
         devices={"network": DEVICES},
         trained={"rows": 8765, "seconds": {"encoder": 90.0}, "deep_weights": {"network/onnx/latency": 0.37}},
