@@ -30,6 +30,7 @@ import torch
 from tqdm import tqdm
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 from rlm_core.inference.calibration import Scale
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import TOKENIZER
@@ -194,9 +195,8 @@ class Distilling:
     def _keep(self, found: dict[str, list[float]], path: Path) -> None:
         columns = [pa.array(list(found)), pa.array(list(found.values()), _SCHEMA.field("quantiles").type)]
         table = pa.Table.from_arrays(columns, schema=_SCHEMA.with_metadata({"teacher": self.teacher.model_id}))
-        partial = path.with_suffix(".partial")
-        pq.write_table(table, partial, compression="zstd")
-        partial.replace(path)
+        with atomic_write(path) as partial:
+            pq.write_table(table, partial, compression="zstd")
 
 
 def masses_of(quantiles: Array, scale: Scale) -> Array:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from rlm_core.files import atomic_write
 from rlm_core.inference import ngram_ridge
 from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.inference.features import feature_names
@@ -197,7 +198,8 @@ def _pretrain(
         ids = [crop(tokenizer.encode(*entry), settings.model.context)[0] for entry in texts]
         targets = standardised(synthetic_targets(texts))
         pretrain(student.encoder, settings.model, Texts(ids, targets), settings.pretrain, out, resume=resume)
-        torch.save(student.encoder.state_dict(), path)
+        with atomic_write(path) as partial:
+            torch.save(student.encoder.state_dict(), partial)
     student.encoder.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
 
 
