@@ -10,8 +10,7 @@ from .blocks import REPOSITORY
 from .language import problems, problems_of
 
 _TEXTS = (
-    "README.md",
-    "MODEL_CARD.md",
+    "*.md",
     "docs/model-card/*.md",
     "docs/*.md",
     "docs/editors/*.md",
