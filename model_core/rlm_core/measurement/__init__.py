@@ -1,7 +1,8 @@
-"""Measuring one's own code: latency and peak memory of functions while tests run, and where the figures are kept.
+"""Measuring your own code: the only room that runs it, and only on an explicit command.
 
-``run`` starts the tests, with ``inside`` in their processes; ``collect`` reads what they wrote; ``store`` keeps it;
-``labels`` exports and imports it. Nothing here needs more than the base install.
+``functions`` times functions while their tests run, ``programs`` runs whole programs in a sandbox, ``gpu`` benchmarks
+kernels, modules and networks. ``child_process`` stops and ends what they start; ``store`` keeps the results; ``labels``
+exports and imports them. Functions and programs need nothing beyond the base install.
 """
 
 from .store import Store, default_path

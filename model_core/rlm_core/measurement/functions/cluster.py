@@ -1,4 +1,4 @@
-"""The tests of a project over a cluster: each node runs some files of them, all that is seen comes into one store.
+"""The tests of a project over a cluster: each node runs some of the test files, and all samples go to one store.
 
 Nodes have the project at the same path. What is seen on processors of different names goes to separate runs.
 """

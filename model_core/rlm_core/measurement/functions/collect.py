@@ -1,4 +1,4 @@
-"""A folder of recordings -> measurements: quantiles in SI units, source hashes, where each function stands.
+"""A folder of recordings -> measurements: quantiles in SI units, source hashes, locations; finished runs -> the store.
 
 The folder's ``run.json`` says of which run it is, so that a later command can take in what an interrupted one left.
 """

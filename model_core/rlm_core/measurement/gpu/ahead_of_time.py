@@ -1,4 +1,4 @@
-"""A machine without a GPU that runs code written for one: for compiling ahead of time and for Triton's interpreter.
+"""Compiles code for a GPU that this machine lacks: a pretended device for tensors and Triton, and resources of kernels.
 
 Tensors requested on ``cuda`` are on another device and report ``cuda:0``; kernels are compiled for a target and
 not launched. Only the child process, which ends afterwards, is changed by any of this.

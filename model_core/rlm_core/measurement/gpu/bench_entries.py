@@ -1,4 +1,4 @@
-"""What a file offers to measure, read by eye: Triton kernels and ways to call them, or a PyTorch module with inputs.
+"""What a file offers to measure, read without importing it: Triton kernels and their calls, or a module with inputs.
 
 Nothing is imported or run; the answer is what ``rlm-lsp bench`` says that it will run.
 """

@@ -1,4 +1,4 @@
-"""The file of measurements: JSON Lines, one row per measurement, appended as it is made and never rewritten.
+"""The file of benchmark results: JSON Lines, one row per measurement, appended as it is made and never rewritten.
 
 A row has a ``key`` that names what was measured (source, case, configuration, device), so that a run that was stopped
 goes on where it was.

@@ -1,4 +1,4 @@
-"""Training kernels begin here: PyTorch modules of many kinds and realistic sizes, written as files.
+"""Generated PyTorch modules of many kinds and realistic sizes, written as files: the source of training kernels.
 
 Each is composed from a seed: a stem, a few blocks of one family (attention, gated feed-forward, convolution,
 normalisation, reduction, recurrence, loss, element-wise) and sizes drawn from those that networks have. A file has

@@ -1,4 +1,4 @@
-"""Runs one ONNX model in the child process with onnxruntime: load, latency and peak memory, a row a provider."""
+"""Runs one ONNX model in the child process with onnxruntime: load, latency and peak memory, one row per provider."""
 
 from __future__ import annotations
 

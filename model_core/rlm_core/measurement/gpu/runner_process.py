@@ -1,4 +1,4 @@
-"""The child process: reads one order from stdin, runs it, and sends events on what was its stdout.
+"""The child process: reads one order from stdin, runs it, and sends events to its parent.
 
 What user code prints goes to stderr. When the parent is gone, its end of
 stdin closes and this process ends at once, whatever it is doing.

@@ -1,4 +1,4 @@
-"""Runs one PyTorch module in the child process: a forward pass in each of the asked dtypes and backends, a row each.
+"""Runs one PyTorch module in the child process: a forward pass in each dtype and backend, one row each.
 
 The file has a module class, ``get_inputs()`` and, where the class takes arguments, ``get_init_inputs()``.
 """

@@ -1,4 +1,4 @@
-"""The ways to call a file's kernels -> cases, each with a call and what its result is compared with.
+"""The ways to call a file's kernels -> cases, each with a call and the reference for its result.
 
 A ``bench`` function returns or yields calls; ``perf_report`` runs its function at each of its points; a sheet builds
 the arguments. Runs in the child process, where the user's file is imported.

@@ -1,4 +1,4 @@
-"""Runs one file of Triton kernels in the child process: every case, every configuration, a row each.
+"""Runs one file of Triton kernels in the child process: every case and configuration, one row each.
 
 Three modes: ``measure`` on a GPU, ``compile`` for a target without launching anything, ``interpret`` on the CPU, where
 results are checked and nothing is timed.

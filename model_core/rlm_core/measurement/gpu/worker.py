@@ -1,4 +1,4 @@
-"""Runs a job in child processes and collects their rows: the side that never touches user code.
+"""Runs a job in child processes and collects their rows. This side never imports user code.
 
 A child announces what it begins, sends a row when that is done, and is ended when a case takes longer than its limit
 or the child dies. What it had begun then gets a row that says so, and a new child goes on with the rest.

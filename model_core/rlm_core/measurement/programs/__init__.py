@@ -1,9 +1,8 @@
 """Measuring whole programs: time and peak memory on given inputs, compiled and run in a sandbox under limits.
 
-``sources`` finds programs, ``toolchains`` knows how each language is compiled and run, ``inputs`` what is fed to them;
-``plan`` joins these and says what would run. ``sandbox`` shuts a command in, ``execute`` runs it there by ``inside``,
-which measures; ``run`` does the whole plan, ``spread`` does it on a cluster. Nothing runs but on an explicit command.
-Linux only.
+``sources`` finds programs, ``toolchains`` knows how each language is compiled and run; ``plan`` joins them with their
+inputs and says what would run. ``sandbox`` runs one command under ``injected/rlm_run.py``, which measures it; ``run``
+carries out the plan, here or on a cluster. Nothing runs without an explicit command. Linux only.
 """
 
 from .plan import ProgramPlan, make_plan

@@ -1,4 +1,4 @@
-"""What would be run: programs with their toolchains and inputs, how often, under which limits, in which sandbox."""
+"""The plan of a run: programs with their toolchains and inputs, repetitions, limits and sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a plan: compiles each program, runs it on each input, and hands over measurements program by program."""
+"""Carries out a plan: compiles each program, runs it on each input, and passes on measurements program by program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command in a sandbox: limits in, what it took or why it failed out."""
+"""One command in a sandbox (bubblewrap, or limits alone): what it took, or why it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a program of each language is compiled and run: one table, and what of it this machine has.
+"""How a program of each language is compiled and run: one table, and the part of it that is installed.
 
 In commands ``{source}`` is the program's file, ``{build}`` the folder that compiling writes to, ``{entry}`` the class
 that has ``main``, ``{root}`` the first of the folders that the toolchain lives in. A word that is the name of one of
