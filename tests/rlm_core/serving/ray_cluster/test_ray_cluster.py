@@ -77,7 +77,7 @@ def test_the_items_of_a_lost_worker_are_done_again(driven: Driven, tmp_path: Pat
     found = list(driven.cluster.spread(tasks.die_once, range(8), Need(), lambda number: (number, str(tmp_path))))
     assert sorted((one.index, one.value) for one in found) == [(number, number * 2) for number in range(8)]
     [note] = driven.notes
-    assert note == "a worker was lost (WorkerCrashed); what it did is done again"
+    assert note == "a worker was lost (WorkerCrashed); its item is sent again"
 
 
 def test_an_item_that_ends_every_worker_is_given_up(driven: Driven) -> None:
