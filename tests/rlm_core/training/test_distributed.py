@@ -120,7 +120,7 @@ def test_students_are_refused(full_data: Path, tmp_path: Path) -> None:
         "train", "--accelerate", "--data", full_data, "--config", tmp_path / "student.toml", "--out", tmp_path
     )
     assert result.exit_code == 2
-    assert "is a student, which one process fits in minutes" in result.stderr
+    assert "is a student, which one process trains in minutes" in result.stderr
     result = call("tune", "--accelerate", "--data", full_data, "--out", tmp_path / "model")
     assert result.exit_code == 2
     assert "builtin is a student" in result.stderr
