@@ -8,9 +8,7 @@ anything would be compiled or loaded. Checked with torch 2.13; modules that draw
 from __future__ import annotations
 
 import ast
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +29,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 
 from .ahead_of_time import Driver, device_properties
 from .bench_rows import row_key
@@ -211,13 +210,6 @@ def _built(module: Any, dtype: str) -> tuple[torch.nn.Module, list[Any]]:
 
 
 def _write(path: Path, text: str) -> None:
-    """The file is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    file, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(file, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic_write(path) as partial:
+        partial.write_text(text, encoding="utf-8")
