@@ -60,7 +60,7 @@ of_vscode() {
     rm -rf "$pictures/vscode"
     part "VS Code: Node.js, code-server, Chromium" "$vscode/get_vscode.sh" &&
         part "VS Code: lint, types, package" packaged &&
-        part "VS Code: the held-out edit is chosen" "$PYTHON" "$vscode/prepare.py" "$workspace" || {
+        part "VS Code: the held-out edit is chosen" env PYTHONPATH="$checkout" "$PYTHON" "$vscode/prepare.py" "$workspace" || {
         left_out "VS Code: all tests, since it could not be prepared"
         return
     }
