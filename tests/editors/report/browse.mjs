@@ -32,7 +32,7 @@ async function look(browser, scheme) {
   await page.screenshot({ path: path.join(pictures, `${scheme}.png`), fullPage: true });
 
   const factors = () => page.locator('table.sortable tbody tr td:last-child').evaluateAll((all) => all.map((one) => +one.dataset.value));
-  const header = page.locator('table.sortable th', { hasText: 'than the median' });
+  const header = page.locator('table.sortable th', { hasText: 'ratio to the median' });
   await header.locator('button').click();
   seen.descending = await factors();
   await header.locator('button').click();
