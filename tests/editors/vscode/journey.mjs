@@ -162,7 +162,7 @@ const steps = [
       await person.command('rlm-lsp: Explain Prediction');
       await person
         .network()
-        .locator('body', { hasText: 'the prediction with the line over that without it' })
+        .locator('body', { hasText: 'the ratio of the prediction with and without the line' })
         .waitFor();
       await person.shot('explanation');
       await person.command('View: Close All Editors');
