@@ -19,9 +19,10 @@ import triton
 from triton.runtime.autotuner import Autotuner
 
 from . import bench_spec as sheet
-from .ahead_of_time import kernel_resources, pretend_device
+from .ahead_of_time import pretend_device
 from .bench_entries import Entry
 from .bench_rows import Row, row_key
+from .kernel_resources import kernel_resources
 from .meter import Effort, GpuStopwatch, Stopwatch, gpu_state, measure
 from .runner_process import Channel, WrongResultError, import_file
 from .targets import target_named

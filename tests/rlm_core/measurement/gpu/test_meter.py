@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.measurement.gpu.ahead_of_time import amd_resources, read_report
+from rlm_core.measurement.gpu.kernel_resources import amd_resources, read_report
 from rlm_core.measurement.gpu.meter import CpuStopwatch, Effort, measure, quantile, summary
 
 seconds = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=30)
