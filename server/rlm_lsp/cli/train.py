@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 from rlm_core import RlmError
-from rlm_core.inference import model_store
 
 from . import options
 from .options import PATH, DataCommand, check_accelerate, training_processes
@@ -48,7 +47,7 @@ def command(
             from rlm_core.loading import load
             from rlm_core.training.student.distill import distill
 
-            distill(load(teacher), data, config, out, texts=texts, resume=resume, find=model_store.find)
+            distill(load(teacher), data, config, out, texts=texts, resume=resume)
             return
         assert config is not None
         from rlm_core.training.full.training_config import is_full
@@ -61,8 +60,8 @@ def command(
         if full:
             from rlm_core.training.full.train import train as train_full
 
-            train_full(data, config, out, resume=resume, processes=processes, find=model_store.find)
+            train_full(data, config, out, resume=resume, processes=processes)
         else:
             from rlm_core.training.student.train import train as train_student
 
-            train_student(data, config, out, texts=texts, resume=resume, find=model_store.find)
+            train_student(data, config, out, texts=texts, resume=resume)

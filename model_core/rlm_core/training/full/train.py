@@ -8,7 +8,7 @@ stated coverage is one of unseen families; elsewhere it is one of unseen groups.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 
 from rlm_core.inference.calibration import MIN_GROUPS, Calibration, parents
+from rlm_core.inference.model_store import find
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.training.corpus import Corpus, default_queries_of, floor_of, known_devices, load_corpus
 from rlm_core.training.distributed import Processes
@@ -42,7 +43,6 @@ def train(
     *,
     resume: bool = False,
     processes: Processes | None = None,
-    find: Callable[[str], Path] = Path,
 ) -> None:
     """Train a full model on the ``train`` split of data sets, choose it on ``val``, calibrate it on ``cal``.
 
@@ -52,7 +52,6 @@ def train(
         out: where checkpoints, the log and the model go.
         resume: continue from the checkpoint in ``out``.
         processes: those that train together, each of which calls this; None for a single process.
-        find: the folder of the student that ``encoder.start`` names.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
@@ -70,7 +69,7 @@ def train(
     tokens = processes.once(lambda: _tokenizer(corpus, settings, out, resume))
     with processes.together():
         torch.manual_seed(settings.train.seed)
-        model = _new_model(corpus, settings, tokens, find)
+        model = _new_model(corpus, settings, tokens)
         found = examples(corpus, model, settings.train.callees)
     total, own = (sum(w.numel() for w in some) for some in (model.parameters(), trained(model).values()))
     say(f"{len(corpus.rows)} rows, {len(found.texts)} texts; {total:,} parameters, {own:,} of them trained")
@@ -135,9 +134,7 @@ def _calibration_rows(data: Examples) -> tuple[Ids, npt.NDArray[np.str_]]:
     return np.concatenate(chosen), np.concatenate(groups)
 
 
-def _new_model(
-    corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes, find: Callable[[str], Path] = Path
-) -> FullModel:
+def _new_model(corpus: Corpus, settings: FullTrainConfig, tokenizer: bytes) -> FullModel:
     encoder: TextEncoder
     if settings.encoder.kind == "t5gemma":
         encoder = T5GemmaEncoder(settings.encoder.pretrained())

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -71,7 +71,6 @@ def distill(
     *,
     texts: Sequence[Path] = (),
     resume: bool = False,
-    find: Callable[[str], Path] = Path,
 ) -> None:
     """Train a student on data sets and a teacher.
 
@@ -82,7 +81,6 @@ def distill(
         out: where checkpoints, the log and the trained student go.
         texts: files of unlabelled texts (``rlm-lsp data build texts``), to pretrain on and to ask the teacher about.
         resume: continue from the checkpoint in ``out``.
-        find: the folder of the model that ``pretrain.start`` names.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.
@@ -96,7 +94,7 @@ def distill(
     if not 0 <= wanted.weight <= 1:
         raise DataError(f"{config}: [distill]: weight must lie within 0..1")
     unlabelled = list(dict.fromkeys(entry for path in texts for entry in read_texts(path)))
-    train(data, settings, out, texts=texts, resume=resume, find=find, teaching=Distilling(teacher, wanted, unlabelled))
+    train(data, settings, out, texts=texts, resume=resume, teaching=Distilling(teacher, wanted, unlabelled))
 
 
 class Distilling:

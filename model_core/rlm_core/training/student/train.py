@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -24,6 +24,7 @@ from rlm_core.files import atomic_write
 from rlm_core.inference import ngram_ridge
 from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.inference.features import feature_names
+from rlm_core.inference.model_store import find
 from rlm_core.inference.student import NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.source.syntax_counts import structure
@@ -65,7 +66,6 @@ def train(
     texts: Sequence[Path] = (),
     resume: bool = False,
     teaching: Teaching | None = None,
-    find: Callable[[str], Path] = Path,
 ) -> None:
     """Train a student on the ``train`` split of data sets.
 
@@ -76,7 +76,6 @@ def train(
         texts: files of unlabelled texts (``rlm-lsp data build texts``) to pretrain on besides the data sets.
         resume: continue from the checkpoint in ``out``.
         teaching: a teacher for encoder and deep head; see :mod:`rlm_core.training.student.distill`.
-        find: the folder of the model that ``pretrain.start`` names.
 
     Raises:
         DataError: unusable data or configuration, or ``out`` holds a run of something else.

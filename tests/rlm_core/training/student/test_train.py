@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from rlm_core.errors import DataError, ModelError
-from rlm_core.inference import model_store
 from rlm_core.inference.card import read_card
 from rlm_core.training.corpus import Corpus
 from rlm_core.training.datasets.schema import write_rows
@@ -230,7 +229,7 @@ def test_a_run_that_goes_on_with_another_student_is_another_run(trained: Trained
     config = tmp_path / "on.toml"
     config.write_text(CONFIG.replace("[pretrain]", f"[pretrain]\nstart = {str(tmp_path / 'student')!r}"))
     with pytest.raises(ModelError, match=r"student: no such model; run rlm-lsp model list"):
-        train([data], config, tmp_path / "run", find=model_store.find)
+        train([data], config, tmp_path / "run")
     shutil.copytree(trained.exported, tmp_path / "student")
     train([data], config, tmp_path / "run")
     card = json.loads((tmp_path / "student" / "card.json").read_text())
