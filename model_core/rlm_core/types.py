@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 Basis = Literal["call", "program", "kernel", "module", "network"]
 Metric = Literal["latency", "memory", "accuracy"]
@@ -71,6 +71,130 @@ class Unit:
         return BASIS_OF_KIND[self.kind]
 
 
+class WaitKind(StrEnum):
+    """What a unit waits for."""
+
+    TIME = "time"
+    PROCESS = "process"
+    NETWORK = "network"
+    USER = "user"
+    THREAD = "thread"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What the text says about an amount in SI units: at least ``least``, about ``likely``, at most ``most``.
+
+    The three are equal where the text fixes the amount; a branch or an early return makes a range. ``most`` is a bound
+    on the part that is known, see :attr:`WorkFacts.fixed`.
+    """
+
+    least: float = 0.0
+    likely: float = 0.0
+    most: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A place where a unit waits: ``line`` is a 0-based line of the unit's text, ``call`` the called name as written.
+
+    ``seconds`` is None where the text does not say how long; ``share`` is the estimated share of calls that wait there.
+    """
+
+    kind: WaitKind
+    line: int
+    call: str
+    seconds: Amount | None = None
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How a cost grows with one input: ``size**degree * log(size)**logs * base**size``.
+
+    ``size`` is the input as the text names it: a number itself, or the length of a container.
+    """
+
+    size: str
+    degree: float = 1.0
+    logs: float = 0.0
+    base: float = 1.0
+
+
+class CauseKind(StrEnum):
+    """What makes a cost large."""
+
+    LOOP = "loop"
+    RECURSION = "recursion"
+    CALL = "call"
+    ALLOCATION = "allocation"
+    WAIT = "wait"
+    NUMBER = "number"
+    PATTERN = "pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A place that a known cost comes from: ``line`` is 0-based in the unit's text, ``name`` the call or loop header.
+
+    ``amount`` is the likely cost in seconds or bytes; ``count`` how often the place runs, where that is known.
+    """
+
+    kind: CauseKind
+    line: int
+    name: str
+    amount: float
+    count: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CostFacts:
+    """What the text says about one metric.
+
+    ``known`` is the part that the text fixes; ``typical`` adds typical sizes and costs for what it does not fix, and
+    ``large`` large sizes.
+    ``growth`` lists the inputs that the leading term depends on, the fastest first.
+    """
+
+    known: Amount = Amount()
+    typical: float = 0.0
+    large: float = 0.0
+    growth: tuple[Growth, ...] = ()
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFacts:
+    """What static analysis knows about the cost of a unit, without a model; computing and waiting are separate.
+
+    ``unknown_calls`` is the expected number of executed calls whose cost is not known, ``unknown_sizes`` the number of
+    sizes that the text does not fix, ``opaque`` that of operations on objects of unknown types, which may run any code.
+    ``endless`` is the line of a loop or recursion that may not end, ``nodes`` how much syntax was read.
+    """
+
+    latency: CostFacts = CostFacts()
+    memory: CostFacts = CostFacts()
+    waits: tuple[Wait, ...] = ()
+    endless: int | None = None
+    unknown_calls: float = 0.0
+    unknown_sizes: int = 0
+    opaque: int = 0
+    nodes: int = 0
+
+    def __hash__(self) -> int:
+        # Texts with facts are keys of caches: facts that differ nearly always differ in these.
+        return hash((self.latency.known, self.memory.known, self.unknown_calls, self.nodes))
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the text fixes the cost: every size and every call is known."""
+        return not self.unknown_calls and not self.unknown_sizes
+
+    def of(self, metric: str) -> CostFacts:
+        """The facts about latency or memory."""
+        return self.memory if metric == "memory" else self.latency
+
+
 @dataclass(frozen=True, slots=True)
 class Callee:
     """A function that a unit calls: its source text and its depth in the call graph (1: called directly)."""
@@ -84,7 +208,7 @@ class CodeText:
     """What the predictor reads about one unit: its source, what it calls, its language and basis.
 
     ``workloads`` are those that the unit's file wants to know about, each as pairs of name and value. They say what to
-    ask; no number depends on them otherwise.
+    ask; no number depends on them otherwise. ``work`` is what static analysis knows; None where there was none.
     """
 
     text: str
@@ -92,6 +216,7 @@ class CodeText:
     basis: Basis
     callees: tuple[Callee, ...] = ()
     workloads: tuple[tuple[tuple[str, str], ...], ...] = ()
+    work: WorkFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +278,7 @@ class AbstentionCode(StrEnum):
     EMPTY_TEXT = "empty-text"
     INVALID_DATE = "invalid-date"  # date
     UNLIKE_TRAINING_DATA = "unlike-training-data"  # distance, limit
-    SIZES_UNKNOWN = "sizes-unknown"
+    SIZES_UNKNOWN = "sizes-unknown"  # basis, language, example (sizes as in a comment)
     TOO_FEW_GROUPS = "too-few-groups"  # basis, groups, needed
     RATIO_NOT_CALIBRATED = "ratio-not-calibrated"  # basis, metric
     NO_NUMBER = "no-number"
@@ -183,13 +308,30 @@ class Abstention:
         return self.code.value
 
 
+GrowthClass = Literal["1", "log n", "sqrt n", "n", "n log n", "mn", "n^2", "n^3", "2^n", "other"]
+GROWTH_CLASSES: tuple[GrowthClass, ...] = get_args(GrowthClass)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthEstimate:
+    """How a cost grows with the inputs: the most likely class, its calibrated probability, and the inputs by name.
+
+    ``sizes`` are the inputs that the leading term depends on, as the text names them; empty where they are not known.
+    """
+
+    growth_class: GrowthClass
+    probability: float
+    sizes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """The answer to one query, in SI units, or the reason why the model abstains.
 
     ``median`` is 0 when the value is most likely at or below ``floor``, the smallest value that the measurement
     resolves. ``bands`` are ordered by coverage, the default (80 %) first. ``quantiles`` are those at ``LEVELS``,
-    calibrated like the bands, whose ends are among them; empty when the model abstains.
+    calibrated like the bands, whose ends are among them; empty when the model abstains. ``growth`` is known for latency
+    and memory of functions and programs; an abstention may have it too.
     """
 
     basis: Basis
@@ -203,6 +345,7 @@ class Prediction:
     truncated: bool
     abstained: Abstention | None = None
     quantiles: tuple[float, ...] = ()
+    growth: GrowthEstimate | None = None
 
     @classmethod
     def missing(cls, code: CodeText, query: Query, model: str, reason: Abstention) -> Prediction:

@@ -26,6 +26,7 @@ from .units import find_functions
 
 MAX_LEVEL = 2
 MAX_CALLEES = 12  # per level; the first in the order of the calls
+_MOST_CONSTANT_BYTES = 2_000
 
 _QUERY = """
 (call function: (identifier) @name) @call
@@ -46,12 +47,14 @@ class ModuleIndex:
     """The functions, classes, imports and calls of one Python file.
 
     ``units`` are the file's functions by qualified name (the last definition of a name wins), ``bases`` the base-class
-    names of each top-level class, ``imports`` maps a local name to ``(module, name or None)``, ``calls`` has the calls
-    in a unit, by its text.
+    names of each top-level class, ``constants`` the texts of the expressions that module and class bodies assign to
+    a name (``SIZE``, ``Class.SIZE``), ``imports`` maps a local name to ``(module, name or None)``, ``calls`` has the
+    calls in a unit, by its text.
     """
 
     dotted: str
     units: dict[str, Unit] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     calls: dict[str, tuple[Call, ...]] = field(default_factory=dict)
@@ -97,6 +100,7 @@ def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
     for part in parts:
         result.units.update(part.units)
         result.bases.update(part.bases)
+        result.constants.update(part.constants)
         result.imports.update(part.imports)
         result.calls.update(part.calls)
         for name, qualnames in part.by_name.items():
@@ -111,7 +115,13 @@ def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
         if node.type == "class_definition":
             bases = node.child_by_field_name("superclasses")
             names = [name_text(base) for base in bases.named_children] if bases is not None else []
-            index.bases[name_text(node.child_by_field_name("name"))] = names
+            class_name = name_text(node.child_by_field_name("name"))
+            index.bases[class_name] = names
+            body = node.child_by_field_name("body")
+            for statement in body.named_children if body is not None else ():
+                _read_constant(statement, f"{class_name}.", index)
+        elif node.type == "expression_statement":
+            _read_constant(node, "", index)
         elif node.type == "import_statement":
             for child in node.named_children:
                 if child.type == "aliased_import":
@@ -130,6 +140,29 @@ def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
             "except_clause",
         ):
             stack.extend(reversed(node.named_children))
+
+
+def _read_constant(statement: Node, prefix: str, index: ModuleIndex) -> None:
+    """Keep the text of an assignment to one name."""
+    node = (
+        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+    )
+    if node is None or node.type != "assignment":
+        return
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if left is None or right is None:
+        return
+    if left.type == "pattern_list" and right.type == "expression_list":
+        names, values = left.named_children, right.named_children
+        if len(names) == len(values) and right.end_byte - right.start_byte <= _MOST_CONSTANT_BYTES:
+            for name, value in zip(names, values, strict=True):
+                if name.type == "identifier":
+                    index.constants[prefix + name_text(name)] = name_text(value)
+        return
+    if left.type != "identifier":
+        return
+    if right.end_byte - right.start_byte <= _MOST_CONSTANT_BYTES:
+        index.constants[prefix + name_text(left)] = name_text(right)
 
 
 def _read_from_import(node: Node, index: ModuleIndex, package: str) -> None:
@@ -185,7 +218,7 @@ class CallGraph:
     def _direct(self, module: ModuleIndex, unit: Unit) -> list[tuple[ModuleIndex, Unit]]:
         resolved = []
         for call in module.calls.get(unit.text, ()):
-            callee = self._resolve(module, unit, call)
+            callee = self.resolve(module, unit.qualname, call)
             if callee is None:
                 continue
             # What is defined inside the unit is part of its text already.
@@ -193,10 +226,15 @@ class CallGraph:
                 resolved.append(callee)
         return resolved
 
-    def _resolve(self, module: ModuleIndex, unit: Unit, call: Call) -> tuple[ModuleIndex, Unit] | None:
+    def load(self, dotted: str) -> ModuleIndex | None:
+        """The index of a module, None where it cannot be had."""
+        return self._load(dotted)
+
+    def resolve(self, module: ModuleIndex, caller: str, call: Call) -> tuple[ModuleIndex, Unit] | None:
+        """The function that a call runs in a unit of ``module`` with the qualified name ``caller``."""
         if call.target is None:
             return self._global(module, call.name)
-        owner = unit.qualname.split(".<locals>")[0].rpartition(".")[0]
+        owner = caller.split(".<locals>")[0].rpartition(".")[0]
         if call.target in ("self", "cls"):
             return self._method(module, owner, call.name)
         if call.target.startswith("super("):

@@ -1,17 +1,18 @@
 """Source text -> the canonical text that the model reads.
 
-Comments, docstrings, blank lines and alignment carry no cost: they are removed, so editing them changes no prediction
-and takes no tokens. The result has one line per line of code, indentation as tabs (one per level) in languages where it
-has a meaning and none elsewhere, and single spaces inside a line. ``canonical(canonical(text)) == canonical(text)``.
+What carries no cost is removed, so editing it changes no prediction and takes no tokens. There are two forms, and a
+model states in its card which one it reads (:class:`CanonicalForm`). Both are idempotent on code without syntax errors.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
+from enum import StrEnum
 
 from . import languages
 from .parsed import ParsedSource
+from .python_neutral import neutral_python
 
 # In Python a semicolon at the end of a line is what remains after a docstring.
 _ENDS = {"tree_sitter_python:language": " ;"}
@@ -20,7 +21,20 @@ _OPENING_TAG = re.compile(r"\A\s*<\?php\b")
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
 
 
-def canonical(text: str, language: str) -> str:
+class CanonicalForm(StrEnum):
+    """A canonical form. Its meaning never changes: models were trained with it.
+
+    ``LINES``: no comments, docstrings and blank lines; one line per line of code, with tabs for indentation where it
+    has a meaning and single spaces. ``NEUTRAL``: in Python also one layout per statement, no type hints, and ``p1``,
+    ``v1`` ... for parameters and other local variables, see :mod:`rlm_core.source.python_neutral`; in other languages
+    the same as ``LINES``.
+    """
+
+    LINES = "lines"
+    NEUTRAL = "neutral"
+
+
+def canonical(text: str, language: str, form: CanonicalForm = CanonicalForm.LINES) -> str:
     """The canonical form of one unit's source text.
 
     Raises:
@@ -31,6 +45,8 @@ def canonical(text: str, language: str) -> str:
         return "\n".join(_lines(_LOCATION.sub("", text), indented=True, ends=" "))
     # A method's text is indented to its class: the grammar needs it at the margin.
     parsed = ParsedSource(_untagged(dedent(text), language).encode("utf-8", errors="replace"), language)
+    if form == CanonicalForm.NEUTRAL and language == "python":
+        return neutral_python(parsed).decode("utf-8", errors="replace")
     kept = _without_comments(parsed).decode("utf-8", errors="replace")
     return "\n".join(_lines(kept, entry.indented, _ENDS.get(entry.grammar, " ")))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from cachetools import LRUCache
 from tree_sitter import Node
@@ -20,11 +21,12 @@ from rlm_core.types import Span, Unit
 
 from .call_graph import ModuleIndex, index_units, merged
 from .parsed import ParsedSource, common_prefix
-from .units import find_functions, python_units
+from .solutions import path_evidence
+from .units import find_functions, is_stub, python_units
 
 _REMEMBERED = 8  # files
 # Whether a class or function is more than that may depend on any other statement of a file with one of these words.
-_SPECIAL = (b"triton", b"torch", b"Solution")
+_SPECIAL = (b"triton", b"torch", b"Solution", b"rlm: program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,13 @@ class PythonReader:
         self._versions: LRUCache[Hashable, _Version] = LRUCache(_REMEMBERED)
 
     def read(
-        self, parsed: ParsedSource, dotted: str = "", *, is_package: bool = False, name: Hashable = None
+        self,
+        parsed: ParsedSource,
+        dotted: str = "",
+        *,
+        is_package: bool = False,
+        name: Hashable = None,
+        path: PurePath | None = None,
     ) -> PythonFile:
         """Analyse a Python text.
 
@@ -70,11 +78,12 @@ class PythonReader:
             dotted: the module's name, needed to follow relative imports.
             is_package: whether the file is a package's ``__init__``.
             name: identifies the file across versions; None for a text that is read once.
+            path: where the file is stored; a judge's solutions are programs.
         """
-        key = (name, dotted, is_package)
+        key = (name, dotted, is_package, path)
         last = self._versions.get(key) if name is not None else None
         source = parsed.source
-        is_special = any(word in source for word in _SPECIAL)
+        is_special = any(word in source for word in _SPECIAL) or (path is not None and any(path_evidence(path)))
         statements = None
         if last is not None:
             parsed.follow(last.parsed)
@@ -82,11 +91,11 @@ class PythonReader:
         if statements is None:
             root = parsed.root
             if root.has_error:
-                return _whole(parsed, dotted, is_package)
+                return _whole(parsed, dotted, is_package, path)
             if is_special:
                 if name is not None:
                     self._versions[key] = _Version(parsed, [])
-                return _whole(parsed, dotted, is_package)
+                return _whole(parsed, dotted, is_package, path)
             before = last.statements if last is not None else []
             known = {last.parsed.source[entry.start : entry.end]: entry for entry in before} if last is not None else {}
             statements = _statements(source, root.children, known, dotted, is_package)
@@ -107,7 +116,8 @@ def _statements(
         if statement is None:
             units = find_functions(source, node)
             index = index_units(units, node, dotted, is_package=is_package)
-            statements.append(_Statement(start, end, row, units, index))
+            shown = [unit for unit in units if not is_stub(unit)]
+            statements.append(_Statement(start, end, row, shown, index))
         else:
             statements.append(_shifted(statement, start - statement.start, row - statement.row))
     return statements
@@ -140,10 +150,10 @@ def _after_edit(source: bytes, last: _Version, dotted: str, is_package: bool) ->
     return [*statements[:first], *touched, *(_shifted(entry, offset, rows) for entry in statements[following:])]
 
 
-def _whole(parsed: ParsedSource, dotted: str, is_package: bool) -> PythonFile:
+def _whole(parsed: ParsedSource, dotted: str, is_package: bool, path: PurePath | None) -> PythonFile:
     functions = find_functions(parsed.source, parsed.root)
     index = index_units(functions, parsed.root, dotted, is_package=is_package)
-    return PythonFile(python_units(parsed, functions), index)
+    return PythonFile(python_units(parsed, functions, path), index)
 
 
 def _shifted(statement: _Statement, offset: int, rows: int) -> _Statement:

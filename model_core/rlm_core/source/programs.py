@@ -1,7 +1,6 @@
-"""Whole solutions: a file as a program, or each ``class Solution`` of a file with several.
+"""The programs of a text that is a solution: the whole file, or each ``class Solution`` of a file with several.
 
-Outside Python every file is a program. A Python file is one only when it has a ``class Solution``: its functions are
-separate units.
+Whether a file is a solution is decided in :mod:`.solutions`. The functions of a Python file are separate units.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from rlm_core.types import Span, Unit
 
 from . import languages
 from .parsed import ParsedSource, name_text, span_of, unit_text
+from .solutions import solution_class
 
-_SOLUTION = re.compile(r"Solution\w*\Z")
 _PREAMBLE = re.compile(
     r"package|import|using|use_|namespace_use|file_scoped|preproc_|php_tag|extern_|\w*attribute_item|mod_"
 )
@@ -23,11 +22,14 @@ _CALLABLE = re.compile(r"function|method|class|object_definition|impl_item|modul
 
 
 def find_programs(parsed: ParsedSource) -> list[Unit]:
-    """The programs of a file: none, the whole file, or each ``class Solution`` if there are several."""
+    """The programs of a solution: the whole file, or each ``class Solution`` if there are several.
+
+    A file without code has none.
+    """
     source, language, root = parsed.source, parsed.language, parsed.root
     solutions = [node for node in root.named_children if _is_solution(node, language)]
     code = [node for node in root.named_children if not _is_costless(node, language)]
-    if not code or (language == "python" and not solutions):
+    if not code:
         return []
     # The `;` after a C++ class is not a named node.
     whole = span_of(code[0], next(node for node in reversed(root.children) if not _is_costless(node, language)))
@@ -36,9 +38,11 @@ def find_programs(parsed: ParsedSource) -> list[Unit]:
     if solutions:
         return [_named_unit(source, _declared_name(solutions[0]), whole, language)]
     named = next((name for node in code if (name := _declared_name(node)) is not None), None)
-    if named is not None:
+    # The first line of a Python function belongs to the function.
+    if named is not None and language != "python":
         return [_named_unit(source, named, whole, language)]
-    head = _first_line(source, next((node for node in code if not _PREAMBLE.match(node.type)), code[0]))
+    first = code[0] if language == "python" else next((n for n in code if not _PREAMBLE.match(n.type)), code[0])
+    head = _first_line(source, first)
     return [Unit("program", language, "<file>", unit_text(source, whole), whole, head, head)]
 
 
@@ -71,7 +75,7 @@ def _is_costless(node: Node, language: str) -> bool:
 
 def _is_solution(node: Node, language: str) -> bool:
     node = _definition(node)
-    return node.type == languages.by_name(language).class_node and bool(_SOLUTION.match(name_text(_name(node))))
+    return node.type == languages.by_name(language).class_node and solution_class(name_text(_name(node)))
 
 
 def _definition(node: Node) -> Node:

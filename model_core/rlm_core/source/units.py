@@ -11,7 +11,7 @@ import stat
 import tokenize
 from functools import cache
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tree_sitter import Node, Query, QueryCursor
 
@@ -23,6 +23,7 @@ from .onnx_graph.reader import read_onnx
 from .onnx_graph.render import render
 from .parsed import ParsedSource, decorated, header_of, name_text, span_of, unit_text
 from .programs import find_programs
+from .solutions import is_solution
 from .torch_modules import find_modules
 from .triton_kernels import find_kernels, find_ttir
 
@@ -31,11 +32,26 @@ MAX_FILE_BYTES = 2 * 1024 * 1024
 _ESCAPE = re.compile(rb"^([ \t]*)(?:%(?=%?[A-Za-z])|!|\?)", re.MULTILINE)
 _CELL_MAGIC = re.compile(rb"\s*%%([A-Za-z]\w*)")
 _PYTHON_MAGICS = (b"capture", b"prun", b"time", b"timeit")
+_MODULE_METHODS = ("__init__", "forward")
+# Possessive, like the docstring below: what it has matched is not tried in parts.
+_BLANK = rb"(?:\s|#[^\n]*+(?:\n|\Z))*+"
+_STUB = re.compile(
+    _BLANK
+    + rb"(?>[rRuU]?(?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|\"[^\"\n]*\"|'[^'\n]*'))?+"
+    + _BLANK
+    + rb"(?:\.\.\.|raise NotImplementedError(?:\([^()]*\)|[^\n]*))?"
+    + _BLANK
+    + rb"\Z"
+)
+_STUB_ENDS = ("...", '"', "'", ")", "NotImplementedError")
 _TEXT = re.compile(rb"[^\r\n]")
 
 
-def find_units(parsed: ParsedSource) -> list[Unit]:
+def find_units(parsed: ParsedSource, path: PurePath | None = None) -> list[Unit]:
     """The units of a source text, in the order in which they start.
+
+    Only what looks like a solution of a programming problem is a program; ``path`` helps to decide that, see
+    :mod:`.solutions`.
 
     Raises:
         SourceError: the language is unknown.
@@ -43,16 +59,32 @@ def find_units(parsed: ParsedSource) -> list[Unit]:
     if languages.by_name(parsed.language).grammar is None:
         return find_ttir(parsed.source) if parsed.language == "ttir" else [find_network(parsed.source)]
     if parsed.language == "python":
-        return python_units(parsed, find_functions(parsed.source, parsed.root))
-    return _in_order(find_programs(parsed))
+        return python_units(parsed, find_functions(parsed.source, parsed.root), path)
+    return _in_order(find_programs(parsed)) if is_solution(parsed, path) else []
 
 
-def python_units(parsed: ParsedSource, functions: list[Unit]) -> list[Unit]:
+def python_units(parsed: ParsedSource, functions: list[Unit], path: PurePath | None = None) -> list[Unit]:
     """All units of a Python file that has these functions."""
-    special = [*find_kernels(parsed), *find_modules(parsed)]
+    modules = find_modules(parsed)
+    special = [*find_kernels(parsed), *modules]
     taken = {unit.span.start_byte for unit in special}
-    units = find_programs(parsed) + special
+    # The prediction of a module speaks for these: as calls they are unlike the functions that the model knows.
+    spoken_for = {f"{unit.qualname}.{name}" for unit in modules for name in _MODULE_METHODS}
+    functions = [unit for unit in functions if unit.qualname not in spoken_for and not is_stub(unit)]
+    units = (find_programs(parsed) if is_solution(parsed, path) else []) + special
     return _in_order([*units, *(unit for unit in functions if unit.span.start_byte not in taken)])
+
+
+def is_stub(function: Unit) -> bool:
+    """Whether the body of a Python function is only a docstring, ``...`` or ``raise NotImplementedError``.
+
+    Such are overloads, protocols and abstract methods, whose cost says nothing.
+    """
+    if not function.text.rstrip().endswith(_STUB_ENDS):
+        return False
+    length = function.span.end_byte - function.header.end_byte
+    body = function.text.encode("utf-8", "replace")[-length:] if length > 0 else b"?"
+    return _STUB.match(body) is not None
 
 
 def _in_order(units: list[Unit]) -> list[Unit]:

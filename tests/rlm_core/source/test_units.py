@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import SourceError
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import MAX_FILE_BYTES, cell_source, decode, find_units, read_source
-from rlm_core.types import Unit
+from rlm_core.source.units import MAX_FILE_BYTES, cell_source, decode, find_units, is_stub, read_source
+from rlm_core.types import Span, Unit
 
 TRITON = "import triton\nimport triton.language as tl\nfrom triton import jit\n"
 TORCH = "import torch\nfrom torch import nn\n"
@@ -103,7 +103,46 @@ def test_another_librarys_jit_is_no_triton_kernel(line: str) -> None:
 @pytest.mark.parametrize("base", ["nn.Module", "torch.nn.Module", "torch.nn.modules.Module"])
 def test_a_pytorch_module_is_known_by_its_base(base: str) -> None:
     found = kinds(f"{TORCH}\nclass Net({base}):\n    def forward(self, x):\n        return x\n")
-    assert found == {"Net": "module", "Net.forward": "function"}
+    assert found == {"Net": "module"}
+
+
+@pytest.mark.parametrize(
+    ("body", "is_unit"),
+    [
+        ("...", False),
+        ('"""Doc."""', False),
+        ("'''Doc.\n    \"more\".\n    '''\n    # nothing\n    ...", False),
+        ("# abstract\n    raise NotImplementedError", False),
+        ('"""Doc."""\n    raise NotImplementedError("later", 1)', False),
+        ("pass", True),
+        ("return ...", True),
+        ('return "..."', True),
+        ('x = 1\n    return """a"""', True),
+        ('"""Doc."""\n    return """a"""', True),
+        ("if x:\n        raise NotImplementedError\n    return f(x)", True),
+    ],
+)
+def test_stubs_are_not_units(body: str, is_unit: bool) -> None:
+    assert kinds(f"def f(x):\n    {body}\n\ndef g(x):\n    return f(x)\n").keys() == ({"f", "g"} if is_unit else {"g"})
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("filler", ["\n", "    # x\n", '    """"""\n', '    "a"\n', "    raise NotImplementedError(\n"])
+def test_a_long_body_is_read_in_linear_time(filler: str) -> None:
+    header, text = "def f(x):", f"def f(x):\n{filler * 50_000}    g()"
+    span, top = Span(0, 0, 50_001, 7, 0, len(text)), Span(0, 0, 0, len(header), 0, len(header))
+    assert not is_stub(Unit("function", "python", "f", text, span, top, top))
+
+
+def test_only_the_other_methods_of_a_module_are_functions() -> None:
+    methods = "".join(f"    def {name}(self, x):\n        return x\n" for name in ("__init__", "forward", "encode"))
+    assert kinds(f"{TORCH}\nclass Net(nn.Module):\n{methods}\nclass Plain:\n{methods}") == {
+        "Net": "module",
+        "Net.encode": "function",
+        "Plain.__init__": "function",
+        "Plain.forward": "function",
+        "Plain.encode": "function",
+    }
 
 
 def test_a_module_may_be_imported_by_name_and_have_other_bases() -> None:

@@ -1,0 +1,1 @@
+"""Work facts: what a Python unit costs as far as its text says so, without running it."""

@@ -1,0 +1,256 @@
+"""The work facts of a Python unit: its text and scope -> what it costs as far as the text says so.
+
+Nothing is run. The time that the analysis takes is bounded by a budget of syntax nodes; a unit beyond it has no facts.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WaitKind, WorkFacts
+
+from . import library
+from .calls import parsed_function
+from .frames import Frame, TooComplex
+from .meter import Meter, PendingCause
+from .quantities import LINEAR, LOG, Monomial, Quantity, degree
+from .recursion import SYMBOL
+from .scope import Definition, Scope, Texts
+from .statements import Interpreter
+from .syntax import parse
+from .unit_costs import primitive
+from .values import MISSING, Value
+
+BUDGET = 3_000
+TYPICAL_SIZE, LARGE_SIZE = 10.0, 1000.0
+TYPICAL_CALL_SECONDS = 2e-6
+_MOST_CAUSES = 6
+_MOST_WAITS = 8
+_MOST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The facts of a unit, and the functions that they depend on."""
+
+    facts: WorkFacts
+    dependencies: tuple[Definition, ...] = ()
+
+
+def work_facts(text: str, scope: Scope | None = None, qualname: str = "") -> WorkFacts | None:
+    """The facts of a function, method or program; None where the text cannot be read."""
+    analysis = analyse(text, scope, qualname)
+    return analysis.facts if analysis is not None else None
+
+
+def analyse(text: str, scope: Scope | None = None, qualname: str = "", *, budget: int = BUDGET) -> Analysis | None:
+    """The facts of a unit and what they depend on.
+
+    Args:
+        text: source of a function, or of a whole program.
+        scope: what the names outside the unit mean.
+        qualname: the unit's qualified name; ``self`` is an instance of the class in it.
+        budget: how many syntax nodes the analysis may read.
+    """
+    interpreter = Interpreter(scope or Texts(), budget)
+    tree = None if qualname else parse(text)
+    node = parsed_function(text) if qualname or _is_function(tree) else None
+    try:
+        if node is not None and not isinstance(node, ast.Lambda):
+            meter = _function(interpreter, node, qualname)
+        else:
+            tree = tree or parse(text)
+            if tree is None:
+                return None
+            meter = _program(interpreter, tree)
+    except (TooComplex, RecursionError):
+        return None
+    used = budget - interpreter.left
+    facts = replace(_facts(meter, used), opaque=interpreter.opaque)
+    return Analysis(facts, tuple({id(entry): entry for entry in interpreter.dependencies}.values()))
+
+
+def _is_function(tree: ast.Module | None) -> bool:
+    """Whether a text is one function and nothing else."""
+    return (
+        tree is not None and len(tree.body) == 1 and isinstance(tree.body[0], (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+
+
+def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Meter:
+    frame = Frame(interpreter.frame.scope, qualname or node.name, node)
+    arguments = node.args
+    names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    interpreter.frame = frame
+    interpreter.bind_defaults(frame)
+    for name, value in list(frame.names.items()):
+        frame.names[name] = _default(name, value)
+    for parameter in names:
+        frame.names.setdefault(parameter.arg, Value("unknown", name=parameter.arg))
+    for rest, kind in ((arguments.vararg, "tuple"), (arguments.kwarg, "dict")):
+        if rest is not None:
+            frame.names[rest.arg] = Value(kind, size=Quantity({(((rest.arg, LINEAR), 1.0),): (1.0, 1.0, 1.0)}))
+    _, meter = interpreter.measured(frame)
+    meter.reach = (1.0, 1.0, 1.0)
+    meter.spend(primitive("call.function"))
+    meter.spend(library.refaulted(interpreter.largest_block, meter.peak))
+    return meter
+
+
+def _default(name: str, value: Value) -> Value:
+    """A parameter with a default: probably that value, but a caller may pass another."""
+    if not value.known:
+        return value if value.kind != "unknown" else Value("unknown", name=name)
+    if value.kind == "int" and value.number is not None and abs(value.constant) > 1:
+        high = max(value.constant, 0.0)
+        return Value(
+            "int",
+            number=Quantity({(): (min(value.constant, 0.0), float(value.constant), float(high))}),
+            payload=("default", value.constant),
+        )
+    if value.kind == "float" and value.number is not None:
+        return Value(
+            "float",
+            number=Quantity({(): (0.0, value.constant, max(value.constant, 0.0))}),
+            payload=("default", value.constant),
+        )
+    if value.kind in ("none", "bool", "int", "str"):
+        kind = "unknown" if value.kind == "none" else value.kind
+        return Value(
+            kind, MISSING, size=value.size, name=name, number=value.number, payload=("default", value.constant)
+        )
+    return value
+
+
+def _program(interpreter: Interpreter, tree: ast.Module) -> Meter:
+    """The cost of a whole program: its statements, and the methods of a ``Solution`` that nothing else calls."""
+    frame = interpreter.frame
+    for statement in tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            frame.bind(statement.name, Value("user-function", name=statement.name, payload=(statement, frame)))
+    with interpreter.region() as meter:
+        interpreter.run([node for node in tree.body if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))])
+        meter.reach = (1.0, 1.0, 1.0)
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and node.name.startswith("Solution"):
+                _solution(interpreter, node)
+    return meter
+
+
+def _solution(interpreter: Interpreter, node: ast.ClassDef) -> None:
+    methods = [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    called = {
+        inner.attr
+        for method in methods
+        for inner in ast.walk(method)
+        if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self"
+    }
+    outer = interpreter.frame
+    for method in methods:
+        outer.bind(f"self.{method.name}", Value("user-function", name=method.name, payload=(method, outer)))
+    for method in methods:
+        if method.name in called or method.name.startswith("__"):
+            continue
+        frame = Frame(outer.scope, f"{node.name}.{method.name}", method, parent=outer, depth=0)
+        for parameter in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs):
+            frame.names[parameter.arg] = Value("unknown", name=parameter.arg)
+        _, meter = interpreter.measured(frame)
+        interpreter.meter.add(meter)
+
+
+def _facts(meter: Meter, nodes: int) -> WorkFacts:
+    seconds, memory, unknown = meter.total, meter.peak, meter.unknown
+    sizes = {name for quantity in (seconds, unknown) for name in quantity.names}
+    missing = max(unknown.evaluate(lambda name: TYPICAL_SIZE)[1], 0.0)
+    waits = _merged(_wait(wait.kind, wait.line, wait.call, wait.seconds, wait.share) for wait in meter.waits)
+    waits.sort(key=lambda wait: (-wait.share, wait.line))
+    return WorkFacts(
+        latency=_cost(seconds, meter.causes, memory=False, extra=missing * TYPICAL_CALL_SECONDS),
+        memory=_cost(memory, meter.causes, memory=True),
+        waits=tuple(waits[:_MOST_WAITS]),
+        endless=meter.endless[0] if meter.endless is not None and meter.endless[1] > 0.2 else None,
+        unknown_calls=missing,
+        unknown_sizes=len(sizes),
+        nodes=nodes,
+    )
+
+
+def _wait(kind: WaitKind, line: int, call: str, seconds: Quantity | None, share: Sequence[float]) -> Wait:
+    amount = None
+    if seconds is not None:
+        low, likely, high = seconds.evaluate(lambda name: 1.0)
+        low = seconds.evaluate(lambda name: 0.0)[0]
+        amount = Amount(max(low, 0.0), max(likely, 0.0), max(high, 0.0))
+    return Wait(kind, line, call, amount, min(max(share[1], 0.0), 1.0))
+
+
+def _merged(waits: Iterable[Wait]) -> list[Wait]:
+    """One wait per place: a short loop is unrolled, so its body has a wait per pass."""
+    merged: dict[tuple[WaitKind, int, str], Wait] = {}
+    for wait in waits:
+        key = wait.kind, wait.line, wait.call
+        other = merged.get(key)
+        if other is not None:
+            a, b, seconds = other.seconds, wait.seconds, None
+            if a is not None and b is not None:
+                seconds = Amount(a.least + b.least, a.likely + b.likely, a.most + b.most)
+            wait = replace(wait, seconds=seconds, share=max(other.share, wait.share))
+        merged[key] = wait
+    return list(merged.values())
+
+
+def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, extra: float = 0.0) -> CostFacts:
+    low, likely, high = (max(value, 0.0) for value in quantity.evaluate(lambda name: 0.0))
+    typical = max(quantity.evaluate(lambda name: TYPICAL_SIZE)[1], 0.0) + extra
+    kept = [cause for cause in causes if (cause.kind is CauseKind.ALLOCATION) is memory]
+    listed: dict[tuple[CauseKind, int], tuple[float, float | None, str | ast.AST]] = {}
+    for cause in kept:
+        amount = cause.amount.evaluate(lambda name: TYPICAL_SIZE)[1]
+        count = cause.count.exact
+        key = (cause.kind, cause.line)
+        if key not in listed or listed[key][0] < amount:
+            listed[key] = (amount, count, cause.name)
+    ranked = sorted(
+        (
+            Cause(kind, line, _text(name), amount, count)
+            for (kind, line), (amount, count, name) in listed.items()
+            if amount > 0
+        ),
+        key=lambda cause: (-cause.amount, cause.line),
+    )[:_MOST_CAUSES]
+    large = max(quantity.evaluate(lambda name: LARGE_SIZE)[1], 0.0) + extra
+    return CostFacts(Amount(low, likely, high), typical, large, _growth(quantity), tuple(ranked))
+
+
+def _text(name: str | ast.AST) -> str:
+    return name if isinstance(name, str) else ast.unparse(name)[:_MOST_NAME]
+
+
+def _growth(quantity: Quantity) -> tuple[Growth, ...]:
+    """The sizes in the term that grows most."""
+    terms = [
+        monomial for monomial, (_, likely, high) in quantity.terms.items() if monomial and (likely > 0 or high > 0)
+    ]
+    if not terms:
+        return ()
+    leading = max(terms, key=degree)
+    by_name: dict[str, list[float]] = {}
+    for (name, form), power in _named(leading):
+        entry = by_name.setdefault(name, [0.0, 0.0, 1.0])
+        if form == LINEAR:
+            entry[0] += power
+        elif form == LOG:
+            entry[1] += power
+        else:
+            entry[2] *= float(form)
+    growth = [
+        Growth(name, round(values[0], 3), round(values[1], 3), round(values[2], 4)) for name, values in by_name.items()
+    ]
+    growth.sort(key=lambda entry: (-entry.base, -entry.degree, -entry.logs, entry.size))
+    return tuple(growth)
+
+
+def _named(monomial: Monomial) -> list[tuple[tuple[str, str], float]]:
+    return [((name.removeprefix(SYMBOL), form), power) for (name, form), power in monomial]

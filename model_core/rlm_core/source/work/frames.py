@@ -1,0 +1,214 @@
+"""The state of the analysis: the running function's names, the current meter, and the budget of syntax nodes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from . import object_sizes
+from .meter import ALWAYS, Meter, scaled
+from .quantities import ZERO, Quantity, Range, larger, mixed, of_size
+from .scope import Definition, Scope
+from .values import MISSING, UNKNOWN, Value
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(slots=True)
+class LoopVariable:
+    """The variable of a loop over a range of known numbers: ``start + step * k`` for k below ``count``."""
+
+    name: str
+    start: float
+    step: float
+    count: float
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop that is being read: how often it is left early (share of its iterations), and by which exact trip."""
+
+    variable: LoopVariable | None = None
+    exit_share: float = 0.0
+    exits: bool = False
+    leaves_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive:
+    """A recursive call inside a function that is being read: the arguments, and the share of runs that gets there."""
+
+    arguments: Mapping[str, Value]
+    share: tuple[float, float, float]
+
+
+@dataclass(slots=True)
+class Frame:
+    """A function that is being read."""
+
+    scope: Scope
+    qualname: str = ""
+    node: Function | None = None
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Frame | None = None
+    owner: Value | None = None
+    line: int = 0
+    depth: int = 0
+    held: Quantity = ZERO
+    # Bytes added to containers inside the containers that names hold.
+    filled: dict[str, Quantity] = field(default_factory=dict)
+    # Names bound to objects that keep the previous value of the name.
+    chained: set[str] = field(default_factory=set)
+    results: list[tuple[float, Value]] = field(default_factory=list)
+    yields: Quantity = ZERO
+    yields_endlessly: bool = False
+    loops: list[Loop] = field(default_factory=list)
+    recursive: list[Recursive] = field(default_factory=list)
+    recurses: bool = False
+    cached: bool = False
+    base_share: float = 0.5
+    handlers: int = 0
+
+    def lookup(self, name: str) -> Value | None:
+        """The value of a name bound here or in an enclosing function."""
+        frame: Frame | None = self
+        while frame is not None:
+            value = frame.names.get(name)
+            if value is not None:
+                return value
+            frame = frame.parent
+        return None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name and keep count of the memory that names hold."""
+        old = self.names.get(name)
+        if old is not None and old.bytes.terms:
+            self.held = self.held - old.bytes
+        if value.bytes.terms:
+            self.held = self.held + value.bytes
+        self.names[name] = value
+
+    def restore(self, names: dict[str, Value], held: Quantity) -> None:
+        """Go back to an earlier state of the names."""
+        self.names, self.held = names, held
+
+
+class TooComplex(Exception):  # noqa: N818 - ends an analysis, not an error of the user
+    """The budget of syntax nodes is used up."""
+
+
+class State:
+    """What all parts of the interpreter share.
+
+    ``strict`` interpreters raise what a library rule raises, for tests.
+    """
+
+    strict = False
+
+    def __init__(self, scope: Scope, budget: int) -> None:
+        self.meter = Meter()
+        self.frame = Frame(scope)
+        # The share of the runs of the current function that enter the current region.
+        self.path: Range = ALWAYS
+        self.left = budget
+        self.loop_depth = 0
+        self.open: list[Frame] = []
+        # Operations on objects of unknown types, which may run any code.
+        self.opaque = 0
+        self.dependencies: list[Definition] = []
+        self.largest_block: Quantity = ZERO  # bytes
+        self.compiled: set[int] = set()  # identities of operations that the compiler computes
+        self.instances: dict[str, dict[str, Value]] = {}
+
+    def step(self, nodes: int = 1) -> None:
+        """Count syntax nodes.
+
+        Raises:
+            TooComplex: more than the budget.
+        """
+        self.left -= nodes
+        if self.left < 0:
+            raise TooComplex
+
+    @contextmanager
+    def region(self, meter: Meter | None = None) -> Iterator[Meter]:
+        """Measure a region with a separate meter, which the caller adds to the current one."""
+        outer, path = self.meter, self.path
+        self.meter, self.path = meter or Meter(outer.parallel), scaled(path, outer.reach)
+        try:
+            yield self.meter
+        finally:
+            self.meter, self.path = outer, path
+
+    def length(self, value: Value) -> Quantity:
+        """The number of items of a value; a size named after it where that is not known."""
+        if value.size is not None:
+            return value.size
+        return self.named_size(value)
+
+    def named_size(self, value: Value) -> Quantity:
+        """A size that the text does not fix."""
+        if value.kind == "unknown" and value.name:
+            return of_size(value.name)
+        return of_size(f"?{self.frame.line}")
+
+    def hold(self, *fresh: Value) -> None:
+        """Note the memory in use while these new values exist."""
+        total = self.frame.held
+        for value in fresh:
+            if value.bytes.terms:
+                total = total + value.bytes
+                block = value.bytes if value.kind == "array" else table_of(value)
+                self.largest_block = larger(self.largest_block, block)
+        self.meter.hold(total)
+
+
+def table_of(value: Value) -> Quantity:
+    """Bytes of the largest block of a container or text: its table, without its items."""
+    if value.kind == "int" or value.name == "array.array":
+        return value.bytes
+    if value.size is None or value.size.constant is None or value.kind not in object_sizes.KINDS:
+        return ZERO
+    return object_sizes.container(value.kind, value.size)
+
+
+def joined(branches: list[tuple[float, Value]]) -> Value:
+    """What is known of a value that is one of several, each with its share."""
+    first = branches[0][1]
+    if all(value is first for _, value in branches):
+        return first
+    values = [value for _, value in branches]
+    kinds = {value.kind for value in values}
+    if len(kinds) > 1:
+        known = [(share, value) for share, value in branches if value.kind not in ("none", "unknown")]
+        if len({value.kind for _, value in known}) != 1 or len(known) == len(values):
+            return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
+        branches, first = known, known[0][1]
+        values = [value for _, value in branches]
+    total = sum(share for share, _ in branches) or 1.0
+    shares = [share / total for share, _ in branches]
+    constant = first.constant
+    same = all(value.constant is not MISSING and _equal(value.constant, constant) for value in values)
+    return replace(
+        first,
+        constant=constant if same else MISSING,
+        number=_mixed_field(shares, [value.number for value in values]),
+        size=_mixed_field(shares, [value.size for value in values]),
+        bytes=mixed((share, value.bytes) for share, value in zip(shares, values, strict=True)),
+        shape=first.shape if all(value.shape == first.shape for value in values) else None,
+    )
+
+
+def _equal(left: object, right: object) -> bool:
+    return type(left) is type(right) and left == right
+
+
+def _mixed_field(shares: list[float], quantities: list[Quantity | None]) -> Quantity | None:
+    known = [quantity for quantity in quantities if quantity is not None]
+    if len(known) < len(quantities):
+        return None
+    if all(quantity == known[0] for quantity in known):
+        return known[0]
+    return mixed(zip(shares, known, strict=True))

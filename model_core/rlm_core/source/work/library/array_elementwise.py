@@ -1,0 +1,236 @@
+"""Rules for numpy that work element by element: operators, universal functions, conditions, copies and Python calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..quantities import ONE, ZERO, constant
+from ..unit_costs import primitive, seconds
+from ..values import UNKNOWN, Call, Value
+from .array_values import (
+    SHARE,
+    array,
+    as_array,
+    boxed,
+    bytes_of,
+    copied,
+    count_of,
+    dtype_name,
+    elementwise,
+    integer,
+    lost,
+    moved_bytes,
+    promoted,
+    receiver,
+    without_axes,
+)
+from .rules import Rule, argument
+
+
+def _unary(name: str, dtype: str | None = None, *, by_bytes: bool = False) -> Rule:
+    """A function of each element; ``float`` makes floats of integers."""
+
+    def rule(call: Call) -> Value:
+        value, _ = receiver(call, 0, "x", "a")
+        if value is None:
+            return lost(call, name)
+        target = dtype or value.dtype
+        if dtype == "float":
+            target = value.dtype if value.dtype[0] in "fc" else "float64"
+        return _into(call, elementwise(call, name, [value], target, by_bytes=by_bytes))
+
+    return rule
+
+
+def _into(call: Call, result: Value) -> Value:
+    """With ``out=`` no new array is made."""
+    out = call.keywords.get("out", UNKNOWN)
+    return replace(result, bytes=ZERO) if out.kind == "array" else result
+
+
+def _binary(name: str, dtype: str | None = None, *, by_bytes: bool = True, reuse: int = 0) -> Rule:
+    """An operation of two operands; it may overwrite the first ``reuse`` of them if they have no name."""
+
+    def rule(call: Call) -> Value:
+        operands = (
+            [call.receiver, *call.args] if call.receiver is not None else [*call.args] or [*call.keywords.values()]
+        )
+        if len(operands) < 2:
+            return lost(call, name)
+        first, second = operands[0], operands[1]
+        if "array" not in (first.kind, second.kind) and UNKNOWN.kind in (first.kind, second.kind):
+            return lost(call, name)
+        left, right = as_array(call, first), as_array(call, second)
+        # An operand of unknown size is taken for a number: arrays are rarely added to something else.
+        left = left if left is not None else array((), right.dtype if right is not None else "float64", view=True)
+        right = right if right is not None else array((), left.dtype, view=True)
+        for given, value in ((first, left), (second, right)):
+            if given.kind in ("list", "tuple"):
+                call.spend(seconds("numpy.array", value.size))
+            elif given.kind != "array":
+                call.spend(primitive("numpy.scalar"))
+        common = promoted(left, right)
+        target = dtype or common
+        if dtype == "float":
+            target = common if common[0] in "fc" else "float64"
+        chosen = name
+        if name == "numpy.modulo" and common[0] in "iub":
+            chosen = "numpy.modulo.int"
+        elif name == "numpy.floor_divide" and common[0] in "f":
+            chosen = "numpy.modulo"
+        elif name == "numpy.power":
+            chosen = _power_name(second, common)
+        pair = [left, right]
+        narrow = by_bytes and chosen == name
+        return _into(call, elementwise(call, chosen, pair, target, by_bytes=narrow, reusable=pair[:reuse]))
+
+    return rule
+
+
+def _power_name(exponent: Value, dtype: str) -> str:
+    """The cost of a power: squares and roots have short cuts."""
+    if exponent.constant in (1, 2, -1, 1.0, 2.0, -1.0):
+        return "numpy.add"
+    if exponent.constant == 0.5:
+        return "numpy.sqrt"
+    return "numpy.power.int" if dtype[0] in "iu" else "numpy.power"
+
+
+def _where(call: Call) -> Value:
+    condition = as_array(call, argument(call, 0, "condition"))
+    if condition is None or condition.shape is None:
+        return lost(call, "numpy.where")
+    if len(call.args) < 2:
+        return _nonzero(call)
+    left, right = as_array(call, argument(call, 1, "x")), as_array(call, argument(call, 2, "y"))
+    left = left if left is not None else array((), view=True)
+    right = right if right is not None else array((), view=True)
+    return elementwise(call, "numpy.where", [condition, left, right], promoted(left, right))
+
+
+def _nonzero(call: Call) -> Value:
+    value, _ = receiver(call, 0, "condition", "a")
+    if value is None:
+        return lost(call, "numpy.nonzero")
+    axes = max(len(value.shape or ()), 1)
+    size = value.size or ONE
+    found = size * SHARE
+    call.spend(seconds("numpy.nonzero", size.times(1.0 if axes == 1 else 2.0)))
+    call.spend(moved_bytes(bytes_of(value), [found.times(8.0 * axes)]))
+    index = array((found,), "int64")
+    held = index.bytes.times(float(axes))
+    return Value("tuple", size=constant(axes), item=index, bytes=held, payload=(index,) * axes)
+
+
+def _clip(call: Call) -> Value:
+    value, _ = receiver(call)
+    if value is None:
+        return lost(call, "numpy.clip")
+    return _into(call, elementwise(call, "numpy.clip", [value], value.dtype, by_bytes=True))
+
+
+def _astype(call: Call) -> Value:
+    value, position = receiver(call)
+    if value is None:
+        return lost(call, "numpy.copy")
+    dtype = dtype_name(argument(call, position, "dtype"), value.dtype)
+    name = "numpy.copy" if dtype[0] == value.dtype[0] else "numpy.cast"
+    return elementwise(call, name, [value], dtype)
+
+
+def _vectorize(call: Call) -> Value:
+    call.spend(primitive("numpy.vectorize"))
+    return Value("object", name="numpy.vectorize", payload=argument(call, 0, "pyfunc"))
+
+
+def _apply_along_axis(call: Call) -> Value:
+    value = as_array(call, argument(call, 2, "arr"))
+    axis = argument(call, 1, "axis")
+    if value is None or not value.shape:
+        return lost(call, "numpy.iterate")
+    rest = without_axes(call, value.shape, axis)
+    position = (integer(axis) or 0) % len(value.shape)
+    line = array((value.shape[position],), value.dtype, view=True)
+    times = count_of(rest)
+    result = call.apply(argument(call, 0, "func1d"), times, [line])
+    call.spend(times.times(primitive("numpy.apply_along_axis")))
+    return array((*rest, *(result.shape or ())), result.dtype if result.kind == "array" else "float64")
+
+
+def _called_vectorized(call: Call) -> Value:
+    """A call of what ``np.vectorize`` made: a Python call per element."""
+    value = as_array(call, argument(call, 0))
+    function = call.receiver.payload if call.receiver is not None else None
+    if value is None or not isinstance(function, Value):
+        return lost(call, "numpy.vectorize")
+    size = value.size or ONE
+    result = call.apply(function, size, [boxed(value.dtype)])
+    call.spend(size.times(primitive("numpy.vectorize.call")))
+    call.allocate(size.times(2 * 8.0 + 32.0))
+    dtype = {"int": "int64", "bool": "bool"}.get(result.kind, "float64")
+    return array(value.shape or (), dtype)
+
+
+_BINARY: dict[str, Rule] = {
+    **dict.fromkeys("+*&|^", _binary("numpy.add", reuse=2)),
+    **dict.fromkeys(("-", "<<", ">>"), _binary("numpy.add", reuse=1)),
+    "/": _binary("numpy.divide", "float", reuse=1),
+    "//": _binary("numpy.floor_divide", reuse=1),
+    "%": _binary("numpy.modulo"),
+    "**": _binary("numpy.power", reuse=1),
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), _binary("numpy.compare", "bool")),
+}
+
+_FUNCTIONS: dict[str, Rule] = {
+    "copy": copied,
+    **dict.fromkeys(("add", "subtract", "multiply"), _binary("numpy.add")),
+    **dict.fromkeys(
+        ("maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor"), _binary("numpy.add")
+    ),
+    **dict.fromkeys(("divide", "true_divide"), _BINARY["/"]),
+    "floor_divide": _BINARY["//"],
+    **dict.fromkeys(("mod", "remainder", "fmod"), _BINARY["%"]),
+    **dict.fromkeys(("power", "float_power"), _BINARY["**"]),
+    **dict.fromkeys(
+        ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or"),
+        _binary("numpy.compare", "bool"),
+    ),
+    "hypot": _binary("numpy.tan", "float", by_bytes=False),
+    "arctan2": _binary("numpy.sin", "float", by_bytes=False),
+    **dict.fromkeys(
+        ("abs", "absolute", "fabs", "negative", "positive", "floor", "ceil", "rint", "trunc", "sign", "square"),
+        _unary("numpy.add", by_bytes=True),
+    ),
+    **dict.fromkeys(("round", "around"), _unary("numpy.round", by_bytes=True)),
+    "reciprocal": _unary("numpy.divide", by_bytes=True),
+    **dict.fromkeys(("isnan", "isinf", "isfinite", "logical_not"), _unary("numpy.compare", "bool", by_bytes=True)),
+    "sqrt": _unary("numpy.sqrt", "float"),
+    **dict.fromkeys(("exp", "exp2", "log", "log2"), _unary("numpy.exp", "float", by_bytes=True)),
+    **dict.fromkeys(
+        ("expm1", "log1p", "log10", "tan", "tanh", "arctan", "arcsin", "arccos", "cbrt", "sinh", "cosh"),
+        _unary("numpy.tan", "float", by_bytes=True),
+    ),
+    **dict.fromkeys(("sin", "cos"), _unary("numpy.sin", "float")),
+    **dict.fromkeys(("deg2rad", "rad2deg", "radians", "degrees"), _unary("numpy.add", "float")),
+    "clip": _clip,
+    "where": _where,
+    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere"), _nonzero),
+    "append": _binary("numpy.concatenate"),
+    "vectorize": _vectorize,
+    "apply_along_axis": _apply_along_axis,
+}
+FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
+METHODS: dict[tuple[str, str], Rule] = {
+    **{
+        ("array", name): _FUNCTIONS[name]
+        for name in (
+            "clip",
+            "round",
+            "nonzero",
+            "copy",
+        )
+    },
+    ("array", "astype"): _astype,
+    ("numpy.vectorize", "__call__"): _called_vectorized,
+}
+OPERATORS: dict[tuple[str, str], Rule] = {("array", sign): rule for sign, rule in _BINARY.items()}

@@ -1,0 +1,368 @@
+"""Rules for ``itertools``, ``functools``, ``operator`` and ``contextlib``."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import replace
+
+from ..quantities import ONE, ZERO, Quantity, constant, exponential
+from ..unit_costs import each, primitive, seconds
+from ..values import NONE, UNKNOWN, Call, Value
+from .rules import (
+    BOOL,
+    ENDLESS,
+    Attribute,
+    Rule,
+    applied,
+    argument,
+    bare,
+    container,
+    exact_number,
+    fewest,
+    fixed,
+    flow,
+    integer,
+    is_endless,
+    lazy,
+    makes_items,
+    number_of,
+    pair,
+    passed,
+    share_of,
+)
+
+_MOST_FACTORS = 12
+
+
+def _adaptor(call: Call) -> None:
+    call.spend(primitive("builtins.map"))
+
+
+def _counting(call: Call) -> Value:
+    _adaptor(call)
+    return lazy(ENDLESS, integer(), primitive("loop.range"))
+
+
+def _repeat(call: Call) -> Value:
+    _adaptor(call)
+    times = argument(call, 1, "times")
+    size = ENDLESS if times is UNKNOWN else number_of(times) or call.length(times)
+    return lazy(size, bare(argument(call, 0)), each("itertools.chain"))
+
+
+def _cycle(call: Call) -> Value:
+    _adaptor(call)
+    value = argument(call, 0)
+    flow(call, value)
+    return lazy(ENDLESS, bare(value.item), each("itertools.chain"))
+
+
+def _chain(call: Call) -> Value:
+    _adaptor(call)
+    size = ZERO
+    for value in call.args:
+        count = flow(call, value)
+        if is_endless(count):
+            size = ENDLESS
+            break
+        size = size + count
+    return lazy(size, passed(call.args[0]) if call.args else None, each("itertools.chain"))
+
+
+def _from_iterable(call: Call) -> Value:
+    _adaptor(call)
+    value = argument(call, 0)
+    inner = value.item or UNKNOWN
+    size = flow(call, value) * call.length(inner)
+    return lazy(size, inner.item, each("itertools.chain"))
+
+
+def _islice(call: Call) -> Value:
+    _adaptor(call)
+    value = argument(call, 0)
+    whole = call.length(value)
+    bounds = [number_of(bound) for bound in call.args[1:3]]
+    if len(bounds) == 2 and call.args[2].kind == "none":
+        part = whole - (bounds[0] or ZERO)
+        reached = whole
+    else:
+        stop = bounds[-1] if bounds and bounds[-1] is not None else whole
+        start = bounds[0] if len(bounds) == 2 and bounds[0] is not None else ZERO
+        reached = fewest(whole, stop)
+        part = reached - start
+    step = exact_number(argument(call, 3))
+    if step is not None and step > 1:
+        part = part.times(1 / step)
+    # What the sliced iterator computes for the items up to the end of the slice.
+    total = getattr(value.payload, "total", None)
+    if isinstance(total, Quantity) and value.kind == "iterator" and not is_endless(whole):
+        call.spend(total * share_of(reached, whole))
+    elif value.step.terms and not is_endless(reached):
+        call.spend(value.step * reached)
+    return lazy(part, passed(value), each("itertools.chain"))
+
+
+def _while(call: Call) -> Value:
+    _adaptor(call)
+    function, value = argument(call, 0), argument(call, 1)
+    count = call.length(value)
+    if is_endless(count):
+        # It ends where the function says so.
+        applied(call, function, ONE, bare(value.item))
+        return lazy(call.length(UNKNOWN), bare(value.item), each("itertools.chain"))
+    count = flow(call, value)
+    applied(call, function, count, bare(value.item))
+    return lazy(count * constant(0.0, 1.0, 0.5), bare(value.item), each("itertools.chain"))
+
+
+def _pool(call: Call, value: Value) -> None:
+    """Keep all items of an iterable in a tuple during the call."""
+    count = call.length(value)
+    if not is_endless(count):
+        call.allocate(container("tuple", count, value.item, fresh=makes_items(value)).bytes)
+
+
+def _product(call: Call) -> Value:
+    _adaptor(call)
+    size = ONE
+    for value in call.args[:_MOST_FACTORS]:
+        size = size * call.consume(value)
+        _pool(call, value)
+    repeat = argument(call, 99, "repeat")
+    times = number_of(repeat)
+    if repeat is not UNKNOWN:
+        base = size.exact
+        fixed_times = times.exact if times is not None else None
+        if fixed_times is not None:
+            size = size.power(max(fixed_times, 0.0))
+        elif times is not None and base is not None:
+            size = exponential(base, times)
+    parts = [value.item or UNKNOWN for value in call.args[:_MOST_FACTORS]]
+    width = len(parts) * (times.exact or 1.0 if times is not None else 1.0)
+    item = (
+        pair(*parts)
+        if repeat is UNKNOWN
+        else Value("tuple", size=constant(width), item=parts[0] if parts else None, bytes=constant(40 + 8 * width))
+    )
+    return lazy(size, item, each("itertools.product"))
+
+
+def _chosen(kind: str) -> Rule:
+    """``permutations`` and ``combinations``: their number, by the formulas of combinatorics."""
+
+    def rule(call: Call) -> Value:
+        _adaptor(call)
+        value, wanted = argument(call, 0), argument(call, 1, "r")
+        count = call.consume(value)
+        _pool(call, value)
+        chosen = exact_number(wanted)
+        whole = count.exact
+        item = Value("tuple", item=bare(value.item))
+        if whole is not None and (chosen is not None or wanted is UNKNOWN or wanted.kind == "none"):
+            width = whole if chosen is None else chosen
+            size = constant(_ways(kind, whole, width))
+        elif chosen is not None:
+            width = chosen
+            size = count.power(chosen)
+            if kind != "permutations" and 0 <= chosen <= 100:
+                size = size.times(1 / math.factorial(round(chosen)))
+        else:
+            # n! of an unknown n: the analysis knows exponentials only, of which this one is larger for n above 5.
+            width = 4.0
+            size = exponential(2.0, count)
+        item = replace(item, size=constant(width), bytes=constant(40 + 8 * width))
+        return lazy(size, item, each("itertools.permutations" if kind == "permutations" else "itertools.combinations"))
+
+    return rule
+
+
+def _ways(kind: str, whole: float, part: float) -> float:
+    if part < 0 or whole < 0 or (part > whole and kind != "repeated"):
+        return 0.0
+    if kind == "repeated":
+        whole = max(whole + part - 1, 0.0)
+    if part > whole:
+        return float(part == 0)
+    if whole > 1e6:
+        return 1e300
+    log = math.lgamma(whole + 1) - math.lgamma(whole - part + 1)
+    if kind != "permutations":
+        log -= math.lgamma(part + 1)
+    return float(round(math.exp(log))) if log < 34 else math.exp(min(log, 690.0))
+
+
+def _accumulate(call: Call) -> Value:
+    _adaptor(call)
+    value, function = argument(call, 0), argument(call, 1, "func")
+    count = flow(call, value)
+    item = bare(value.item)
+    if function is not UNKNOWN and function.kind != "none":
+        item = applied(call, function, count, item, item)
+        return lazy(count, item, each("itertools.chain"))
+    return lazy(count, replace(item, constant=UNKNOWN.constant, number=None), each("itertools.accumulate"))
+
+
+def _starmap(call: Call) -> Value:
+    _adaptor(call)
+    function, value = argument(call, 0), argument(call, 1)
+    count = flow(call, value)
+    parts = value.item.payload if value.item is not None and isinstance(value.item.payload, tuple) else (UNKNOWN,)
+    return lazy(count, applied(call, function, count, *parts), each("builtins.map"))
+
+
+def _groupby(call: Call) -> Value:
+    _adaptor(call)
+    value, key = argument(call, 0), argument(call, 1, "key")
+    count = flow(call, value)
+    result = bare(value.item)
+    if key is not UNKNOWN and key.kind != "none":
+        result = applied(call, key, count, result)
+    if is_endless(count):
+        return lazy(count, pair(result, UNKNOWN))
+    call.spend(seconds("itertools.groupby", count))
+    groups = count * constant(0.0, 1.0, 0.3)
+    return lazy(groups, pair(result, lazy(constant(1.0, 10.0, 3.0), bare(value.item))))
+
+
+def _pairwise(call: Call) -> Value:
+    _adaptor(call)
+    value = argument(call, 0)
+    return lazy(flow(call, value), pair(bare(value.item), bare(value.item)), each("builtins.zip"))
+
+
+def _batched(call: Call) -> Value:
+    _adaptor(call)
+    value, size = argument(call, 0), exact_number(argument(call, 1, "n")) or 1.0
+    count = flow(call, value)
+    item = Value("tuple", size=constant(size), item=bare(value.item), bytes=constant(40 + 8 * size))
+    return lazy(count.times(1 / max(size, 1.0)), item, each("itertools.chain") * size)
+
+
+def _longest(call: Call) -> Value:
+    _adaptor(call)
+    counts = [flow(call, value) for value in call.args]
+    size = ZERO
+    for count in counts:
+        a, b = size.exact, count.exact
+        size = count if a is None or b is None or b > a else size
+    return lazy(size, pair(*(value.item or UNKNOWN for value in call.args)), each("builtins.zip"))
+
+
+def _tee(call: Call) -> Value:
+    _adaptor(call)
+    value = argument(call, 0)
+    inner = lazy(flow(call, value), bare(value.item), each("itertools.chain"))
+    return Value("tuple", size=constant(2.0), item=inner, payload=(inner, inner))
+
+
+def _compress(call: Call) -> Value:
+    _adaptor(call)
+    value, selectors = argument(call, 0), argument(call, 1)
+    count = fewest(flow(call, value), flow(call, selectors))
+    return lazy(count * constant(0.0, 1.0, 0.5), bare(value.item), each("itertools.chain"))
+
+
+# functools.
+
+
+def _reduce(call: Call) -> Value:
+    function, value = argument(call, 0), argument(call, 1)
+    count = call.consume(value)
+    item = bare(value.item)
+    call.spend(seconds("functools.reduce", count))
+    start = argument(call, 2, "initial") if len(call.args) > 2 else item
+    return applied(call, function, count, start, item)
+
+
+def _partial(call: Call) -> Value:
+    call.spend(primitive("functools.partial"))
+    return call.args[0] if call.args and call.args[0].kind == "function" else Value("object", name="functools.partial")
+
+
+def _same(cost: str) -> Rule:
+    """A decorator: what it returns costs about what it gets."""
+
+    def rule(call: Call) -> Value:
+        call.spend(primitive(cost))
+        if call.args and call.args[0].kind in ("user-function", "function", "class"):
+            return call.args[0]
+        return Value("function", name="functools.wraps()")
+
+    return rule
+
+
+def _operator(name: str) -> Rule:
+    return fixed("call.builtin", UNKNOWN, getattr(operator, name))
+
+
+def _getter(call: Call) -> Value:
+    call.spend(primitive("operator.itemgetter"))
+    return Value("function", name="operator.itemgetter()", payload=call.args)
+
+
+def _get_item(call: Call) -> Value:
+    call.spend(primitive("operator.getter"))
+    return bare(argument(call, 0).item)
+
+
+_OPERATORS = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "neg", "pos", "abs", "not_", "and_", "or_", "xor", "lshift",
+    "rshift",
+    "lt", "le", "eq", "ne", "ge", "gt", "is_", "is_not", "truth", "index",
+)  # fmt: skip
+FUNCTIONS: dict[str, Rule] = {
+    "itertools.count": _counting,
+    "itertools.cycle": _cycle,
+    "itertools.repeat": _repeat,
+    "itertools.chain": _chain,
+    "itertools.chain.from_iterable": _from_iterable,
+    "itertools.islice": _islice,
+    "itertools.takewhile": _while,
+    "itertools.dropwhile": _while,
+    "itertools.filterfalse": _while,
+    "itertools.compress": _compress,
+    "itertools.product": _product,
+    "itertools.permutations": _chosen("permutations"),
+    "itertools.combinations": _chosen("combinations"),
+    "itertools.combinations_with_replacement": _chosen("repeated"),
+    "itertools.accumulate": _accumulate,
+    "itertools.starmap": _starmap,
+    "itertools.groupby": _groupby,
+    "itertools.pairwise": _pairwise,
+    "itertools.batched": _batched,
+    "itertools.zip_longest": _longest,
+    "itertools.tee": _tee,
+    "functools.reduce": _reduce,
+    "functools.partial": _partial,
+    "functools.partialmethod": _partial,
+    "functools.lru_cache": _same("functools.lru_cache"),
+    "functools.cache": _same("functools.lru_cache"),
+    "functools.cached_property": _same("functools.lru_cache"),
+    "functools.wraps": _same("functools.wraps"),
+    "functools.wraps()": _same("functools.wraps"),
+    "functools.update_wrapper": _same("functools.wraps"),
+    "functools.total_ordering": _same("functools.wraps"),
+    "functools.singledispatch": _same("functools.lru_cache"),
+    "functools.cmp_to_key": _same("functools.partial"),
+    **{f"operator.{name}": _operator(name) for name in _OPERATORS},
+    "operator.contains": fixed("call.builtin", BOOL),
+    "operator.getitem": _get_item,
+    "operator.setitem": fixed("call.builtin", NONE),
+    "operator.itemgetter": _getter,
+    "operator.attrgetter": _getter,
+    "operator.methodcaller": _getter,
+    "operator.itemgetter()": _get_item,
+    "contextlib.suppress": fixed("contextlib.suppress", Value("object", name="contextlib.suppress")),
+    "contextlib.nullcontext": fixed("contextlib.suppress", Value("object", name="contextlib.nullcontext")),
+    "contextlib.ExitStack": fixed("contextlib.suppress", Value("object", name="contextlib.ExitStack")),
+    "contextlib.closing": fixed("contextlib.suppress", Value("object", name="contextlib.closing")),
+    "contextlib.redirect_stdout": fixed("contextlib.suppress", Value("object", name="contextlib.redirect_stdout")),
+    "contextlib.contextmanager": _same("functools.wraps"),
+    "contextlib.asynccontextmanager": _same("functools.wraps"),
+}
+METHODS: dict[tuple[str, str], Rule] = {
+    ("functools.lru_cache", "cache_clear"): fixed("call.builtin", NONE),
+    ("contextlib.ExitStack", "enter_context"): fixed("with"),
+}
+ATTRIBUTES: dict[tuple[str, str], Attribute] = {}

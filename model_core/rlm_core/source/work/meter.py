@@ -1,0 +1,173 @@
+"""Adds up what a piece of the program costs: seconds, waits, calls of unknown cost, and peak memory.
+
+A meter measures one region (a loop's body, a branch, a callee). What is spent is weighted by ``reach``: the share of
+runs that get to that point, as (least, likely, most).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from rlm_core.types import CauseKind, WaitKind
+
+from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed
+
+ALWAYS: Range = (1.0, 1.0, 1.0)
+_MOST_CAUSES = 24
+_MOST_WAITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWait:
+    """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known."""
+
+    kind: WaitKind
+    line: int
+    call: str
+    seconds: Quantity | None
+    share: Range
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCause:
+    """A place that something is spent at; ``amount`` in seconds or, for an allocation, bytes.
+
+    ``name`` is text or syntax, which is turned into text only for the causes that are reported.
+    """
+
+    kind: CauseKind
+    line: int
+    name: str | ast.AST
+    amount: Quantity
+    count: Quantity
+
+
+@dataclass(slots=True)
+class Meter:
+    """The cost of a region.
+
+    ``own`` is the constant part of ``seconds`` that has not been added to it yet. ``endless`` is the line of a loop
+    that may not end, with the share of runs that get there. In a ``parallel`` region waits happen at the same time.
+    """
+
+    parallel: bool = False
+    reach: Range = ALWAYS
+    own: float = 0.0
+    seconds: Quantity = ZERO
+    unknown: Quantity = ZERO
+    waits: list[PendingWait] = field(default_factory=list)
+    causes: list[PendingCause] = field(default_factory=list)
+    endless: tuple[int, float] | None = None
+    peak: Quantity = ZERO
+
+    def spend(self, seconds: Quantity | float) -> None:
+        """Add computing time."""
+        if not isinstance(seconds, Quantity):
+            if self.reach is ALWAYS:
+                self.own += seconds
+                return
+            seconds = constant(seconds)
+        self.seconds = self.seconds + self.weighted(seconds)
+
+    @property
+    def total(self) -> Quantity:
+        """The computing time of the region."""
+        if self.own:
+            self.seconds, self.own = self.seconds + constant(self.own), 0.0
+        return self.seconds
+
+    def weighted(self, quantity: Quantity) -> Quantity:
+        """A quantity times the reach."""
+        return quantity if self.reach is ALWAYS else quantity * Quantity({(): self.reach})
+
+    def miss(self, times: Quantity = ONE) -> None:
+        """Add calls of unknown cost."""
+        self.unknown = self.unknown + self.weighted(times)
+
+    def hold(self, bytes_: Quantity) -> None:
+        """Note an amount of memory in use at this point."""
+        if bytes_.terms:
+            self.peak = larger(self.peak, self.weighted(bytes_) if self.reach[0] < 1 else bytes_)
+
+    def cause(self, kind: CauseKind, line: int, name: str | ast.AST, amount: Quantity, count: Quantity = ONE) -> None:
+        """Note a place that something is spent at."""
+        self.causes.append(PendingCause(kind, line, name, self.weighted(amount), count))
+        if len(self.causes) > 2 * _MOST_CAUSES:
+            self.causes = largest_causes(self.causes)
+
+    def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None) -> None:
+        """Note a wait."""
+        if len(self.waits) < _MOST_WAITS:
+            weighted = None if seconds is None else self.weighted(seconds)
+            self.waits.append(PendingWait(kind, line, call, weighted, self.reach))
+
+    def run_on(self, line: int) -> None:
+        """Note a loop that may not end."""
+        if self.endless is None or self.endless[1] < self.reach[1]:
+            self.endless = (line, self.reach[1])
+
+    def add(self, other: Meter, times: Quantity = ONE, *, held: Quantity = ZERO) -> None:
+        """Add a region that runs ``times`` times, while ``held`` bytes are in use around it."""
+        once = times is ONE
+        total, unknown = other.total, other.unknown
+        self.spend(total if once else total * times)
+        if unknown.terms:
+            self.miss(unknown if once else unknown * times)
+        enters = ALWAYS if once else _entered(times)
+        reach = scaled(self.reach, enters)
+        for wait in other.waits[: _MOST_WAITS - len(self.waits)]:
+            seconds = wait.seconds
+            if seconds is not None:
+                seconds = self.weighted(seconds if once or self.parallel else seconds * times)
+            self.waits.append(replace(wait, seconds=seconds, share=scaled(wait.share, reach)))
+        for cause in other.causes:
+            amount, count = cause.amount, cause.count
+            if not once:
+                amount, count = (amount if cause.kind is CauseKind.ALLOCATION else amount * times), count * times
+            self.causes.append(replace(cause, amount=self.weighted(amount), count=count))
+        if len(self.causes) > 2 * _MOST_CAUSES:
+            self.causes = largest_causes(self.causes)
+        if other.endless is not None:
+            share = other.endless[1] * reach[1]
+            if self.endless is None or self.endless[1] < share:
+                self.endless = (other.endless[0], share)
+        if other.peak.terms or held.terms:
+            self.hold(other.peak + held)
+
+    def branch(self, branches: Sequence[tuple[Range, Meter]]) -> None:
+        """Add one of several regions, each with its share of the runs."""
+        self.spend(mixed((share[1], meter.total) for share, meter in branches))
+        if any(meter.unknown.terms for _, meter in branches):
+            self.miss(mixed((share[1], meter.unknown) for share, meter in branches))
+        for share, meter in branches:
+            inner = Meter(self.parallel, scaled(self.reach, share))
+            inner.add(Meter(waits=meter.waits, causes=meter.causes, endless=meter.endless, peak=meter.peak))
+            self.waits += inner.waits[: _MOST_WAITS - len(self.waits)]
+            self.causes += inner.causes
+            if inner.endless is not None and (self.endless is None or self.endless[1] < inner.endless[1]):
+                self.endless = inner.endless
+        if len(self.causes) > 2 * _MOST_CAUSES:
+            self.causes = largest_causes(self.causes)
+        self.hold(mixed((share[1], meter.peak) for share, meter in branches))
+
+
+def largest_causes(causes: list[PendingCause]) -> list[PendingCause]:
+    """The causes with the largest amounts, at sizes of 10."""
+    ranked = sorted(causes, key=lambda cause: -cause.amount.evaluate(lambda name: 10.0)[1])
+    return ranked[:_MOST_CAUSES]
+
+
+def scaled(left: Range, right: Range) -> Range:
+    """The share of a share."""
+    if left is ALWAYS:
+        return right
+    return left[0] * right[0], left[1] * right[1], left[2] * right[2]
+
+
+def _entered(times: Quantity) -> Range:
+    """The share of runs that enter a loop that runs so often."""
+    low, likely, high = times.evaluate(lambda name: 3.0)
+    low = times.evaluate(lambda name: 0.0)[0]
+    return min(max(low, 0.0), 1.0), min(max(likely, 0.0), 1.0), min(max(high, 0.0), 1.0)

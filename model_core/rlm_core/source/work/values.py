@@ -1,0 +1,106 @@
+"""What the analysis knows about a value of the program: its kind, its size, what it holds, and its bytes.
+
+Values are immutable. A value that is not understood is ``UNKNOWN``; what is known of it is never more than what the
+text says. ``Call`` is what a rule about a library function receives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rlm_core.types import WaitKind
+
+from .quantities import ZERO, Quantity
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+"""The constant of a value that is not known exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of the program, as far as it is known.
+
+    kind: ``int``, ``float``, ``bool``, ``none``, ``str``, ``bytes``, ``list``, ``tuple``, ``set``, ``dict``, ``range``,
+        ``iterator`` (lazy: generators, ``map``, ``zip`` ...), ``array`` (numpy), ``module``, ``function`` (of a
+        library), ``user-function``, ``class``, ``object`` (an instance, ``name`` is its type) or ``unknown``.
+    constant: the Python value where the text fixes it (numbers, text, None, tuples of those), else ``MISSING``.
+    number: of an int or float: its value; several possible values are a range.
+    size: of a container, text, iterator or array: the number of its items, characters or elements.
+    item: what iteration yields, on average over all items; for a dict the keys.
+    entry: of a dict: its values.
+    bytes: the memory that the value holds, with the items that nothing else holds.
+    shape, itemsize: of an array: its axes, and bytes per element; ``dtype`` as numpy writes it.
+    step: of an iterator: the seconds that producing one item takes.
+    name: dotted name of a module, library function, class, or the type of an object (``threading.Thread``).
+    payload: what only the analysis itself reads (the definition of a function of the program).
+    """
+
+    kind: str = "unknown"
+    constant: Any = MISSING
+    number: Quantity | None = None
+    size: Quantity | None = None
+    item: Value | None = None
+    entry: Value | None = None
+    bytes: Quantity = ZERO
+    shape: tuple[Quantity, ...] | None = None
+    itemsize: float = 8.0
+    dtype: str = "float64"
+    step: Quantity = ZERO
+    name: str = ""
+    payload: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def known(self) -> bool:
+        """Whether the text fixes the value exactly."""
+        return self.constant is not MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The payload of a dict display: its keys, which the text fixes, with their values."""
+
+    pairs: tuple[tuple[Any, Value], ...]
+
+
+UNKNOWN = Value()
+NONE = Value("none", None)
+
+
+class Call(Protocol):
+    """A call of a library function or method, as its rule sees it."""
+
+    args: Sequence[Value]
+    keywords: Mapping[str, Value]
+    receiver: Value | None
+
+    def spend(self, seconds: Quantity | float) -> None:
+        """Add computing time."""
+
+    def allocate(self, bytes_: Quantity | float) -> None:
+        """Add memory that is needed during the call only; what the result holds is the result's ``bytes``."""
+
+    def length(self, value: Value) -> Quantity:
+        """The number of items of a value; an unknown one gets a size named after the argument's expression."""
+
+    def consume(self, value: Value) -> Quantity:
+        """The number of items that iterating over a value yields; spends what producing them takes."""
+
+    def apply(self, function: Value, times: Quantity, args: Sequence[Value]) -> Value:
+        """The result of calling ``function`` with ``args``; spends ``times`` such calls."""
+
+    def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
+        """The call waits: for a known time, or until something happens (None)."""
+
+    def endless(self) -> None:
+        """The call may not end."""
+
+    def unknown(self, times: Quantity) -> None:
+        """Something of unknown cost runs this many times."""
