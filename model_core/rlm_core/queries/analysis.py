@@ -7,7 +7,7 @@ editors, already parsed where they are analysed too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,10 @@ from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, mer
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, cell_source, find_units
-from rlm_core.types import Callee, CodeText, Unit
+from rlm_core.source.work.analysis import Analysis, analyse
+from rlm_core.source.work.outline_facts import outline_facts
+from rlm_core.source.work.scope import ModuleScope
+from rlm_core.types import Callee, CodeText, Unit, WorkFacts
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
+_ANALYSED_UNITS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +54,27 @@ class Analyser:
         self._indices: LRUCache[Path, tuple[object, ModuleIndex]] = LRUCache(_INDEXED_FILES)
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
+        self._work: LRUCache[Hashable, Analysis | None] = LRUCache(_ANALYSED_UNITS)
 
     def analyse(self, parsed: ParsedSource, path: Path | None = None, name: str | None = None) -> list[AnalysedUnit]:
-        """The units of a source text; ``path`` lets callees be found in the rest of its package.
+        """The units of a source text.
+
+        ``path`` lets callees be found in the rest of its package, and may show that the text is a solution.
 
         ``name`` identifies the text across versions: after an edit only what changed is analysed.
 
         Raises:
             SourceError: the language is unknown.
         """
+        path = path.absolute() if path is not None else None
         if parsed.language != "python":
-            units = find_units(parsed)
-            return [AnalysedUnit(unit, CodeText(unit.text, unit.language, unit.basis)) for unit in units]
+            units = find_units(parsed, path)
+            return [AnalysedUnit(unit, self._outlined(unit)) for unit in units]
         root, dotted = _package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
-        file = self._reader.read(parsed, dotted, is_package=is_package, name=name)
+        file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
         graph = CallGraph(lambda module: file.index if module == dotted else self._load(root, dotted, module))
-        return self._analysed(parsed, file.units, path, lambda unit: graph.callees(file.index, unit))
+        return self._analysed(parsed, file.units, path, ModuleScope(file.index, graph))
 
     def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
         """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
@@ -80,7 +88,7 @@ class Analyser:
         files = [self._cells[cell.source] for cell in cells]
         index, graph = merged(file.index for file in files), CallGraph()
         return [
-            self._analysed(cell, file.units, None, lambda unit: graph.callees(index, unit))
+            self._analysed(cell, file.units, None, ModuleScope(index, graph))
             for cell, file in zip(cells, files, strict=True)
         ]
 
@@ -89,20 +97,48 @@ class Analyser:
         parsed: ParsedSource,
         units: list[Unit],
         path: Path | None,
-        callees_of: Callable[[Unit], tuple[Callee, ...]],
+        scope: ModuleScope,
     ) -> list[AnalysedUnit]:
-        sizes = self._sizes(parsed, units, path) if any(unit.kind == "kernel" for unit in units) else {}
+        sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
+        context = _context(scope.index)
         analysed = []
         for unit in units:
-            callees = callees_of(unit) if unit.kind == "function" else ()
+            callees: tuple[Callee, ...] = ()
+            work = None
+            if unit.kind in ("function", "program"):
+                work = self._work_of(unit, scope, context)
+            if unit.kind == "function":
+                callees = scope.graph.callees(scope.index, unit)
             of_unit = sizes.get(unit)
             workloads = tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
-            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads)
+            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, work)
             analysed.append(AnalysedUnit(unit, code, of_unit))
         return analysed
 
+    def _outlined(self, unit: Unit) -> CodeText:
+        """What the predictor reads about a unit in another language than Python."""
+        if unit.kind != "program":
+            return CodeText(unit.text, unit.language, unit.basis)
+        key = (unit.text, unit.language)
+        if key not in self._work:
+            facts = outline_facts(unit.text, unit.language)
+            self._work[key] = Analysis(facts) if facts is not None else None
+        known = self._work[key]
+        return CodeText(unit.text, unit.language, unit.basis, work=known.facts if known is not None else None)
+
+    def _work_of(self, unit: Unit, scope: ModuleScope, context: int) -> WorkFacts | None:
+        """The work facts of a unit, analysed again when it, its context or a function that it calls has changed."""
+        key = (unit.text, unit.qualname, unit.kind, context)
+        known = self._work.get(key, _NOT_ANALYSED)
+        if known is _NOT_ANALYSED or (known is not None and not _is_current(known, scope)):
+            known = analyse(unit.text, scope, unit.qualname if unit.kind == "function" else "")
+            if known is None and (facts := outline_facts(unit.text, unit.language)) is not None:
+                known = Analysis(facts)
+            self._work[key] = known
+        return known.facts if known is not None else None
+
     def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
-        # Imported for the first kernel: it imports numpy, which the server's start must not.
+        # Imported for the first kernel or module: it imports numpy, which the server's start must not.
         from .kernel_sizes import sizes_of
 
         return sizes_of(parsed, units, self._default_sizes(path)).units
@@ -139,6 +175,34 @@ class Analyser:
             return None
         self._indices[path] = (version, index)
         return index
+
+
+_NOT_ANALYSED = Analysis(WorkFacts())
+
+
+def _context(index: ModuleIndex) -> int:
+    """A hash of everything but function bodies that the facts of a file's units depend on."""
+    return hash(
+        (
+            frozenset(index.imports.items()),
+            frozenset(index.constants.items()),
+            frozenset(index.bases),
+            frozenset(index.units),
+        )
+    )
+
+
+def _is_current(analysis: Analysis, scope: ModuleScope) -> bool:
+    """Whether the functions that an analysis read still have the same text."""
+    for definition in analysis.dependencies:
+        home = definition.scope.index if isinstance(definition.scope, ModuleScope) else None
+        if home is None:
+            continue
+        now = scope.index if home.dotted == scope.index.dotted else scope.graph.load(home.dotted)
+        unit = now.units.get(definition.qualname) if now is not None else None
+        if unit is None or unit.text != definition.text:
+            return False
+    return True
 
 
 def _package_of(path: Path) -> tuple[Path, str]:

@@ -20,6 +20,7 @@ from .sizes import DEFAULTS, default_name, workload_name
 
 _ACCESS = re.compile(r"(?:\w+\.)*(?:load|store|atomic_\w+|make_block_ptr|make_tensor_(?:ptr|descriptor)|advance)")
 _FLAG = re.compile(r"(?:is|has|use|with|enable|do|block|num_(?:warps|stages))(?:_|\Z)|causal|stage|dtype", re.I)
+_KERNEL = re.compile(r"\bjit\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def[ \t]+(\w+)")
 _POINTER = re.compile(r"(?:.*_)?(?:ptr|ptrs|desc)\d*", re.I)
 
 
@@ -28,13 +29,19 @@ class KernelArguments:
     """The arguments of a kernel that are not pointers.
 
     ``accesses``: whether the kernel loads or stores at all; ``sizes``: their names, in order; ``fixed``: those that the
-    kernel sets to a number; ``keys``: those that it is tuned for.
+    kernel sets to a number; ``keys``: those that it is tuned for; ``parameters``: all arguments, in order.
     """
 
     accesses: bool
     sizes: tuple[str, ...]
     fixed: Mapping[str, int]
     keys: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """The names of the pointers, in order."""
+        return tuple(name for name in self.parameters if name and name not in self.sizes)
 
 
 def default_workload(arguments: KernelArguments, chosen: Mapping[str, str]) -> dict[str, str]:
@@ -74,6 +81,13 @@ def default_workload(arguments: KernelArguments, chosen: Mapping[str, str]) -> d
     return workload | {"dtype": given.get("dtype", DEFAULTS["dtype"])}
 
 
+def example_sizes(text: str) -> str:
+    """Sizes to write in a comment for the kernel of a unit's text, by the names of its pointers."""
+    match = _KERNEL.search(text)
+    pointers = kernel_arguments(text, match[1]).pointers if match is not None else ()
+    return " ".join(f"{name}=4096x4096" for name in pointers[:3] or ("arg0",))
+
+
 @lru_cache(maxsize=1024)
 def kernel_arguments(text: str, name: str) -> KernelArguments:
     """The arguments of the kernel called ``name`` in a unit's text."""
@@ -94,7 +108,7 @@ def kernel_arguments(text: str, name: str) -> KernelArguments:
         pointers |= {"K", "V"}
     sizes = [size for size in parameters if size and size not in pointers and not _POINTER.fullmatch(size)]
     fixed = {size: number for size in sizes if (number := _only_number(values.get(size, ()))) is not None}
-    return KernelArguments(bool(pointers), tuple(sizes), fixed, tuple(_keys(node)))
+    return KernelArguments(bool(pointers), tuple(sizes), fixed, tuple(_keys(node)), tuple(parameters))
 
 
 def _pointers(kernel: Node, values: Mapping[str, list[Node]]) -> set[str]:

@@ -1,8 +1,11 @@
-"""The sizes at which a file's Triton kernels are predicted: from its comments, else its benchmarks, else a table.
+"""The sizes at which a file's Triton kernels and PyTorch modules are predicted.
+
+Those of a kernel come from the comments of its file, else its benchmarks, else a table of names; those of a module from
+comments, else the calls in the file or the layers of the module (see :mod:`.module_sizes`), else the settings.
 
     # rlm: sizes M=4096 N=4096 K=4096 dtype=fp16
 
-above a kernel or inside it is one workload; more lines are more workloads. Nothing is run.
+above a kernel or module or inside it is one workload; more lines are more workloads. Nothing is run.
 """
 
 from __future__ import annotations
@@ -20,13 +23,15 @@ from rlm_core.types import Span, Unit
 
 from .kernel_arguments import default_workload, kernel_arguments
 from .kernel_benchmarks import benchmarked
+from .module_sizes import forward_parameters, inferred_sizes
 from .query_vector import has_sizes
 from .sizes import canonical_workload, dtype_name, is_sized, read_sizes
 
-Origin = Literal["comment", "benchmark", "autotune", "default"]
+Origin = Literal["comment", "benchmark", "call", "layers", "autotune", "default"]
 MOST_LINES = 16
 KEYWORD = "sizes"
 _NONE: Mapping[str, str] = MappingProxyType({})
+_VISIBLE = re.compile(rb"[^\r\n]")
 _WORD = re.compile(r"[\s,]*(?:(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+))")
 _COUNT = re.compile(r"\d[\d_]*(?:x\d[\d_]*)*", re.ASCII)
 _PLAIN = re.compile(r"[^\W\d][\w.+-]*", re.ASCII)
@@ -35,10 +40,15 @@ _LIKE = "write it like M=4096, arg0=64x128 or dtype=fp16"
 
 @dataclass(frozen=True, slots=True)
 class UnitSizes:
-    """The workloads at which a kernel is predicted, and where they come from."""
+    """The workloads at which a kernel or module is predicted, and where they come from.
+
+    ``line`` (1-based) and ``call`` are those of the call from which the sizes of a module follow.
+    """
 
     workloads: tuple[Mapping[str, str], ...]
     origin: Origin
+    line: int | None = None
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +61,19 @@ class SizesProblem:
 
 @dataclass(frozen=True, slots=True)
 class FileSizes:
-    """The sizes of a file's kernels, without those of unknown size, and the mistakes in its comments."""
+    """The sizes of a file's kernels and modules, without those of unknown size, and the mistakes in its comments."""
 
     units: Mapping[Unit, UnitSizes]
     problems: tuple[SizesProblem, ...]
 
 
 def sizes_of(parsed: ParsedSource, units: Sequence[Unit], defaults: Mapping[str, str] = _NONE) -> FileSizes:
-    """The sizes of the Triton kernels among the ``units`` of a Python file.
+    """The sizes of the Triton kernels and PyTorch modules among the ``units`` of a Python file.
 
-    ``defaults``, by the name of a kernel's argument, take precedence over the sizes of :mod:`.sizes`.
+    ``defaults``, by the name of an argument, take precedence over the sizes of :mod:`.sizes`.
     """
     kernels = [unit for unit in units if unit.kind == "kernel" and unit.language == "triton"]
-    written, problems = _comments(parsed, kernels)
+    written, problems = _comments(parsed, units)
     measured: Mapping[str, Sequence[Mapping[str, str]]] = {}
     if kernels and b"Benchmark" in parsed.source:
         measured = benchmarked(parsed.root, [_name(unit) for unit in kernels])
@@ -76,13 +86,49 @@ def sizes_of(parsed: ParsedSource, units: Sequence[Unit], defaults: Mapping[str,
             sizes[unit] = UnitSizes(tuple(known), "benchmark")
         elif workload := default_workload(arguments, defaults):
             sizes[unit] = UnitSizes((workload,), "autotune" if arguments.keys else "default")
+    modules = [unit for unit in units if unit.kind == "module"]
+    sizes |= {unit: UnitSizes(tuple(written[unit]), "comment") for unit in modules if unit in written}
+    sizes |= _modules(parsed, [unit for unit in modules if unit not in written], defaults)
     return FileSizes(sizes, tuple(problems))
 
 
+def sizes_problems(parsed: ParsedSource, units: Sequence[Unit]) -> tuple[SizesProblem, ...]:
+    """The mistakes in the comments about sizes of a Python file."""
+    return tuple(_comments(parsed, units)[1])
+
+
+def _modules(parsed: ParsedSource, modules: Sequence[Unit], defaults: Mapping[str, str]) -> dict[Unit, UnitSizes]:
+    """The sizes of modules without a comment."""
+    sizes: dict[Unit, UnitSizes] = {}
+    inferred = inferred_sizes(_without_errors(parsed), [(unit.qualname, unit.text) for unit in modules])
+    for unit, of_unit in zip(modules, inferred, strict=True):
+        if of_unit is not None:
+            origin: Origin = "call" if of_unit.line is not None else "layers"
+            sizes[unit] = UnitSizes((of_unit.workload,), origin, of_unit.line, of_unit.call)
+        elif defaults and "get_inputs" not in unit.text:
+            names = forward_parameters(unit.qualname, unit.text)
+            if names and all(name in defaults for name in names):
+                sizes[unit] = UnitSizes(({name: defaults[name] for name in names},), "default")
+    return sizes
+
+
+def _without_errors(parsed: ParsedSource) -> bytes:
+    """The text with blanks for top-level statements that do not parse, so that the others keep their lines."""
+    if not parsed.root.has_error:
+        return parsed.source
+    text = bytearray(parsed.source)
+    for node in parsed.root.children:
+        # Below an error there may be single words, such as a `def` without a body.
+        if node.has_error or not node.type.endswith(("_statement", "_definition")):
+            text[node.start_byte : node.end_byte] = _VISIBLE.sub(b" ", parsed.source[node.start_byte : node.end_byte])
+    return bytes(text)
+
+
 def _comments(
-    parsed: ParsedSource, kernels: Sequence[Unit]
+    parsed: ParsedSource, units: Sequence[Unit]
 ) -> tuple[dict[Unit, list[dict[str, str]]], list[SizesProblem]]:
-    """The workloads in the comments of each kernel, and the mistakes."""
+    """The workloads in the comments of each kernel and module, and the mistakes."""
+    kernels = [unit for unit in units if unit.kind == "module" or (unit.kind, unit.language) == ("kernel", "triton")]
     workloads: dict[Unit, list[dict[str, str]]] = {}
     problems: list[SizesProblem] = []
     directives = find_directives(parsed)
@@ -91,13 +137,13 @@ def _comments(
             continue
         unit = _owner(directive, kernels, directives)
         if unit is None:
-            text = "no Triton kernel has these sizes; write them inside a kernel or directly above it"
+            text = "no Triton kernel or PyTorch module has these sizes; write them inside one or directly above it"
             problems.append(SizesProblem(text, directive.whole))
             continue
-        workload, mistakes = _workload(directive)
+        workload, mistakes = _workload(directive, unit)
         problems += mistakes
         if not mistakes and len(workloads.get(unit, ())) == MOST_LINES:
-            text = f"a kernel has at most {MOST_LINES} lines of sizes; remove this line"
+            text = f"a {unit.kind} has at most {MOST_LINES} lines of sizes; remove this line"
             problems.append(SizesProblem(text, directive.whole))
         elif not mistakes and workload not in workloads.get(unit, ()):
             workloads.setdefault(unit, []).append(workload)
@@ -105,7 +151,7 @@ def _comments(
 
 
 def _owner(directive: Directive, kernels: Sequence[Unit], directives: Directives) -> Unit | None:
-    """The innermost kernel around a comment, else the one below it and below other lines of comments."""
+    """The innermost kernel or module around a comment, else the one below it and below other lines of comments."""
     around = [unit for unit in kernels if unit.span.start_byte <= directive.start < unit.span.end_byte]
     if around:
         return min(around, key=lambda unit: unit.span.end_byte - unit.span.start_byte)
@@ -115,7 +161,7 @@ def _owner(directive: Directive, kernels: Sequence[Unit], directives: Directives
     return next((unit for unit in kernels if unit.span.start_line == row), None)
 
 
-def _workload(directive: Directive) -> tuple[dict[str, str], list[SizesProblem]]:
+def _workload(directive: Directive, unit: Unit) -> tuple[dict[str, str], list[SizesProblem]]:
     """The workload of one comment, and its mistakes."""
     workload: dict[str, str] = {}
     problems: list[SizesProblem] = []
@@ -138,9 +184,11 @@ def _workload(directive: Directive) -> tuple[dict[str, str], list[SizesProblem]]
         workload[name] = value
     if problems:
         return workload, problems
+    if unit.kind == "kernel":
+        workload = _by_position(workload, unit)
     if not has_sizes(workload):
         text = f"no size; {_LIKE}"
-    elif not is_sized(canonical_workload(workload)):
+    elif unit.kind == "kernel" and not is_sized(canonical_workload(workload)):
         names = ", ".join(f"`{name}`" for name in workload if name != "dtype")
         text = f"unknown size {names}; use names like M, N, K, n_elements, seq_len or arg0"
     else:
@@ -149,6 +197,13 @@ def _workload(directive: Directive) -> tuple[dict[str, str], list[SizesProblem]]
     start = len(directive.text) - len(sizes.lstrip())
     span = directive.span(start) if sizes.strip() else directive.whole
     return workload, [SizesProblem(text, span)]
+
+
+def _by_position(workload: dict[str, str], unit: Unit) -> dict[str, str]:
+    """A kernel's workload with the positions of its pointers in place of their names."""
+    arguments = kernel_arguments(unit.text, _name(unit))
+    positions = {name: f"arg{arguments.parameters.index(name)}" for name in arguments.pointers}
+    return {positions.get(name, name): value for name, value in workload.items()}
 
 
 def _value(name: str, text: str) -> str:

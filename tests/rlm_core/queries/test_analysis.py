@@ -161,3 +161,14 @@ def test_a_half_written_cell_leaves_the_others_alone() -> None:
 def test_equal_cells_have_equal_units() -> None:
     first, second = Analyser().analyse_cells([CELL_HELPER, CELL_HELPER])
     assert first == second
+
+
+def test_a_short_loop_waits_at_one_place() -> None:
+    source = b"import time\ndef f():\n    for _ in range(10):\n        time.sleep(0.1)\n"
+    [unit] = Analyser().analyse(ParsedSource(source, "python"))
+    assert unit.code.work is not None
+    [wait] = unit.code.work.waits
+    assert (wait.line, wait.call) == (2, "time.sleep")
+    assert wait.seconds is not None
+    assert wait.seconds.least == pytest.approx(1.0)
+    assert wait.seconds.most == pytest.approx(1.0)

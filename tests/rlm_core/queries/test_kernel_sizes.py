@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.kernel_arguments import kernel_arguments
 from rlm_core.queries.kernel_sizes import MOST_LINES, FileSizes, UnitSizes, sizes_of
 from rlm_core.queries.query_vector import has_sizes
 from rlm_core.source.parsed import ParsedSource
@@ -121,7 +122,7 @@ def test_mistakes_are_reported_with_their_span(said: str, where: str, part: str)
 def test_a_comment_without_a_kernel_is_reported(text: str) -> None:
     [(where, said)] = problems(text)
     assert where == "# rlm: sizes M=64"
-    assert said.startswith("no Triton kernel has these sizes")
+    assert said.startswith("no Triton kernel or PyTorch module has these sizes")
 
 
 def test_there_is_an_end_to_the_lines() -> None:
@@ -176,6 +177,51 @@ def add(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
 '''
     [sizes] = read(text).units.values()
     assert sizes == UnitSizes(({"xnumel": "65536", "dtype": "fp16"},), "default")
+
+
+MODULE = """import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        self.up = nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.up(x)
+"""
+CALLED = f"{MODULE}\nprint(Net()(torch.randn(8, 64)))\n"
+
+
+def test_a_comment_above_a_module_takes_precedence_over_calls_and_layers() -> None:
+    text = CALLED.replace("class Net", "# rlm: sizes x=4x128 width=128\nclass Net")
+    assert of(text, "Net") == UnitSizes(({"x": "4x128", "width": "128"},), "comment")
+    assert not problems(text)
+
+
+def test_a_call_takes_precedence_over_the_layers_and_these_over_the_settings() -> None:
+    units = find_units(ParsedSource(CALLED.encode(), "python"))
+    defaults = {"x": "2x2"}
+    [called] = sizes_of(ParsedSource(CALLED.encode(), "python"), units, defaults).units.values()
+    assert called == UnitSizes(({"x": "8x64"},), "call", 12, "Net()(torch.randn(8, 64))")
+    [layers] = sizes_of(ParsedSource(MODULE.encode(), "python"), units, defaults).units.values()
+    assert layers == UnitSizes(({"x": "32x64"},), "layers")
+    unknown = MODULE.replace("width=64", "width")
+    parsed = ParsedSource(unknown.encode(), "python")
+    [default] = sizes_of(parsed, find_units(parsed), defaults).units.values()
+    assert default == UnitSizes((defaults,), "default")
+    assert not sizes_of(parsed, find_units(parsed)).units
+
+
+def test_a_statement_that_does_not_parse_leaves_the_sizes_of_the_others() -> None:
+    assert of(f"{CALLED}\ndef broken(:\n    x = (\n", "Net").workloads == ({"x": "8x64"},)
+
+
+def test_the_pointers_of_a_kernel_have_sizes_by_their_names() -> None:
+    text = SCALE.replace("n_elements", "amount")
+    pointer = kernel_arguments(text, "scale").pointers[0]
+    [found] = of(f"# rlm: sizes {pointer}=64x128\n{text}").workloads
+    assert found == {"arg0": "64x128"}
 
 
 @given(st.text(alphabet=st.sampled_from("MNK=xX_,. 0189fpd#é:"), max_size=30))

@@ -14,8 +14,8 @@ from .library import RULE_ERRORS
 from .recorder import Operation, Trace, TraceLimit
 from .values import UNKNOWN, Instance, LibraryName, SourceClass, SourceFunction, Tensor, Value, as_shape, tensors_in
 
-_MAX_TEXT = 400_000
-_RESERVED = frozenset({"dtype", "mode", "backend", "autotuned"})
+MAX_TEXT = 400_000
+RESERVED = frozenset({"dtype", "mode", "backend", "autotuned"})
 _SHAPE = re.compile(r"\d+(x\d+)*\Z")
 _ARGUMENT = re.compile(r"arg(\d+)\Z")
 _INTEGERS = re.compile(r"target|label|index|indices|idx|token|_ids\b|ids\Z")
@@ -39,7 +39,7 @@ def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
         The trace; an empty one when the text has nothing to trace. Never raises.
     """
     given = {} if overrides is None else overrides
-    if len(text) > _MAX_TEXT:
+    if len(text) > MAX_TEXT:
         return Trace()
     try:
         with warnings.catch_warnings():
@@ -48,7 +48,7 @@ def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Trace()
     constants = {
-        name: parsed(value) for name, value in given.items() if name not in _RESERVED and not _ARGUMENT.match(name)
+        name: parsed(value) for name, value in given.items() if name not in RESERVED and not _ARGUMENT.match(name)
     }
     runner = Interpreter(constants)
     try:
