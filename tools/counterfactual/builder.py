@@ -1,6 +1,7 @@
 """Measured labels of generated functions -> rows of basis ``call``, each edit with the row that it is an edit of.
 
-The labels hold the text, since it is our own. Whole families of functions are held out; a function and its edits form
+The labels hold the text, since it is our own: a function and its helpers, or the module around it, in which the unit
+and its callees are found as in a user's file. Whole families of functions are held out; a function and its edits form
 one group.
 """
 
@@ -8,17 +9,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rlm_core.errors import DataError
+from rlm_core.source.call_graph import CallGraph, index_module
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.work.analysis import work_facts
+from rlm_core.source.work.scope import ModuleScope
 from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
-from rlm_core.training.datasets.schema import split_of
+from rlm_core.training.datasets.schema import split_of, write_facts
 
-from .edits import CALLEE, EDITS
+from .edits import EDITS
+from .literal.generator import NEUTRAL
+from .programs import module_text
 
 LABELS = Path(__file__).with_name("labels.jsonl.gz")
+LITERAL_LABELS = Path(__file__).with_name("literal_labels.jsonl.gz")
 MEMORY_FLOOR_BYTES = 64.0
 HELD_OUT = "edit"
 BASE = "base"
@@ -27,17 +38,30 @@ _FIELDS = frozenset({"group", "family", "functions", "python", "date", "machine"
 _METRICS = ("latency", "memory")
 
 
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What the model reads of a function: its module, its text, its callees and the facts of its work as JSON."""
+
+    module: str
+    text: str
+    callees: list[dict[str, Any]]
+    work: str | None
+
+
 def family_split(family: str) -> str:
     """``train`` or ``test``: what real functions cost is tuned and calibrated on real functions alone."""
     return "test" if split_of(family) == "test" else "train"
 
 
 class CounterfactualBuilder(RowBuilder):
-    """Rows of a label file, by default of the one in this folder."""
+    """Rows of label files, by default of both in this folder; ``facts`` computes the facts of their work."""
 
-    def __init__(self, labels: Path | None = None, split: str = "auto") -> None:
+    def __init__(
+        self, labels: Sequence[Path] = (LABELS, LITERAL_LABELS), split: str = "auto", *, facts: bool = True
+    ) -> None:
         super().__init__(split)
-        self._labels = read_labels(labels or LABELS, _FIELDS, "counterfactual")
+        self._labels = list(chain.from_iterable(read_labels(path, _FIELDS, "counterfactual") for path in labels))
+        self._facts = facts
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
         """All rows, group by group in the order of the label file."""
@@ -47,12 +71,13 @@ class CounterfactualBuilder(RowBuilder):
             for name, function in zip(names, label["functions"], strict=True):
                 self._units += 1
                 is_base = function is base
+                code = self._code(label, function)
                 for metric, value in zip(_METRICS, _values(function), strict=True):
                     self._rows += 1
                     yield {
                         "id": f"{name}/{metric}",
-                        "text": function["text"],
-                        "callees": [{"text": text, "level": 1} for text in function["helpers"]],
+                        "text": code.text,
+                        "callees": code.callees,
                         "language": "python",
                         "basis": "call",
                         "metric": metric,
@@ -63,11 +88,35 @@ class CounterfactualBuilder(RowBuilder):
                         "family": label["family"],
                         "held_out": HELD_OUT,
                         "split": split,
-                        "source": f"generated, measured {label['date']} on CPython {label['python']}: {name}",
+                        "source": f"generated, {_how(function)} {label['date']} on CPython {label['python']}: {name}",
                         "edit_of": None if is_base else f"{names[0]}/{metric}",
                         "noise": None if is_base else _noise(metric, base, function),
+                        "module": code.module,
+                        "work": code.work,
                     }
             progress(done, len(self._labels))
+
+    def _code(self, label: dict[str, Any], function: dict[str, Any]) -> _Code:
+        """The code of a function, read as the product reads a file.
+
+        Raises:
+            DataError: the module does not define the function.
+        """
+        helpers: list[str] | None = function.get("helpers")
+        if helpers is None:
+            module = function["module"]
+        else:
+            module = module_text(label.get("owner", ""), label.get("fields", ()), helpers, function["text"])
+        index, graph = index_module(ParsedSource(module.encode(), "python")), CallGraph()
+        for unit in index.units.values():
+            if unit.qualname.rpartition(".")[2] != function["name"]:
+                continue
+            work = write_facts(work_facts(unit.text, ModuleScope(index, graph), unit.qualname)) if self._facts else None
+            if helpers is not None:
+                return _Code(module, function["text"], [{"text": text, "level": 1} for text in helpers], work)
+            callees = [{"text": callee.text, "level": callee.depth} for callee in graph.callees(index, unit)]
+            return _Code(module, unit.text, callees, work)
+        raise DataError(f"{label['group']}: the module does not define {function['name']!r}")
 
 
 def _names(label: dict[str, Any]) -> list[str]:
@@ -78,6 +127,10 @@ def _names(label: dict[str, Any]) -> list[str]:
         again = f"-{seen[function['kind']]}" if seen[function["kind"]] > 1 else ""
         names.append(f"{label['group']}/{function['kind']}{again}")
     return names
+
+
+def _how(function: dict[str, Any]) -> str:
+    return "extrapolated from smaller sizes" if function.get("extrapolated") else "measured"
 
 
 def _values(function: dict[str, Any]) -> tuple[float, float]:
@@ -94,7 +147,7 @@ def _noise(metric: str, base: dict[str, Any], function: dict[str, Any]) -> float
 
 def is_neutral(kind: str) -> bool:
     """Whether edits of a kind should change no cost."""
-    return not kind.startswith(CALLEE) and EDITS[kind].neutral
+    return kind.startswith(NEUTRAL) or (kind in EDITS and EDITS[kind].neutral)
 
 
 def _spread(function: dict[str, Any]) -> float:

@@ -15,7 +15,7 @@ import select
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ Progress = Callable[[int], None]
 PYTHON = "3.12"
 MACHINE = "two-core x86-64"
 _GROUP_LIMIT = 90.0  # seconds; the calls' own limits end far sooner
+_WORKER = Path(__file__).with_name("worker.py")
 _NICE = 5
 _DIGITS = 5
 
@@ -51,7 +52,7 @@ def interpreter() -> str:
         DataError: there is none.
     """
     found = shutil.which(f"python{PYTHON}")
-    if found is not None and _version(found).startswith(PYTHON + "."):
+    if found is not None and version(found).startswith(PYTHON + "."):
         return found
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for path in sorted(versions.glob(f"{PYTHON}.*/bin/python")):
@@ -59,28 +60,33 @@ def interpreter() -> str:
     raise DataError(f"python{PYTHON}: not found on PATH or in pyenv; install it, the labels are of that runtime")
 
 
-def _version(python: str) -> str:
-    command = [python, "-c", "import platform; print(platform.python_version())"]
+def version(python: str) -> str:
+    """The version of an interpreter, empty if it does not run."""
+    command = [python, "-c", "import platform; print(platform.pythonversion())"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
-class _Child:
-    """The measuring process; started when first needed and again after it had to be stopped."""
+class Child:
+    """The measuring process; started when first needed and again after it had to be stopped.
 
-    def __init__(self, python: str) -> None:
-        self._python = python
+    ``worker`` is the script that it runs, ``environment`` what its environment holds besides the search path.
+    """
+
+    def __init__(self, python: str, worker: Path = _WORKER, environment: Mapping[str, str] | None = None) -> None:
+        self._python, self._worker, self._environment = python, worker, environment or {}
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, request: dict[str, Any]) -> list[dict[str, Any]] | None:
         """The results of one group, None if the child hung or died."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [self._python, "-s", str(Path(__file__).with_name("worker.py"))],
+                [self._python, "-s", str(self._worker)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
-                env={"PATH": os.environ.get("PATH", ""), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+                env={"PATH": os.environ.get("PATH", ""), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
+                | dict(self._environment),
                 process_group=0,
             )
             if os.name == "posix":
@@ -115,7 +121,7 @@ def measure_groups(groups: Iterable[Group], python: str | None = None) -> Iterat
     Raises:
         DataError: the interpreter was not found.
     """
-    child = _Child(python or interpreter())
+    child = Child(python or interpreter())
     try:
         for group in groups:
             programs = [group.base, *(program for _, program in group.edits)]
@@ -144,7 +150,7 @@ def measure(
         DataError: the interpreter was not found.
     """
     python = python or interpreter()
-    facts = {"python": _version(python), "date": date, "machine": MACHINE}
+    facts = {"python": version(python), "date": date, "machine": MACHINE}
     left_out: Counter[str] = Counter()
     kept = functions = 0
     partial = out.with_name(out.name + ".partial")

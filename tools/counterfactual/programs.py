@@ -9,6 +9,7 @@ import ast
 import io
 import textwrap
 import tokenize
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .values import Argument
@@ -36,11 +37,16 @@ class Program:
     @property
     def module(self) -> str:
         """The source text of a module that defines the function and all it calls."""
-        if not self.owner:
-            return "\n\n".join((IMPORTS, *self.helpers, self.text))
-        sets = [f"        self.{field} = {field}" for field in self.fields] or ["        pass"]
-        header = [f"class {self.owner}:", f"    def __init__({', '.join(('self', *self.fields))}):", *sets, "", ""]
-        return "\n\n".join((IMPORTS, *self.helpers, "\n".join(header) + self.text))
+        return module_text(self.owner, self.fields, self.helpers, self.text)
+
+
+def module_text(owner: str, fields: Sequence[str], helpers: Sequence[str], text: str) -> str:
+    """The source text of a module with the function ``text``, as a method of ``owner`` that sets ``fields`` if any."""
+    if not owner:
+        return "\n\n".join((IMPORTS, *helpers, text))
+    sets = [f"        self.{field} = {field}" for field in fields] or ["        pass"]
+    header = [f"class {owner}:", f"    def __init__({', '.join(('self', *fields))}):", *sets, "", ""]
+    return "\n\n".join((IMPORTS, *helpers, "\n".join(header) + text))
 
 
 def render(node: ast.FunctionDef, *, double: bool, method: bool = False) -> str:
