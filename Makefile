@@ -82,11 +82,23 @@ model: .venv/installed
 	@test -e $(RUN)/triton.parquet || .venv/bin/rlm-lsp data build triton \
 		--labels $(LABELS)/triton --out $(RUN)/triton.parquet
 	@test -e $(RUN)/nas.parquet || .venv/bin/python -m tools.nas --labels $(LABELS)/nas --out $(RUN)/nas.parquet
-	@test -e $(RUN)/counterfactual.parquet || .venv/bin/python -m tools.counterfactual --out $(RUN)/counterfactual.parquet
+	@test -e $(RUN)/counterfactual.parquet || .venv/bin/python -m tools.counterfactual \
+		--labels tools/counterfactual/labels.jsonl.gz --out $(RUN)/counterfactual.parquet
+	@test -e $(RUN)/literal.parquet || .venv/bin/python -m tools.counterfactual \
+		--labels tools/counterfactual/literal_labels.jsonl.gz --out $(RUN)/literal.parquet
 	@test -e $(RUN)/texts.parquet || .venv/bin/rlm-lsp data build texts --out $(RUN)/texts.parquet
 	.venv/bin/rlm-lsp train $(DATA) --texts $(RUN)/texts.parquet --config configs/student.toml --out $(RUN)/student --resume
 	@cat $(RUN)/student/times.json
-	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(SHIPPED)
+	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(RUN)/exported
+	rm -rf $(RUN)/joined
+	.venv/bin/rlm-lsp tune --work $(foreach set,functions measured counterfactual literal,--data $(RUN)/$(set).parquet) \
+		--model $(RUN)/exported --name rlm-student --out $(RUN)/joined
+	cp $(RUN)/joined/* $(SHIPPED)
+	@test -e $(RUN)/growth.parquet || .venv/bin/rlm-lsp data build growth \
+		--labels $(LABELS)/growth/labels.jsonl.gz --out $(RUN)/growth.parquet
+	.venv/bin/python -m rlm_core.training.growth_fit --data $(RUN)/growth.parquet --model $(SHIPPED)
+	.venv/bin/python -m rlm_core.training.evaluation.growth_report --data $(RUN)/growth.parquet \
+		--page docs/model-card/growth.md > $(RUN)/growth.json
 	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md
 
 # Node.js comes from the cache of the editors' tests. The wheel is built by the environment of `make test`.

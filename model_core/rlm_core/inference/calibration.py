@@ -184,6 +184,11 @@ class Calibration:
         """The levels as JSON values."""
         return {name: asdict(level) for name, level in sorted(self._levels.items())}
 
+    def exactly(self, name: str) -> TaskCalibration | None:
+        """The level of that name if enough groups are behind it."""
+        level = self._levels.get(name)
+        return level if level is not None and level.groups >= MIN_GROUPS else None
+
     def lookup(self, basis: str, language: str, metric: str, device: str) -> TaskCalibration | None:
         """The most specific level with enough groups, else the widest there is; None for an unknown basis."""
         found = None

@@ -18,12 +18,13 @@ import msgspec
 import numpy as np
 
 from rlm_core.errors import ModelError
+from rlm_core.source.canonical import CanonicalForm
 
 from .calibration import Calibration, Scale, TaskCalibration
 from .cost_ratio import RatioModel
 from .residuals import Residuals
 
-STUDENT_FORMAT, FULL_FORMAT = "rlm-student-3", "rlm-full-1"
+STUDENT_FORMAT, FULL_FORMAT = "rlm-student-4", "rlm-full-1"
 CARD = "card.json"
 # The calibration of a full model, written after its weights: its checksum is among the facts of the training.
 SERVING = "serving.json"
@@ -123,7 +124,8 @@ class StudentCard:
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
     ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
     ``forest_key``, and for devices without such rows by ``data_sheet_key`` of it;
-    ``changes`` are by :func:`rlm_core.inference.cost_ratio.ratio_task`.
+    ``changes`` are by :func:`rlm_core.inference.cost_ratio.ratio_task`; ``forms`` give the canonical form that the
+    model was trained with by ``basis/language`` (those not listed: ``LINES``).
     """
 
     name: str
@@ -136,6 +138,7 @@ class StudentCard:
     changes: Mapping[str, RatioModel] = field(default_factory=dict)
     trained: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, CanonicalForm] = field(default_factory=dict)
 
     @property
     def model_id(self) -> str:
@@ -163,6 +166,7 @@ class StudentCard:
             "changes": {name: asdict(entry) for name, entry in self.changes.items()},
             "defaults": {basis: dict(query) for basis, query in self.defaults.items()},
             "devices": {basis: list(known) for basis, known in self.devices.items()},
+            "canonical_forms": {prefix: form.value for prefix, form in self.forms.items()},
             "trained": dict(self.trained),
             "files": {name: checksum(directory / name) for name in names},
         }
@@ -199,6 +203,7 @@ def read_card(directory: Path) -> StudentCard:
         data.changes,
         data.trained,
         data.files,
+        data.canonical_forms,
     )
 
 
@@ -225,6 +230,7 @@ class _StudentFile(msgspec.Struct):
     devices: dict[str, list[str]]
     trained: dict[str, Any]
     files: dict[str, str]
+    canonical_forms: dict[str, CanonicalForm] = {}
 
 
 def _content(path: Path, advice: str = _ADVICE) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import onnxruntime as ort
 from cachetools import LRUCache
 
 from rlm_core.errors import ModelError
-from rlm_core.source.canonical import canonical
+from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import structure
 
 from . import ngram_ridge
@@ -59,7 +59,9 @@ class Encodings:
         parts: dict[str, ngram_ridge.NgramRidge],
         context: int,
         threads: int = 0,
+        forms: Mapping[str, CanonicalForm] | None = None,
     ) -> None:
+        self._forms = forms or {}  # by ``basis/language``
         self._session = open_session(encoder)
         self._tokenizer, self._parts, self._context = tokenizer, parts, context
         self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="rlm-encode")
@@ -75,6 +77,11 @@ class Encodings:
         found |= dict(zip(missing, self._pool.map(self._made, missing), strict=True))
         return {entry: encoding for entry, encoding in found.items() if encoding is not None}
 
+    def canonical(self, entry: Entry) -> str:
+        """The canonical text of a (text, language, basis) entry, in the form that the model reads."""
+        text, language, basis = entry
+        return canonical(text, language, self._forms.get(f"{basis}/{language}", CanonicalForm.LINES))
+
     def _known(self, entry: Entry) -> Encoding | None:
         digest = _digest(entry)
         with self._lock:
@@ -83,8 +90,8 @@ class Encodings:
 
     def _made(self, entry: Entry) -> Encoding:
         """The encoding of a text that differs from those known, or only in what the canonical form leaves out."""
-        text, language, basis = entry
-        plain = canonical(text, language)
+        _, language, basis = entry
+        plain = self.canonical(entry)
         key = _digest((plain, language, basis))
         digest = _digest(entry)
         with self._lock:

@@ -1,63 +1,102 @@
-"""Which lines of a unit its prediction rests on: the text is predicted again without each line in turn.
+"""Which statements of a unit its prediction rests on: the text is predicted again without each of them in turn.
 
-What the number does when a line is gone is the model's view of that line, not a measurement of it: lines share their
-effects, and a line that matters to the cost may not matter to the model.
+What the number does when a statement is gone is the model's view of it, not a measurement: statements share their
+effects, and one that matters to the cost may not matter to the model. The effect of a compound statement is that of all
+of it; the statements inside it have their own.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rlm_core.types import Abstention, CodeText, Query
+from rlm_core.source.statement_removal import RemovableStatements
+from rlm_core.source.work.analysis import work_facts
+from rlm_core.types import Abstention, CodeText, Prediction, Query
 
 from .predictor import Predictor
 
-MOST_LINES = 400
+MOST_STATEMENTS = 400
 _SMALLEST = 1e-12
+
+# What the model reads of a unit with another text; None where that is not the same unit any more.
+Reader = Callable[[str], CodeText | None]
 
 
 @dataclass(frozen=True, slots=True)
-class LineEffect:
-    """A line of a unit's text, 0-based, and the prediction with it over the prediction without it."""
+class StatementEffect:
+    """A statement of a unit's text and the prediction with it over the prediction without it.
+
+    ``line`` and ``last_line`` are 0-based lines of the unit's text; ``text`` is the first of them.
+    """
 
     line: int
+    last_line: int
     text: str
     ratio: float
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The effects of the lines that were left out, in their order, or why there is no prediction to explain.
+    """The prediction, and the effects of the statements that were left out, in their order (none if it abstains).
 
-    ``skipped`` is the number of lines beyond the first ``MOST_LINES``, which were not tried.
+    ``skipped`` is the number of statements beyond ``MOST_STATEMENTS``, the most deeply nested ones, which were not
+    tried.
     """
 
-    effects: tuple[LineEffect, ...]
+    prediction: Prediction
+    effects: tuple[StatementEffect, ...]
     skipped: int = 0
-    abstained: Abstention | None = None
+
+    @property
+    def abstained(self) -> Abstention | None:
+        """Why there is no prediction to explain."""
+        return self.prediction.abstained
 
 
-def explain(predictor: Predictor, code: CodeText, query: Query) -> Explanation:
-    """Leave out each line of a unit that is not blank, except the first, which names it."""
-    lines = code.text.splitlines(keepends=True)
-    tried = [number for number, line in enumerate(lines) if number and line.strip()]
-    kept = tried[:MOST_LINES]
-    variants = [code, *(replace(code, text="".join([*lines[:n], *lines[n + 1 :]])) for n in kept)]
-    answers = [answer for [answer] in predictor.predict(variants, [[query]] * len(variants))]
-    whole, rest = answers[0], answers[1:]
+def explain(predictor: Predictor, code: CodeText, query: Query, read: Reader | None = None) -> Explanation:
+    """Leave out each statement of a unit.
+
+    Args:
+        predictor: gives the prediction of the unit and of its variants.
+        code: the unit.
+        query: what is predicted.
+        read: gives what the predictor reads of a variant. By default callees and sizes stay as they are.
+    """
+    reading = read or _reader(code)
+    removable = RemovableStatements(code.text, code.language)
+    kept = sorted(removable.statements, key=lambda statement: statement.depth)[:MOST_STATEMENTS]
+    kept.sort(key=lambda statement: (statement.start, -statement.end))
+    tried = []
+    for statement in kept:
+        text = removable.without(statement)
+        variant = reading(text) if text is not None else None
+        if variant is not None:
+            tried.append((statement, variant))
+    # The whole unit is read in the same way, so that a difference comes from the statement.
+    variants = [reading(code.text) or code, *(variant for _, variant in tried)]
+    whole, *rest = [answer for [answer] in predictor.predict(variants, [[query]] * len(variants))]
     if whole.median is None:
-        return Explanation((), abstained=whole.abstained)
+        return Explanation(whole, ())
     effects = []
-    for number, without in zip(kept, rest, strict=True):
+    for (statement, _), without in zip(tried, rest, strict=True):
         if without.median is None:
             continue
         smallest = max(whole.floor, _SMALLEST)
         ratio = max(whole.median, smallest) / max(without.median, smallest)
-        effects.append(LineEffect(number, lines[number].rstrip("\r\n"), ratio))
-    return Explanation(tuple(effects), len(tried) - len(kept))
+        effects.append(StatementEffect(statement.line, statement.last_line, removable.text_of(statement), ratio))
+    return Explanation(whole, tuple(effects), len(removable.statements) - len(kept))
 
 
-def strongest(explanation: Explanation, count: int) -> list[LineEffect]:
-    """The lines whose absence moves the number most, the strongest first; equal ones in their order."""
+def strongest(explanation: Explanation, count: int) -> list[StatementEffect]:
+    """The statements whose absence moves the number most, the strongest first; equal ones in their order."""
     return sorted(explanation.effects, key=lambda effect: -abs(math.log(effect.ratio)))[:count]
+
+
+def _reader(code: CodeText) -> Reader:
+    def read(text: str) -> CodeText:
+        has_facts = code.work is not None and code.language == "python"
+        return replace(code, text=text, work=work_facts(text) if has_facts else None)
+
+    return read

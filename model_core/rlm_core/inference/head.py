@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.queries.kernel_arguments import example_sizes as kernel_example
+from rlm_core.queries.module_sizes import example_sizes as module_example
 from rlm_core.queries.query_vector import QUERY, has_sizes, query_vector
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.syntax_counts import FACTS, facts
@@ -140,7 +142,9 @@ def unsized(row: HeadRow) -> Abstention | None:
     # A module's sizes may be in its text; a kernel's never are.
     if known and (row.code.basis != "kernel" or has_sizes(row.query.workload)):
         return None
-    return Abstention(AbstentionCode.SIZES_UNKNOWN)
+    example = module_example if row.code.basis == "module" else kernel_example
+    details = {"basis": row.code.basis, "language": row.code.language, "example": example(row.code.text)}
+    return Abstention(AbstentionCode.SIZES_UNKNOWN, details)
 
 
 def _callees(code: CodeText, encodings: dict[Entry, Encoding]) -> tuple[list[Encoding], list[Encoding]]:

@@ -7,7 +7,8 @@ the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,26 +29,30 @@ from rlm_core.types import (
     CostRatio,
     Prediction,
     Query,
+    WorkFacts,
 )
 
 from . import ngram_ridge, trees
 from .calibration import MIN_GROUPS, TaskCalibration, bands
 from .card import StudentCard, read_card
-from .cost_ratio import cost_ratio, log_median, ratio_task
+from .cost_ratio import cost_ratio, log_median, ratio_task, unchanged
 from .encoder import Encoding, Encodings, Entry
 from .features import answers_alone, feature_names, forest_key
+from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
 from .tokenizer import Tokenizer
+from .work_mixture import FIXED, WorkMixture, facts_of, is_fixed, with_facts, work_moved
 
-ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES = (
+ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "encoder.onnx",
     "head.onnx",
     "tokenizer.model",
     "wide.safetensors",
     "trees.safetensors",
+    "work.safetensors",
 )
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
@@ -55,14 +60,15 @@ _COMPARABLE = frozenset({"call", "program"})
 
 
 class OnnxPredictor:
-    """Predicts with an exported student.
+    """Predicts with an exported student; ``join_facts=False`` leaves the work facts of texts out.
 
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
 
-    def __init__(self, directory: Path, *, threads: int = 0) -> None:
+    def __init__(self, directory: Path, *, threads: int = 0, join_facts: bool = True) -> None:
         self.directory = directory
+        self._joins_facts = join_facts
         self.card: StudentCard = read_card(directory)
         self._scope = QueryScope(self.card.defaults, self.card.devices)
         parts = ngram_ridge.load(directory / NGRAM_RIDGE)
@@ -77,10 +83,13 @@ class OnnxPredictor:
             parts,
             int(self.card.sizes["context"]),
             threads,
+            self.card.forms,
         )
         self._head = QueryHead(directory / HEAD, self.card.tasks, self._forests)
         self._tasks = {entry.name: number for number, entry in enumerate(self.card.tasks)}
         self._novelty = NoveltyDetector.load(directory / DISTANCE)
+        self._growth = GrowthHead(directory / GROWTH if GROWTH in self.card.files else None)
+        self._mixture = WorkMixture.load(directory / WORK) if WORK in self.card.files else None
 
     @cached_property
     def model_id(self) -> str:
@@ -110,11 +119,17 @@ class OnnxPredictor:
         encodings = self._encode([code for _, _, code, *_ in wanted])
         rows = []
         novelty: dict[int, Abstention | None] = {}  # by text
+        facts: dict[int, WorkFacts | None] = {}  # by text
         for i, j, code, query, number, date in wanted:
             row = make_row((i, j), number, code, query, encodings, date)
             if i not in novelty:
                 novelty[i] = self._novelty.reason(f"{code.basis}/{code.language}", row.encoding.vector)
-            reason = novelty[i] or unsized(row)
+            if code.basis in ("call", "program") and i not in facts:
+                facts[i] = facts_of(code) if self._joins_facts else None
+            known = facts.get(i)
+            # What the text fixes needs no likeness to the training texts.
+            unlike = novelty[i] if known is None or not known.fixed or self._mixture is None else None
+            reason = unlike or unsized(row)
             if reason is None:
                 rows.append(row)
             else:
@@ -126,8 +141,12 @@ class OnnxPredictor:
             else:
                 head_rows.append(row)
         for row, prediction in zip(head_rows, self._head_predictions(head_rows), strict=True):
-            answers[row.index[0]][row.index[1]] = prediction
-        return [[answer for answer in line if answer is not None] for line in answers]
+            i, j = row.index
+            answers[i][j] = with_facts(prediction, facts.get(i), self._mixture, self.card.calibration)
+        return [
+            with_growth([answer for answer in line if answer is not None], self._growth.estimates(code))
+            for code, line in zip(texts, answers, strict=True)
+        ]
 
     def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
@@ -137,12 +156,31 @@ class OnnxPredictor:
         answers = self.predict(texts, [asked for asked in queries for _ in range(2)])
         # Encodings are cached: what the change role needs was made for the predictions.
         encodings = self._encodings.of((code.text, code.language, code.basis) for code in texts)
+        facts = [facts_of(code) for code in texts]
         result = []
         for i, (before, after) in enumerate(pairs):
             parts = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
             line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
-            result.append([self._ratio(first, second, parts[0], parts[1]) for first, second in line])
+            is_same = self._reading(before) == self._reading(after)
+            work = facts[2 * i], facts[2 * i + 1]
+            result.append([self._ratio(first, second, parts[0], parts[1], work, is_same) for first, second in line])
         return result
+
+    def _reading(self, code: CodeText) -> tuple[Hashable, ...]:
+        """All that predictions for a unit depend on: canonical texts, and what the analysis knows of its cost."""
+
+        def text_of(text: str) -> str:
+            return self._encodings.canonical((text, code.language, code.basis))
+
+        levels = enumerate(callee_texts(code))
+        callees = sorted((level, text_of(text)) for level, texts in levels for text in texts)
+        work = code.work
+        if work is None:
+            return code.language, code.basis, text_of(code.text), tuple(callees)
+        costs = [(work.of(metric).known, work.of(metric).typical) for metric in ngram_ridge.METRICS]
+        waits = [(wait.kind, wait.seconds, wait.share) for wait in work.waits]
+        rest = work.endless is None, work.unknown_calls, work.unknown_sizes
+        return code.language, code.basis, text_of(code.text), tuple(callees), *costs, *waits, *rest
 
     def _ratio(
         self,
@@ -150,19 +188,30 @@ class OnnxPredictor:
         after: Prediction,
         first: npt.NDArray[np.float32] | None,
         second: npt.NDArray[np.float32] | None,
+        work: tuple[WorkFacts | None, WorkFacts | None],
+        is_same: bool,
     ) -> CostRatio:
         basis, metric = before.basis, before.metric
-        model = self.card.changes.get(ratio_task(basis, metric))
+        task = ratio_task(basis, metric)
+        if is_fixed(before) and is_fixed(after) and ratio_task(FIXED, metric) in self.card.changes:
+            task = ratio_task(FIXED, metric)
+        model = self.card.changes.get(task)
+        if model is not None and (is_fixed(before) or is_fixed(after)):
+            # What the text fixes is arithmetic: no pair of the calibration bounds it.
+            model = replace(model, most=math.inf)
         reason = before.abstained or after.abstained
         if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
             reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": basis, "metric": metric})
         if reason is not None or model is None or before.median is None or after.median is None:
             return CostRatio(basis, metric, after.device, self.model_id, None, (), (), reason)
+        if is_same:
+            return unchanged(basis, metric, after.device, self.model_id, model)
         role = 0.0
         if basis in ngram_ridge.CHANGING and first is not None and second is not None:
             role = float(second[-1, ngram_ridge.METRICS.index(metric)] - first[-1, ngram_ridge.METRICS.index(metric)])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        return cost_ratio(basis, metric, after.device, self.model_id, model, moved, role)
+        differences = (moved, role, work_moved(work[0], work[1], metric) if basis == "call" else 0.0)
+        return cost_ratio(basis, metric, after.device, self.model_id, model, differences, task)
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The share of training values below a prediction; see :class:`rlm_core.inference.predictor.Predictor`."""

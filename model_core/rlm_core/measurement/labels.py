@@ -205,7 +205,7 @@ class _Sources:
         """What the model reads of a file's units, by hash; empty if it cannot be read."""
         if path not in self._units:
             try:
-                units = find_units(read_source(path))
+                units = find_units(read_source(path), path)
             except RlmError:
                 units = []
             self._units[path] = {source_hash(unit.text, unit.language): unit.text for unit in units}

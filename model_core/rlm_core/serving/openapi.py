@@ -15,7 +15,7 @@ _PROBLEMS = {
     "400": "The body is not a request; the line says where and what was expected.",
     "401": "The token is missing or wrong.",
     "408": "The request did not arrive in time.",
-    "413": "The request holds more than one may; /v2/info has the limits.",
+    "413": "The request holds more than one may; /v3/info has the limits.",
     "415": "The body is not declared as application/json.",
     "503": "Too many texts wait; ask again after Retry-After seconds.",
     "504": "The model was too slow.",

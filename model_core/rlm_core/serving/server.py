@@ -1,6 +1,6 @@
 """The model server: HTTP and JSON in front of any predictor, so that a team shares one GPU or one CPU box.
 
-``POST /v2/predict`` answers questions, ``GET /v2/info`` describes the model; both want the token where there is one.
+``POST /v3/predict`` answers questions, ``GET /v3/info`` describes the model; both want the token where there is one.
 ``/health``, ``/openapi.json`` and the page at ``/`` are open: they say nothing about the model or its users. Nothing is
 sent anywhere and no text is kept or logged.
 """

@@ -21,10 +21,10 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from rlm_core.errors import DataError
-from rlm_core.types import LEVELS, Basis, Callee, CodeText, Prediction, Query
+from rlm_core.types import LEVELS, Basis, Callee, CodeText, Prediction, Query, WorkFacts
 
-VERSION: Literal[2] = 2
-PREDICT, INFO, HEALTH, METRICS = "/v2/predict", "/v2/info", "/health", "/metrics"
+VERSION: Literal[3] = 3
+PREDICT, INFO, HEALTH, METRICS = "/v3/predict", "/v3/info", "/health", "/metrics"
 # A client's own mark, by which the server gives each its turn; nothing is allowed or refused by it.
 CLIENT_HEADER = "RLM-Client"
 
@@ -37,23 +37,24 @@ _T = TypeVar("_T", "Answer", "Info", "Problem", "Health")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text, what it calls, and what is asked about it."""
+    """A text, what it calls, what static analysis knows about it, and what is asked."""
 
     text: str
     language: str
     basis: Basis
     queries: tuple[Query, ...]
     callees: tuple[Callee, ...] = ()
+    work: WorkFacts | None = None
 
     @classmethod
     def about(cls, code: CodeText, queries: Sequence[Query]) -> Question:
         """``queries`` about ``code``."""
-        return cls(code.text, code.language, code.basis, tuple(queries), code.callees)
+        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work)
 
     @property
     def code(self) -> CodeText:
         """What the predictor reads."""
-        return CodeText(self.text, self.language, self.basis, self.callees)
+        return CodeText(self.text, self.language, self.basis, self.callees, work=self.work)
 
     @property
     def characters(self) -> int:
@@ -63,9 +64,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The body of ``POST /v2/predict``."""
+    """The body of ``POST /v3/predict``."""
 
-    version: Literal[2] = VERSION
+    version: Literal[3] = VERSION
     questions: tuple[Question, ...]
 
 
@@ -73,7 +74,7 @@ class Request:
 class Answer:
     """``predictions[i][j]`` answers ``questions[i].queries[j]``; ``model`` is the id of the weights that did it."""
 
-    version: Literal[2]
+    version: Literal[3]
     model: str
     predictions: tuple[tuple[Prediction, ...], ...]
 
@@ -104,7 +105,7 @@ class Info:
     ``levels`` are the probabilities of the quantiles of a prediction.
     """
 
-    version: Literal[2]
+    version: Literal[3]
     model: str
     levels: tuple[float, ...]
     devices: Mapping[str, tuple[str, ...]]

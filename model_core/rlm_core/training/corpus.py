@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids, Tokenizer
 from rlm_core.queries.query_vector import decimal_year, task_name
 from rlm_core.source.call_graph import MAX_CALLEES
-from rlm_core.source.canonical import canonical
+from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.training.datasets import functions, leethub
 from rlm_core.training.datasets.schema import read_tables
 
@@ -32,6 +32,7 @@ _DEVICES = {
 }
 _WORKLOADS = {"call": functions.RUNTIME, "module": {"backend": "eager", "dtype": "fp32"}, "network": {"batch": "1"}}
 _TRAINING = {"dataset": "cifar10", "epochs": "200", "subset": "test"}
+_Source = tuple[str, str, CanonicalForm]  # text, language, form
 FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 
 
@@ -65,13 +66,15 @@ class Rows:
 class Corpus:
     """Distinct canonical texts with their language, and the rows that refer to them.
 
-    ``queries`` are the distinct (device, workload) pairs.
+    ``queries`` are the distinct (device, workload) pairs; ``forms`` the canonical forms of the texts by
+    ``basis/language`` (those not listed: ``LINES``).
     """
 
     texts: list[tuple[str, str]]
     queries: list[tuple[str | None, dict[str, str]]]
     rows: Rows
     tasks: list[str]
+    forms: Mapping[str, CanonicalForm] = field(default_factory=dict)
 
     def encode(self, tokenizer: Tokenizer) -> list[Ids]:
         """The uncropped token ids of every text."""
@@ -94,15 +97,25 @@ def floor_of(name: str) -> float:
 
 
 def load_corpus(
-    paths: Sequence[Path], splits: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+    paths: Sequence[Path],
+    splits: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    forms: Mapping[str, CanonicalForm] | None = None,
 ) -> Corpus:
-    """Read data sets. With ``tasks`` (those of a trained model), rows of other tasks are left out.
+    """Read data sets.
+
+    Args:
+        paths: Parquet files of ``rlm-lsp data build``.
+        splits: rows of other splits are left out.
+        tasks: those of a trained model; rows of others are left out.
+        forms: the canonical forms of the texts by ``basis/language``; ``LINES`` by default.
 
     Raises:
         DataError: a file is not a data set, or no row is left.
     """
     numbers: dict[str, int] = {name: i for i, name in enumerate(tasks or ())}
-    sources: dict[tuple[str, str], int] = {}
+    forms = forms or {}
+    sources: dict[_Source, int] = {}
     queries: dict[tuple[str | None, str], int] = {}
     parts: list[Rows] = []
     for table in read_tables(paths, splits):
@@ -114,20 +127,24 @@ def load_corpus(
         kept = [i for i, name in enumerate(names) if name in numbers]
         if not kept:
             continue
-        language = column["language"]
+        languages = column["language"]
+        read_as = [
+            (language, forms.get(f"{basis}/{language}", CanonicalForm.LINES))
+            for basis, language in zip(column["basis"], languages, strict=True)
+        ]
         workloads = table["workload"].to_pylist(maps_as_pydicts="strict")
         callees = np.full((len(kept), 2, MAX_CALLEES), -1, np.int32)
         for place, (i, called) in enumerate(zip(kept, table["callees"].take(kept).to_pylist(), strict=True)):
             for level in (1, 2):
                 texts = [callee["text"] for callee in called if callee["level"] == level][:MAX_CALLEES]
                 callees[place, level - 1, : len(texts)] = [
-                    sources.setdefault((text, language[i]), len(sources)) for text in texts
+                    sources.setdefault((text, *read_as[i]), len(sources)) for text in texts
                 ]
         pairs = ((column["device"][i], json.dumps(workloads[i], sort_keys=True)) for i in kept)
         parts.append(
             Rows(
                 table["id"].take(kept).to_numpy().astype(np.str_),
-                np.array([sources.setdefault((column["text"][i], language[i]), len(sources)) for i in kept]),
+                np.array([sources.setdefault((column["text"][i], *read_as[i]), len(sources)) for i in kept]),
                 np.array([numbers[names[i]] for i in kept]),
                 np.array([queries.setdefault(query, len(queries)) for query in pairs]),
                 table["value"].take(kept).to_numpy(),
@@ -148,23 +165,26 @@ def load_corpus(
         task=renumbered[rows.task],
         callees=np.where(rows.callees >= 0, placed[rows.callees.clip(0)], -1).astype(np.int32),
     )
-    return Corpus(distinct, [(device, json.loads(workload)) for device, workload in queries], rows, ordered)
+    prefixes = {name.rpartition("/")[0] for name in ordered}
+    read_forms = {prefix: form for prefix, form in forms.items() if prefix in prefixes}
+    completed = [(device, json.loads(workload)) for device, workload in queries]
+    return Corpus(distinct, completed, rows, ordered, read_forms)
 
 
-def _canonicals(sources: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
-    """The distinct canonical texts of (source, language) pairs, and the place of every pair among them."""
+def _canonicals(sources: list[_Source]) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
+    """The distinct canonical texts of sources with their language, and the place of every source among them."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         canonicals = list(pool.map(_canonical, sources, chunksize=500))
     distinct: dict[tuple[str, str], int] = {}
     place = [
         distinct.setdefault((text, language), len(distinct))
-        for (_, language), text in zip(sources, canonicals, strict=True)
+        for (_, language, _), text in zip(sources, canonicals, strict=True)
     ]
     return list(distinct), np.array(place)
 
 
-def _canonical(key: tuple[str, str]) -> str:
-    return canonical(*key)
+def _canonical(source: _Source) -> str:
+    return canonical(*source)
 
 
 def known_devices(corpus: Corpus) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from rlm_core.inference.residuals import Residuals
 from rlm_core.types import LEVELS
 
 RESIDUALS = {"network/onnx/latency@pixel-3/1": Residuals(tuple(float(level) for level in LEVELS), 40, 80)}
-CHANGES = {"changes/call/latency": RatioModel((0.9, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
+CHANGES = {"changes/call/latency": RatioModel((0.9, 0.0, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
 FILES = ("encoder.onnx", "head.onnx")
 
 
@@ -65,7 +65,7 @@ def test_what_is_written_is_read(directory: Path) -> None:
 
 
 def test_the_card_is_plain_json(directory: Path) -> None:
-    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-3"
+    assert json.loads((directory / CARD).read_text())["format"] == "rlm-student-4"
 
 
 def test_the_model_id_follows_the_weights(directory: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
         read_card(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-3"}', "\ud800"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"format": "rlm-student-4"}', "\ud800"])
 def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
     (directory / CARD).write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ModelError, match=r"card\.json: corrupt"):
@@ -105,7 +105,7 @@ def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
 def test_another_format_is_refused(directory: Path) -> None:
     data = json.loads((directory / CARD).read_text())
     (directory / CARD).write_text(json.dumps({**data, "format": "rlm-student-9"}))
-    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-3"):
+    with pytest.raises(ModelError, match="format 'rlm-student-9' is not rlm-student-4"):
         read_card(directory)
 
 
@@ -154,7 +154,7 @@ def test_residuals_that_do_not_rise_are_named_with_their_path(directory: Path) -
 def test_the_card_of_a_full_model_is_not_read_as_a_students(directory: Path) -> None:
     data = json.loads((directory / CARD).read_text())
     (directory / CARD).write_text(json.dumps({**data, "format": FULL_FORMAT, "trained": {SERVING: "1" * 64}}))
-    with pytest.raises(ModelError, match="format 'rlm-full-1' is not rlm-student-3"):
+    with pytest.raises(ModelError, match="format 'rlm-full-1' is not rlm-student-4"):
         read_card(directory)
     card = read_model_card(directory)
     assert card.is_full

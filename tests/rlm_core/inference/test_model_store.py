@@ -19,7 +19,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "models"
 
 
-def make(directory: Path, form: str = "rlm-student-3", **more: object) -> Path:
+def make(directory: Path, form: str = "rlm-student-4", **more: object) -> Path:
     """A model directory as far as these functions look."""
     directory.mkdir(parents=True)
     (directory / "encoder").mkdir()
@@ -80,7 +80,7 @@ def test_what_is_no_model_is_refused_in_one_line(own: Path, name: str) -> None:
         model_store.find(name)
 
 
-@pytest.mark.parametrize("card", ["", "[]", "{}", '{"format": "rlm-student-3"}', '{"format": "other", "files": {}}'])
+@pytest.mark.parametrize("card", ["", "[]", "{}", '{"format": "rlm-student-4"}', '{"format": "other", "files": {}}'])
 def test_a_damaged_card_is_refused_with_its_path(own: Path, card: str) -> None:
     directory = make(own / "shop")
     (directory / CARD).write_text(card)

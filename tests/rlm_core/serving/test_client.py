@@ -195,7 +195,7 @@ def test_the_token_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, ca
         with pytest.raises(ModelError, match=r"status 401, a token is needed.*\(set RLM_LSP_TOKEN ") as caught:
             connected(url, token=f"{TOKEN}x")
     shown = [caplog.text, repr(remote), repr(vars(remote)), str(caught.value), *map(str, reasons(remote, "x"))]
-    assert "/v2/predict" in caplog.text
+    assert "/v3/predict" in caplog.text
     assert not any(TOKEN in text for text in shown)
 
 
@@ -295,7 +295,7 @@ def test_one_connection_serves_many_requests() -> None:
 def test_an_address_may_have_a_path() -> None:
     with scripted((200, {}, GOOD)) as (url, asked):
         ask(f"{url}/models/student/")
-    assert asked[0].startswith("POST /models/student/v2/predict ")
+    assert asked[0].startswith("POST /models/student/v3/predict ")
 
 
 BUSY: Reply = (503, {"Retry-After": "0"}, b'{"error":"many wait"}')
@@ -341,7 +341,7 @@ def test_after_three_tries_it_is_enough(trouble: Reply, line: str) -> None:
         ),
         (
             (200, {}, b'{"version": 9}'),
-            "unexpected response (version: must be 2, not 9); is it an rlm-lsp model server of the same version?",
+            "unexpected response (version: must be 3, not 9); is it an rlm-lsp model server of the same version?",
         ),
     ],
 )

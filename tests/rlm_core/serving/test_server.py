@@ -55,7 +55,7 @@ def refusal(response: urllib3.BaseHTTPResponse) -> tuple[int, str]:
 
 
 def test_a_question_is_answered(server: str) -> None:
-    response = post(server, {"version": 2, "questions": [QUESTION]})
+    response = post(server, {"version": wire.VERSION, "questions": [QUESTION]})
     assert (response.status, response.headers["content-type"]) == (200, "application/json")
     answer = wire.read(wire.Answer, response.data)
     assert answer.model == "length-1"
@@ -79,7 +79,7 @@ def test_the_model_is_described(server: str) -> None:
         (b"\xff\xfe", 400, "not UTF-8 (byte 0)"),
         (b"[", 400, "not JSON (Expecting value, line 1, column 2)"),
         ([], 400, "must be an object, not []"),
-        ({"version": 1, "questions": []}, 400, "version: must be 2, not 1"),
+        ({"version": 1, "questions": []}, 400, "version: must be 3, not 1"),
         ({"questions": [{**QUESTION, "basis": "cell"}]}, 400, 'questions[0].basis: must be one of "call", "program",'),
         ({"questions": [{**QUESTION, "queries": [{}]}]}, 400, "questions[0].queries[0]: `metric` is missing"),
         ({"questions": [QUESTION] * 4}, 413, "4 texts are more than 3; send several requests"),
@@ -155,7 +155,7 @@ def test_health_and_the_description_are_open_to_all(guarded: str) -> None:
     assert document["security"] == [{"token": []}]
     page = HTTP.request("GET", guarded + "/")
     assert page.headers["content-type"].startswith("text/html")
-    assert b"/v2/predict" in page.data
+    assert b"/v3/predict" in page.data
     assert b"RLM_LSP_TOKEN" in page.data
 
 

@@ -79,7 +79,7 @@ def test_a_question_needs_neither_version_nor_device_nor_callees() -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"version": 1}, "version: must be 2, not 1"),
+        ({"version": 1}, "version: must be 3, not 1"),
         ({"questions": [{"text": "x"}]}, "questions[0]: `language` is missing"),
         ({"quieres": []}, 'unknown field "quieres"; known: version, questions'),
     ],

@@ -106,6 +106,7 @@ def function_rows(count: int) -> list[dict[str, Any]]:
                     "held_out": "module",
                     "split": _SPLITS[number % len(_SPLITS)],
                     "source": f"{package}==1.0:module{number}.py:1",
+                    "work": None,
                 }
             )
     return rows
@@ -133,6 +134,7 @@ def program_rows(count: int) -> list[dict[str, Any]]:
                     "held_out": "problem",
                     "split": _SPLITS[number % len(_SPLITS)],
                     "source": f"someone/solutions@{number:040}:a.java",
+                    "work": None,
                 }
             )
     return rows
@@ -140,7 +142,7 @@ def program_rows(count: int) -> list[dict[str, Any]]:
 
 def kernel_rows(count: int) -> list[dict[str, Any]]:
     """Rows of basis ``kernel``: Triton kernels of different work, on two devices at two sizes."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in range(count):
         steps = "".join(f"    x = tl.exp(x) * {step}\n" for step in range(1 + number % 4))
         text = (
@@ -164,6 +166,7 @@ def kernel_rows(count: int) -> list[dict[str, Any]]:
                 "held_out": "kernel",
                 "split": _SPLITS[number % len(_SPLITS)],
                 "source": f"kernels.py:{number}",
+                "work": None,
             }
             for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))
             for size in (1024, 1048576)

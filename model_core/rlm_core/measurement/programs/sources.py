@@ -12,7 +12,8 @@ from tree_sitter import Node
 
 from rlm_core.errors import DataError, SourceError
 from rlm_core.measurement.types import sha1_of, source_hash
-from rlm_core.source.units import find_units, read_source
+from rlm_core.source import programs
+from rlm_core.source.units import read_source
 
 from .toolchains import TABLE
 
@@ -101,7 +102,8 @@ def _program(path: Path, folder: Path, language: str) -> Program:
     entry = _entry(root) if language in ("java", "scala") else ""
     if language in ("java", "scala") and not entry:
         raise DataError(f"{path}: has no class with a main method; add one to measure it")
-    units = [unit for unit in find_units(parsed) if unit.kind == "program"]
+    # The user has named the file as a program. All of a Python script is run, even without a class `Solution`.
+    units = [unit for unit in programs.find_programs(parsed) if language != "python" or unit.qualname != "<file>"]
     source = parsed.source.decode()
     lines = source.splitlines(keepends=True)
     if len(units) == 1:

@@ -19,11 +19,13 @@ from typing import Any
 
 from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Unit
+from rlm_core.source.work.analysis import work_facts
+from rlm_core.source.work.scope import ModuleScope
+from rlm_core.types import Callee, Unit
 
 from .builder import Progress, RowBuilder, read_labels
 from .cache import find_wheel
-from .schema import split_of
+from .schema import split_of, write_facts
 
 TEST_PACKAGES = frozenset(
     {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
@@ -94,7 +96,11 @@ def _package_rows(
             if text is None:
                 left_out.append(("source hash differs or file absent", name))
                 continue
-            callees = graph.callees(index, unit) if unit is not None and index is not None else ()
+            callees: tuple[Callee, ...] = ()
+            work = None
+            if unit is not None and index is not None:
+                callees = graph.callees(index, unit)
+                work = work_facts(unit.text, ModuleScope(index, graph), unit.qualname)
             group = f"{label['package']}/{label['module']}"
             test_only = label["package"] in TEST_PACKAGES or split != "auto"
             auto = "test" if test_only else split_of(group)
@@ -114,6 +120,7 @@ def _package_rows(
                         "family": label["package"],
                         "held_out": "package" if test_only else "module",
                         "split": auto if split == "auto" else split,
+                        "work": write_facts(work),
                         "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
                     }
                 )

@@ -12,14 +12,16 @@
 | ``family`` | project group: the package or problem, which no user's code is part of |
 | ``held_out`` | what a test row's model has not seen: ``package``, ``module`` or ``problem`` |
 | ``split`` | ``train``, ``val``, ``cal`` or ``test`` |
+| ``work`` | work facts in the context of the file, as JSON of :class:`rlm_core.types.WorkFacts`; null without facts |
 | ``source`` | where the text comes from: repository, blob and path, or package, version, file and line |
 
-A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has two more columns:
+A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has three more columns:
 
 | column | meaning |
 |---|---|
 | ``edit_of`` | ``id`` of the row of the unedited function, same metric; null for that row itself |
 | ``noise`` | log10 of the largest ratio that is noise; infinite for edits that should not change the cost |
+| ``module`` | source text of the file around the unit, from which its work facts are computed |
 """
 
 from __future__ import annotations
@@ -31,12 +33,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
+from rlm_core.types import WorkFacts
 
 FORMAT = "rlm-data-1"
 SPLITS = ("train", "val", "cal", "test")
@@ -59,10 +63,13 @@ SCHEMA = pa.schema(
         ("held_out", pa.string()),
         ("split", pa.string()),
         ("source", pa.string()),
+        ("work", pa.string()),
     ],
     metadata={"format": FORMAT},
 )
-EDITS_SCHEMA = SCHEMA.append(pa.field("edit_of", pa.string())).append(pa.field("noise", pa.float64()))
+EDITS_SCHEMA = pa.schema(
+    [*SCHEMA, ("edit_of", pa.string()), ("noise", pa.float64()), ("module", pa.string())], metadata=SCHEMA.metadata
+)
 _ROWS_PER_BATCH = 4096
 
 
@@ -72,6 +79,23 @@ class Edit:
 
     before: str
     after: str
+
+
+def write_facts(work: WorkFacts | None) -> str | None:
+    """Work facts as the column ``work`` has them."""
+    return msgspec.json.encode(work).decode() if work is not None else None
+
+
+def read_facts(text: str | None) -> WorkFacts | None:
+    """What :func:`write_facts` wrote.
+
+    Raises:
+        DataError: the text is not that of work facts.
+    """
+    try:
+        return msgspec.json.decode(text, type=WorkFacts) if text else None
+    except msgspec.DecodeError as error:
+        raise DataError(f"column work: {error}; build the data set again") from None
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path, schema: pa.Schema = SCHEMA) -> int:

@@ -129,6 +129,13 @@ SOURCES: Mapping[str, LabelSource] = {
         "wall time and peak memory of a call, before and after an edit",
         "functions that fail, run past the time limit, or hang",
     ),
+    "literal": LabelSource(
+        "Generated Python functions whose text fixes their cost, and edits of them, generated and measured by us",
+        "Apache-2.0, like this package",
+        "processor time and peak memory of a call, before and after an edit; those of slow or large calls follow from"
+        " smaller sizes, by the law that these obey",
+        "functions that fail, run past the time limit, or follow no law",
+    ),
     "triton/tritonbench_g": LabelSource(
         "TritonBench-G (thunlp/TritonBench)",
         "Apache-2.0",

@@ -36,6 +36,8 @@ from .report import MODEL, Report, dropped, factor, figure, percent, plain, tabl
 from .run import MOST_ROWS, examine
 
 PAGES = Path("docs") / "model-card"
+# Pages that other commands write, on other data: growth_report, and the suite in tests/bench/common_sense.
+KEPT_PAGES = ("growth.md", "common-sense.md")
 _GOAL = ("task", "which", "measured", "interval", "baseline", "goal", "met", "note")
 _MEBI = 2**20
 _MOST_DEVICES = 12
@@ -93,6 +95,9 @@ def write_card(
         pictures = draw_all(evaluation, predictor, folder)
         content = CardInput(predictor.card, predictor.directory, evaluation.report, counted, pictures, *tables)
         pages = render_pages(content)
+        for name in KEPT_PAGES:
+            if (folder / name).is_file():
+                pages[name] = (folder / name).read_text(encoding="utf-8")
         for name, text in pages.items():
             (folder / name).write_text(text, encoding="utf-8")
         out.write_text(render_card(content, pages), encoding="utf-8")

@@ -36,7 +36,7 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer, crop
 from rlm_core.queries.query_vector import decimal_year, task_name
-from rlm_core.source.canonical import canonical
+from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, Rows
 from rlm_core.training.datasets.texts import read_texts
@@ -148,7 +148,8 @@ class Distilling:
             basis, language = prefix.split("/")
             basis_of.setdefault(language, basis)
         known = {text for text, _ in corpus.texts}
-        fresh = dict.fromkeys((canonical(text, own), own) for text, own in self.unlabelled if own in basis_of)
+        forms = {own: corpus.forms.get(f"{basis}/{own}", CanonicalForm.LINES) for own, basis in basis_of.items()}
+        fresh = dict.fromkeys((canonical(text, own, forms[own]), own) for text, own in self.unlabelled if own in forms)
         texts = [entry for entry in fresh if entry[0] not in known]
         rng = np.random.default_rng(self.config.seed)
         if len(texts) > self.config.unlabelled:

@@ -111,6 +111,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         run.residuals,
         changes,
         trained,
+        forms=corpus.forms,
     )
     card.write(out, [WEIGHTS, TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE])
     say(f"trained model in {out}; next: rlm-lsp export --model {out} --out DIR")

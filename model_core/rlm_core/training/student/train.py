@@ -34,7 +34,7 @@ from rlm_core.training.datasets.texts import read_texts
 from rlm_core.training.runs import SPLITS, claim_run, fit_tokenizer, require_splits, say
 
 from .batches import EncoderData, head_inputs
-from .config import TrainConfig, load_config
+from .config import FORMS, TrainConfig, load_config
 from .encoder_fit import EncoderTrainer
 from .encoder_weights import Start
 from .finish import HEAD_STAGE, Trained, finish
@@ -88,7 +88,7 @@ def train(
     if settings.train.threads:
         torch.set_num_threads(settings.train.threads)
     say("reading data sets")
-    corpus = answerable(load_corpus(data, SPLITS))
+    corpus = answerable(load_corpus(data, SPLITS, forms=FORMS))
     require_splits(corpus, data)
     teachers = {
         **({"teacher": teaching.name} if teaching is not None else {}),

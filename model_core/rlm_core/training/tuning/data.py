@@ -59,7 +59,7 @@ def read_rows(paths: Sequence[Path], known: ModelScope) -> TeamRows:
     Raises:
         DataError: a file is not a data set, or no row is of a task of the model, or none can be used.
     """
-    corpus = load_corpus(paths, SPLITS, known.tasks)
+    corpus = load_corpus(paths, SPLITS, known.tasks, known.forms)
     machine = _team_machine(corpus, known)
     queries_of = [_completed(corpus, known, query) for query in range(len(corpus.queries))]
     left_out: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from rlm_core.inference.novelty import NoveltyDetector, fit_novelty_detector
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import read_edits
 from rlm_core.training.student.batches import head_inputs
-from rlm_core.training.student.config import TrainConfig
+from rlm_core.training.student.config import FORMS, TrainConfig
 from rlm_core.training.student.cost_ratio_fit import fit_cost_ratios
 from rlm_core.training.student.finish import texts_by_prefix
 from rlm_core.training.student.head_fit import Features, calibrate, log_medians
@@ -58,7 +58,7 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
     check_free(out)
     with load_student(model) as student:
         say("reading rows")
-        corpus = load_corpus(data, ("train", "val", "cal"))
+        corpus = load_corpus(data, ("train", "val", "cal"), forms=FORMS)
         numbered = _numbered(corpus, student)
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
         encoded = encode(student, corpus)
@@ -67,6 +67,9 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
         features = _features(student, numbered, encoded, fitted)
         editable = EditableModel(student)
         editable.parts |= fitted.parts
+        refitted = set(corpus.prefixes())
+        kept_forms = {prefix: form for prefix, form in editable.forms.items() if prefix not in refitted}
+        editable.forms = {**kept_forms, **corpus.forms}
         for entry in fitted.terms:
             number = student.tasks.index(entry)
             terms = fitted.terms[entry]

@@ -101,7 +101,7 @@ def _anchors(
 ) -> tuple[TuningData, bool] | None:
     """Rows whose predictions should not change: original ones (True), or the team's unlabelled callees (False)."""
     if keep:
-        corpus = sampled(load_corpus(keep, None, student.tasks), _ANCHOR_ROWS)
+        corpus = sampled(load_corpus(keep, None, student.tasks, student.card.forms), _ANCHOR_ROWS)
         say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} original rows")
         return build(student, corpus, encode(student, corpus)), True
     corpus = unlabelled_callees(tuning_data.corpus)

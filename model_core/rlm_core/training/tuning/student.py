@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,16 @@ from rlm_core.inference.card import StudentCard, TaskCard, read_card
 from rlm_core.inference.cost_ratio import RatioModel
 from rlm_core.inference.encoder import open_session
 from rlm_core.inference.features import feature_names
+from rlm_core.inference.growth import GROWTH
 from rlm_core.inference.ngram_ridge import NgramRidge
 from rlm_core.inference.novelty import DISTANCE, NoveltyDetector
 from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
-from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES
+from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES, WORK
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.trees import Forest
+from rlm_core.inference.work_mixture import WorkMixture
 from rlm_core.queries.query_vector import query_vector
+from rlm_core.source.canonical import CanonicalForm
 from rlm_core.training.student.export import WEIGHTS, export, export_head
 from rlm_core.training.student.network import Head, StudentConfig
 
@@ -42,12 +45,16 @@ class TeamMachine:
 
 @dataclass(frozen=True, slots=True)
 class ModelScope:
-    """What a model predicts: tasks, devices by basis, default queries, and forests (None for a model without any)."""
+    """What a model predicts: tasks, devices by basis, default queries, and forests (None for a model without any).
+
+    ``forms`` are the canonical forms that it reads by ``basis/language``.
+    """
 
     tasks: Sequence[str]
     devices: Mapping[str, Sequence[str]]
     defaults: Mapping[str, Mapping[str, Any]]
     forests: Mapping[str, Forest] | None
+    forms: Mapping[str, CanonicalForm] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class LoadedStudent:
     @property
     def scope(self) -> ModelScope:
         """What the model predicts."""
-        return ModelScope(self.tasks, self.card.devices, self.card.defaults, self.forests)
+        return ModelScope(self.tasks, self.card.devices, self.card.defaults, self.forests, self.card.forms)
 
 
 def features_of(card: StudentCard) -> dict[str, tuple[str, ...]]:
@@ -123,6 +130,10 @@ def read_head(path: Path, sizes: StudentConfig) -> Head:
     head = Head(sizes)
     weights["prior.precision"] = torch.zeros(sizes.slices)
     for name, tensor in head.state_dict().items():
+        # Equal parameters of two parts are stored once. Only zeros, which were not trained, are equal.
+        twins = [f"{part}.{name.partition('.')[2]}" for part in ("deep", "base", "prior")]
+        if name not in weights and any(twin in weights and not weights[twin].any() for twin in twins):
+            weights[name] = torch.zeros_like(tensor)
         if name not in weights or weights[name].shape != tensor.shape:
             raise ModelError(f"{path}: has no weights {name} of shape {tuple(tensor.shape)}; export the model again")
     head.load_state_dict({name: weights[name].float() for name in head.state_dict()})
@@ -142,8 +153,10 @@ class EditableModel:
         self.levels: dict[str, Any] = card.calibration.to_json()
         self.residuals: dict[str, Residuals] = dict(card.residuals)
         self.changes: dict[str, RatioModel] = dict(card.changes)
+        self.forms: dict[str, CanonicalForm] = dict(card.forms)
         self.familiarity = NoveltyDetector.load(student.directory / DISTANCE)
         self.devices: dict[str, list[str]] = {basis: list(known) for basis, known in card.devices.items()}
+        self.mixture = WorkMixture.load(student.directory / WORK) if WORK in card.files else None
         self.defaults: dict[str, dict[str, Any]] = {basis: dict(query) for basis, query in card.defaults.items()}
 
     def add_devices(self, new: Mapping[str, list[str]]) -> None:
@@ -171,7 +184,8 @@ class EditableModel:
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
         """Write the model into an empty directory."""
         card = self._student.card
-        for file in (ENCODER, TOKENIZER):
+        copied = [ENCODER, TOKENIZER, *([GROWTH] if GROWTH in card.files else [])]
+        for file in copied:
             shutil.copyfile(self._student.directory / file, partial / file)
         export_head(self.head.eval(), self._student.sizes, partial / HEAD)
         ngram_ridge.save(self.parts, partial / NGRAM_RIDGE)
@@ -188,8 +202,13 @@ class EditableModel:
             defaults=self.defaults,
             trained=dict(trained),
             files={},
+            forms=self.forms,
         )
-        tuned.write(partial, [ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, DISTANCE])
+        files = [*copied, HEAD, NGRAM_RIDGE, TREES, DISTANCE]
+        if self.mixture is not None:
+            self.mixture.save(partial / WORK)
+            files.append(WORK)
+        tuned.write(partial, files)
 
     def _kept_residuals(self) -> dict[str, Residuals]:
         """All residuals except those of devices that were left out of a forest that has changed since."""

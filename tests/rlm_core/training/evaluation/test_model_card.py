@@ -138,7 +138,8 @@ def test_hand_written_words_hold_no_figures() -> None:
 
 
 def test_every_source_of_the_builders_is_known() -> None:
-    ids = {"functions/a:b/latency": "functions", "leethub/0a/memory": "leethub", "counterfactual/x/1/base/latency": ""}
+    ids = {"functions/a:b/latency": "functions", "leethub/0a/memory": "leethub", "literal/x/1/base/latency": "literal"}
+    ids |= {"counterfactual/x/1/base/latency": "counterfactual"}
     ids |= {"triton/liger/rms_norm/1": "triton/liger", "nas/ofa/12/v100_1": "nas/ofa"}
     for name, key in ids.items():
         assert source_of(name, "call") in SOURCES

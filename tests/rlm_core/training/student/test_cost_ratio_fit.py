@@ -50,7 +50,8 @@ def test_ratio_bands_cover_what_they_state_on_other_problems() -> None:
     first = replace(corpus, rows=replace(corpus.rows, split=np.where(np.arange(1600) < 800, "cal", "test")))
     [model] = fit_cost_ratios(first, medians, roles).values()
     before, after = np.arange(800, 1600, 4), np.arange(801, 1600, 4)
-    said = model.predict(medians[after] - medians[before], roles[after] - roles[before])
+    moved = [medians[after] - medians[before], roles[after] - roles[before], np.zeros(len(after))]
+    said = model.predict(np.stack(moved, axis=1))
     true = np.log10(corpus.rows.value[after] / corpus.rows.value[before])
     scores = (true - said) / model.size(said)
     inside = (scores >= model.residuals.quantiles[4]) & (scores <= model.residuals.quantiles[12])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import rlm_core
 from rlm_core import CodeText, DataError, Query
 from rlm_core.inference.card import CARD, read_card
 from rlm_core.inference.student import ENCODER, TREES, OnnxPredictor
+from rlm_core.source.canonical import CanonicalForm
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.tuning.refit import refit
 
@@ -53,6 +55,22 @@ def test_other_bases_answer_as_before(trained: Trained, again: Path) -> None:
     np.testing.assert_allclose(after, before, atol=1e-6)
     assert (again / ENCODER).read_bytes() == (trained.exported / ENCODER).read_bytes()
     assert (again / TREES).read_bytes() == (trained.exported / TREES).read_bytes()
+
+
+def test_the_new_model_reads_the_neutral_form(again: Path, tmp_path: Path) -> None:
+    forms = {"call/python": CanonicalForm.NEUTRAL}
+    assert read_card(again).forms == forms
+    # A model that was trained on texts as written reads them that way.
+    copy = shutil.copytree(again, tmp_path / "copy")
+    card = json.loads((copy / CARD).read_text())
+    del card["canonical_forms"]
+    (copy / CARD).write_text(json.dumps(card))
+    assert not read_card(copy).forms
+    texts = [CodeText(f"def f({name}):\n    return {name} * 17\n", "python", "call") for name in ("x", "other")]
+    queries = [Query("latency")] * 2
+    for model, is_same in ((again, True), (copy, False)):
+        first, second = OnnxPredictor(model).distributions(texts, queries)[0]
+        assert np.array_equal(first, second) == is_same
 
 
 def test_the_device_stays_and_the_card_tells_of_it(trained: Trained, again: Path) -> None:

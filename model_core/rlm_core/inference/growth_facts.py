@@ -1,0 +1,93 @@
+"""Facts -> growth: features of the head, the class of the leading term, and the inputs that it depends on by name."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.types import CodeText, Growth, GrowthClass, GrowthEstimate, WorkFacts
+
+_METRICS = ("latency", "memory")
+_PER_METRIC = ("constant", "exponential", "degree", "logs", "sizes")
+FACT_FEATURES = (
+    *("known", "complete", "unknown_calls", "unknown_sizes", "endless"),
+    *(f"{metric}_{name}" for metric in _METRICS for name in _PER_METRIC),
+)
+# The shares of functions of the training problems whose stated class is that of their complete facts.
+_NAMED, _CONSTANT = 0.9, 0.8
+_LITERAL_WORK = 1e-5
+"""Seconds above which a cost that the text fixes is work that does not depend on the inputs, not just a few steps."""
+_MOST_CALLS = 1e6
+_WHILE = re.compile(r"\bwhile\b")
+
+
+def fact_features(work: WorkFacts | None) -> npt.NDArray[np.float32]:
+    """The features of :data:`FACT_FEATURES`; all 0 without facts and for those of an outline alone."""
+    if work is None or not work.nodes:
+        return np.zeros(len(FACT_FEATURES), np.float32)
+    unknown = min(work.unknown_calls, _MOST_CALLS) if work.unknown_calls >= 0 else _MOST_CALLS  # NaN too
+    values = [1.0, float(not work.unknown_calls and work.endless is None), np.log1p(unknown)]
+    values += [np.log1p(work.unknown_sizes), float(work.endless is not None)]
+    for metric in _METRICS:
+        growth = work.of(metric).growth
+        base = max((factor.base for factor in growth), default=1.0)
+        degree, logs = (sum(getattr(factor, name) for factor in growth) for name in ("degree", "logs"))
+        values += [float(not growth), float(base > 1), min(degree, 6.0), min(logs, 3.0), min(len(growth), 4)]
+    return np.array(values, dtype=np.float32)
+
+
+def class_of(growth: tuple[Growth, ...]) -> GrowthClass:
+    """The class of a product of factors, one per input; no factors are constant growth."""
+    base = max((factor.base for factor in growth), default=1.0)
+    degree = sum(factor.degree for factor in growth)
+    logs = sum(factor.logs for factor in growth)
+    if base > 1:
+        return "2^n"
+    if logs == 0:
+        if degree == 2:
+            return "mn" if len([factor for factor in growth if factor.degree > 0]) > 1 else "n^2"
+        exact: dict[float, GrowthClass] = {0.0: "1", 0.5: "sqrt n", 1.0: "n", 3.0: "n^3"}
+        return exact.get(degree, "other")
+    if logs == 1:
+        logarithmic: dict[float, GrowthClass] = {0.0: "log n", 1.0: "n log n"}
+        return logarithmic.get(degree, "other")
+    return "other"
+
+
+def size_names(work: WorkFacts | None, metric: str) -> tuple[str, ...]:
+    """The inputs that the leading term depends on, the fastest first; empty where the facts name none."""
+    if work is None:
+        return ()
+    return tuple(dict.fromkeys(factor.size for factor in work.of(metric).growth if factor.size))
+
+
+def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
+    """The growth of a function that its facts decide; None where the head decides.
+
+    The facts decide where the cost of every call is known, and no `while` hides how often it runs. Constant growth is
+    theirs to state for work that the text fixes and for functions whose sizes are all known.
+    """
+    work = code.work
+    if work is None or code.basis != "call" or not work.nodes or work.unknown_calls or work.endless is not None:
+        return None
+    costs = work.of(metric)
+    if costs.growth:
+        if _WHILE.search(code.text):
+            return None
+        return GrowthEstimate(class_of(costs.growth), _NAMED, size_names(work, metric))
+    if (
+        work.fixed
+        and not work.latency.growth
+        and (work.latency.known.likely > _LITERAL_WORK or _has_no_inputs(code.text))
+    ):
+        return GrowthEstimate("1", _CONSTANT)
+    return None
+
+
+_NO_INPUTS = re.compile(r"(?:async\s+)?def\s+\w+\s*\(\s*(?:self|cls)?\s*\)")
+
+
+def _has_no_inputs(text: str) -> bool:
+    return _NO_INPUTS.search(text) is not None

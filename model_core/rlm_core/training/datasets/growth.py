@@ -1,0 +1,127 @@
+"""Labels of growth + git repositories -> solutions with the class of their time and space, stated by their authors.
+
+The rows have a separate schema: a class is a statement, not a measurement. Texts are stored without comments, which
+contain the statement. A group is a problem, named as in the LeetHub data, so that both have the same splits.
+
+| column | meaning |
+|---|---|
+| ``id`` | unique name of the row |
+| ``text`` | canonical text of the solution (no comments) |
+| ``language`` | as in :mod:`rlm_core.source.languages` |
+| ``time``, ``space`` | a class of :data:`rlm_core.types.GROWTH_CLASSES`; null where the author states none |
+| ``group``, ``split``, ``source`` | as in :mod:`.schema` |
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rlm_core.source.canonical import canonical
+from rlm_core.source.languages import LANGUAGES
+from rlm_core.types import GROWTH_CLASSES
+
+from .builder import Progress, RowBuilder, read_labels
+from .cache import find_repository, read_blobs
+from .schema import merge_groups, open_parquet
+
+FORMAT = "rlm-growth-1"
+SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("id", "text", "language", "time", "space", "group", "split", "source")],
+    metadata={"format": FORMAT},
+)
+_FIELDS = frozenset(
+    {"repo", "blob", "path", "slug", "language", "first_line", "last_line", "time_class", "space_class"}
+)
+
+
+class GrowthBuilder(RowBuilder):
+    """Rows of annotated solutions, read from repositories in a source cache."""
+
+    def __init__(self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True) -> None:
+        super().__init__(split)
+        self._labels = read_labels(labels, _FIELDS, "growth")
+        self._cache, self._download = cache, download
+
+    def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
+        """All rows, repository by repository."""
+        solutions = list(self._solutions(progress))
+        keys = (
+            (hashlib.sha256(f"{label['language']}\0{text}".encode()).digest(), label["slug"])
+            for label, text in solutions
+        )
+        groups = merge_groups(keys)
+        for label, text in solutions:
+            self._rows += 1
+            self._units += 1
+            group = f"leetcode/{groups[label['slug']]}"
+            lines = f"{label['first_line']}-{label['last_line']}"
+            yield {
+                "id": f"growth/{label['blob']}/{lines}",
+                "text": text,
+                "language": label["language"],
+                "time": _growth_class(label["time_class"]),
+                "space": _growth_class(label["space_class"]),
+                "group": group,
+                "split": self._split_of(group),
+                "source": f"{label['repo']}@{label['blob']}:{label['path']}:{lines}",
+            }
+
+    def _solutions(self, progress: Progress) -> Iterator[tuple[dict[str, Any], str]]:
+        """The labels with their canonical texts."""
+        by_repository: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        for label in self._labels:
+            by_repository[label["repo"]][label["blob"]].append(label)
+        done = 0
+        for repository, by_blob in by_repository.items():
+            path = find_repository(self._cache, repository, download=self._download)
+            if path is None:
+                count = sum(map(len, by_blob.values()))
+                self._leave_out("repository not found", repository, count)
+                done += count
+                continue
+            for blob, content in read_blobs(path, by_blob):
+                lines = content.decode("utf-8", errors="replace").split("\n") if content is not None else []
+                for label in by_blob[blob]:
+                    text = self._section(label, lines, f"{repository}@{blob}")
+                    if text is not None:
+                        yield label, text
+                done += len(by_blob[blob])
+                progress(done, len(self._labels))
+
+    def _section(self, label: dict[str, Any], lines: Sequence[str], where: str) -> str | None:
+        """The canonical text of a label's lines; None, counted by its reason, where there is none."""
+        if not lines:
+            self._leave_out("blob not in the repository", where)
+        elif label["language"] not in LANGUAGES:
+            self._leave_out(f"unknown language {label['language']}", where)
+        elif text := canonical("\n".join(lines[label["first_line"] - 1 : label["last_line"]]), label["language"]):
+            return text
+        else:
+            self._leave_out("empty solution", where)
+        return None
+
+
+def _growth_class(written: str | None) -> str | None:
+    """``O(n log n)`` -> ``n log n``; what is not a known class is ``other``."""
+    if written is None:
+        return None
+    name = written.removeprefix("O(").removesuffix(")")
+    return name if name in GROWTH_CLASSES else "other"
+
+
+def read_growth(path: Path, splits: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a growth data set; ``splits`` keeps only those.
+
+    Raises:
+        DataError: the file is missing or is not a data set of growth.
+    """
+    advice = "build it with `rlm-lsp data build growth`"
+    table = open_parquet(path, FORMAT, "a data set of growth", advice).read()
+    return table if splits is None else table.filter(pc.is_in(table["split"], pa.array(list(splits))))

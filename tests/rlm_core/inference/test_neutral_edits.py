@@ -1,0 +1,55 @@
+"""Edits that cannot change a cost, given to the model that ships: its predictions stay as they are."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+import pytest
+import rlm_core
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.types import CodeText, Query
+
+from tests.rlm_core.neutral_edits import STANDARD_LIBRARY, annotated, commented, formatted, renamed
+
+COUNT = 100
+QUERIES = [Query("latency"), Query("memory")]
+
+
+def units_of(text: str) -> list[AnalysedUnit]:
+    return Analyser().analyse(ParsedSource(text.encode(), "python"))
+
+
+# Functions without a body are not units.
+RENAMED = [text for text in STANDARD_LIBRARY if renamed(text) is not None and units_of(text)]
+FUNCTIONS = RENAMED[:: len(STANDARD_LIBRARY) // (2 * COUNT)]
+UNPARSED = [ast.unparse(ast.parse(text)) for text in FUNCTIONS]
+EDITS = {
+    "names": (UNPARSED, [renamed(text) or "" for text in FUNCTIONS]),
+    "type hints": (UNPARSED, [annotated(text) for text in FUNCTIONS]),
+    "comments": (FUNCTIONS, [commented(text) for text in FUNCTIONS]),
+    "layout": (FUNCTIONS, formatted(FUNCTIONS, "--line-length=50")),
+    "order": (FUNCTIONS, [f"def unrelated(x):\n    return x\n\n{text}" for text in FUNCTIONS]),
+}
+
+
+def code_of(text: str) -> CodeText:
+    return units_of(text)[-1].code
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_edits_that_cannot_change_a_cost_change_no_prediction(kind: str) -> None:
+    predictor = rlm_core.load()
+    before, after = ([code_of(text) for text in texts] for texts in EDITS[kind])
+    assert len(before) >= COUNT
+    answers = (predictor.predict(codes, [QUERIES] * len(codes)) for codes in (before, after))
+    ratios = [
+        max(second.median, second.floor) / max(first.median, first.floor)
+        for firsts, seconds in zip(*answers, strict=True)
+        for first, second in zip(firsts, seconds, strict=True)
+        if first.median is not None and second.median is not None
+    ]
+    assert len(ratios) >= COUNT
+    within = sum(abs(math.log(ratio)) <= math.log(1.05) for ratio in ratios) / len(ratios)
+    assert within >= 0.98
