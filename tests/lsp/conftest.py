@@ -159,6 +159,15 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
+def unsized_module(tmp_path: Path, examples: Path) -> Path:
+    """A file whose only unit is a module of unknown size."""
+    path = tmp_path / "unsized.py"
+    text = (examples / "module.py").read_text()
+    path.write_text(text.replace("width: int = 512, hidden: int = 2048", "width: int, hidden: int"))
+    return path
+
+
+@pytest.fixture
 def predict() -> Callable[[Path], Rows]:
     """The rows that ``rlm-lsp predict --format json`` prints for a file."""
 

@@ -60,6 +60,20 @@ async def test_each_editor_is_told_what_has_become_dearer_and_cheaper(
     assert "Against HEAD: unchanged" in await session.hover(uri, 4)
 
 
+async def test_a_cost_that_grows_faster_is_marked_and_named(start: Start, tmp_path: Path) -> None:
+    loop = "def total(values):\n    result = 0\n    for a in values:\n        result += a\n    return result\n"
+    nested = loop.replace("        result += a", "        for b in values:\n            result += a * b")
+    commit(tmp_path, {"a.py": loop})
+    session = await start()
+    uri = session.open(tmp_path / "a.py", nested)
+    label = await marked(session, uri, 0, "▲")
+    assert re.search(r" ▲ (>?[\d.]+×, )?n → n\^2", label)
+    assert "growth of latency from n to n^2 in `values`" in await against_head(session, uri, 0)
+    assert "- latency grows about as n^2 in `values`" in await session.hover(uri, 0)
+    session.change(uri, loop)
+    await marked(session, uri, 0, None)
+
+
 async def test_a_mark_follows_the_edits(start: Start, tmp_path: Path) -> None:
     commit(tmp_path, {"a.py": CHEAP + OTHER})
     session = await start()

@@ -50,10 +50,12 @@ async def test_a_program_has_a_lens_with_all_its_metrics(
     assert lens.command.arguments[1]["line"] == lens.range.start.line
 
 
-async def test_functions_and_what_the_model_abstains_from_have_no_lens(start: Start, examples: Path) -> None:
+async def test_functions_and_what_the_model_abstains_from_have_no_lens(
+    start: Start, unsized_module: Path, examples: Path
+) -> None:
     session = await start(refresh=False)
     assert await session.lenses(session.open(examples / "functions.py")) == []
-    assert await session.lenses(session.open(examples / "module.py")) == []
+    assert await session.lenses(session.open(unsized_module)) == []
 
 
 async def test_settings_switch_lenses_off(start: Start, examples: Path) -> None:

@@ -42,15 +42,15 @@ async def test_the_predictions_of_a_document_are_those_of_the_command_line(examp
         assert json.loads(copied) == [row for row in expected if row["line"] == line + 1]
 
 
-async def test_an_explanation_tells_what_each_line_is_worth(tmp_path: Path) -> None:
+async def test_an_explanation_gives_the_effect_of_each_statement(tmp_path: Path) -> None:
     text = "x = '\x0c'\nclass A:\n    def f(self, n):\n        ä = n\n\n        return sorted(range(n * n))\n"
     async with recording(PLAIN) as session:
         uri = session.open(tmp_path / "a.py", text)
         explanation = await session.command("rlm-lsp.explain", uri, {"line": 3, "character": 0})
         assert (explanation["qualname"], explanation["metric"], explanation["skipped"]) == ("A.f", "latency", 0)
-        assert [(line["line"], line["text"].strip()) for line in explanation["lines"]] == [
-            (3, "ä = n"),
-            (5, "return sorted(range(n * n))"),
+        assert [(line["line"], line["endLine"], line["text"]) for line in explanation["lines"]] == [
+            (3, 3, "ä = n"),
+            (5, 5, "return sorted(range(n * n))"),
         ]
         rows = [row for row in await session.command("rlm-lsp.predictFile", uri) if row["metric"] == "latency"]
         session.change(uri, text.replace("        return sorted(range(n * n))\n", ""))
@@ -59,6 +59,21 @@ async def test_an_explanation_tells_what_each_line_is_worth(tmp_path: Path) -> N
         assert "| 6 | " in explanation["markdown"]
         memory = await session.command("rlm-lsp.explain", uri, {"line": 2, "character": 0}, "memory")
         assert memory["metric"] == "memory"
+
+
+async def test_an_explanation_names_waits_and_reads_variants_in_their_file(tmp_path: Path) -> None:
+    wait = "    if n:\n        time.sleep(LIMIT)\n"
+    text = f'import time\n\nLIMIT = 10\n\ndef f(n):\n    """Doc."""\n    # a comment\n{wait}    return n\n'
+    async with recording(PLAIN) as session:
+        uri = session.open(tmp_path / "a.py", text)
+        explanation = await session.command("rlm-lsp.explain", uri, {"line": 4, "character": 0})
+        assert {(wait["kind"], wait["line"]) for wait in explanation["waits"]} == {("time", 8)}
+        assert explanation["markdown"].startswith("What the code of `f` says about its latency:\n\n- Line 9 ")
+        assert [(line["line"], line["endLine"]) for line in explanation["lines"]] == [(7, 8), (8, 8), (9, 9)]
+        rows = [row for row in await session.command("rlm-lsp.predictFile", uri) if row["metric"] == "latency"]
+        session.change(uri, text.replace(wait, ""))
+        [without] = [r for r in await session.command("rlm-lsp.predictFile", uri) if r["metric"] == "latency"]
+        assert explanation["lines"][0]["ratio"] == pytest.approx(rows[0]["median"] / without["median"], rel=1e-6)
 
 
 async def test_an_explanation_shows_its_progress_and_lets_others_in_between(tmp_path: Path) -> None:

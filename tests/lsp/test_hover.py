@@ -100,9 +100,29 @@ async def test_the_innermost_unit_counts(start: Start, tmp_path: Path) -> None:
     assert "`outer`" in await session.hover(uri, 0)
 
 
-async def test_the_hover_says_why_the_model_abstains(start: Start, examples: Path, predict: Predict) -> None:
-    [row] = [row for row in predict(examples / "module.py") if row["abstained"]]
+async def test_the_hover_says_where_the_sizes_of_a_module_come_from(
+    start: Start, tmp_path: Path, examples: Path, predict: Predict
+) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(f"{(examples / 'module.py').read_text()}\n\nGatedMlp()(torch.randn(8, 16, 512))\n")
+    [row] = predict(path)
+    assert row["workload"]["x"] == "8x16x512"
     session = await start()
-    text = await session.hover(session.open(examples / "module.py"), row["line"] - 1)
+    text = await session.hover(session.open(path), row["line"] - 1)
+    line = path.read_text().count("\n")
+    assert row["sizes_from"] == f"sizes from line {line}: GatedMlp()(torch.randn(8, 16, 512))"
+    assert f"sizes from line {line}: `GatedMlp()(torch.randn(8, 16, 512))`" in text
+    assert "x 8x16x512" in text
+    [layers] = predict(examples / "module.py")
+    assert layers["sizes_from"].endswith("set others with # rlm: sizes x=32x512 above the class")
+
+
+async def test_the_hover_says_why_the_model_abstains(start: Start, unsized_module: Path, predict: Predict) -> None:
+    [row] = predict(unsized_module)
+    assert row["abstained"] == (
+        "the tensor sizes are unknown; write `# rlm: sizes x=32x1024 width=1024 hidden=1024` above the class"
+    )
+    session = await start()
+    text = await session.hover(session.open(unsized_module), row["line"] - 1)
     assert f"latency: no prediction because {row['abstained']}" in text
     assert "median" not in text

@@ -45,6 +45,18 @@ async def test_hints_are_the_bands_of_the_command_line(
         assert await session.labels(session.open(examples / name, language=language), len(expected)) == expected
 
 
+async def test_an_ordinary_file_has_no_hint_unless_a_comment_asks_for_it(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "service.ts"
+    path.write_text("import { api } from './api';\n\nexport const load = (id: number) => api.get(id);\n")
+    session = await start()
+    uri = session.open(path, language="typescript")
+    assert await session.hints(uri) == []
+    session.change(uri, f"// rlm: program\n{path.read_text()}")
+    assert set(await session.labels(uri, 1)) == {3}
+    session.change(uri, path.read_text())
+    assert await session.hints(uri) == []
+
+
 async def test_hints_stand_behind_the_signature(start: Start, examples: Path) -> None:
     session = await start(refresh=False)
     lines = (examples / "functions.py").read_text().splitlines()
@@ -171,13 +183,24 @@ async def test_settings_choose_metrics_and_languages(start: Start, examples: Pat
 
 
 async def test_units_on_which_the_model_abstains_get_no_hint(
-    start: Start, examples: Path, predict: Predict, labels_of: LabelsOf
+    start: Start, unsized_module: Path, predict: Predict, labels_of: LabelsOf
 ) -> None:
-    rows = predict(examples / "module.py")
+    path = unsized_module
+    path.write_text(f"{path.read_text()}\n\ndef f(n):\n    return n\n")
+    rows = predict(path)
     assert [row["qualname"] for row in rows if row["abstained"]] == ["GatedMlp"]
     session = await start(refresh=False)
-    hints = await session.hints(session.open(examples / "module.py"))
+    hints = await session.hints(session.open(path))
     assert {hint.position.line: hint.label for hint in hints} == labels_of(rows)
+
+
+async def test_a_module_has_one_hint_and_its_forward_none(
+    start: Start, examples: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    session = await start()
+    expected = labels_of(predict(examples / "module.py"))
+    assert list(expected) == [6]
+    assert await session.labels(session.open(examples / "module.py"), 1) == expected
 
 
 @pytest.mark.parametrize("editor", CLIENTS)

@@ -49,7 +49,7 @@ async def test_edits_of_ranges_are_taken_over_below_strange_lines(tmp_path: Path
         assert {(row["qualname"], row["line"]) for row in rows} == {("g", 3)}
         session.change(uri, edit(0, after, after, "é😀"), edit(3, 4, 18, "return sorted([n] * n)"))
         copied = (await session.command("rlm-lsp.explain", uri, {"line": 2, "character": 0}))["lines"]
-        assert [(line["line"], line["text"]) for line in copied] == [(3, "    return sorted([n] * n)")]
+        assert [(line["line"], line["text"]) for line in copied] == [(3, "return sorted([n] * n)")]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["é", "😀", "\n", "\r\n", "\x0c"])), max_size=8))

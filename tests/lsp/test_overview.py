@@ -58,6 +58,18 @@ async def test_units_come_by_cost_and_page_by_page(folder: Path) -> None:
         assert large["bandText"].endswith("s")
 
 
+async def test_rows_say_what_a_unit_waits_for(folder: Path) -> None:
+    (folder / "src" / "wait.py").write_text("import time\n\n\ndef wait():\n    time.sleep(1)\n")
+    async with recording(PLAIN, folder) as session:
+        rows = {row["qualname"]: row for row in (await ask(session, "rlm-lsp/overview"))["rows"]}
+        assert rows["wait"]["waitText"].startswith("≥1 s waits · ")
+        [wait] = rows["wait"]["waits"]
+        # 0-based, as the line of the unit.
+        assert (wait["kind"], wait["line"], rows["wait"]["line"]) == ("time", 4, 3)
+        assert wait["seconds"] == {"least": 1, "likely": 1, "most": 1}
+        assert (rows["small"]["waitText"], rows["small"]["waits"], rows["small"]["endless"]) == ("", [], None)
+
+
 async def test_a_list_stays_as_it_was_begun_and_old_ones_are_forgotten(folder: Path) -> None:
     async with recording(PLAIN, folder) as session:
         first = await ask(session, "rlm-lsp/overview", limit=1)

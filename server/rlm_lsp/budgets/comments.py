@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from rlm_core.source import languages
 from rlm_core.source.directives import Directive, find_directives
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.solutions import PROGRAM
 from rlm_core.types import METRICS_OF_BASIS, Basis, Metric, Span, Unit
 from tree_sitter import Node
 
@@ -20,8 +21,8 @@ from .syntax import METRICS, Budget, Mistake, parse
 
 _WORD = re.compile(r"[^\s,]+")
 _IGNORE = "ignore"
-# Read by `rlm_core.queries.kernel_sizes`.
-_OTHER_KEYWORDS = frozenset({"sizes"})
+# Read by `rlm_core.queries.kernel_sizes` and `rlm_core.source.solutions`.
+_OTHER_KEYWORDS = frozenset({"sizes", PROGRAM})
 _UNIT_WORDS: dict[Basis, str] = {
     "call": "function",
     "program": "program",

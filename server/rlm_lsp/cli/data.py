@@ -13,7 +13,7 @@ from rlm_lsp.rendering import console
 
 from .options import PATH, Group, optional_packages
 
-Kind = Literal["functions", "leethub", "triton", "texts", "code-regression"]
+Kind = Literal["functions", "leethub", "triton", "growth", "texts", "code-regression"]
 # Their generators are experiments of the repository, which no installed package holds.
 _IN_TOOLS = ("nas", "counterfactual")
 
@@ -31,7 +31,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("kind", type=_KindChoice(["functions", "leethub", "triton", "texts", "code-regression"]))
+@click.argument("kind", type=_KindChoice(["functions", "leethub", "triton", "growth", "texts", "code-regression"]))
 @click.option(
     "--labels",
     metavar="PATH",
@@ -58,8 +58,8 @@ def build(
     if wanted and kind != "leethub":
         raise DataError(f"--languages: only leethub has several languages; leave the option out for {kind}")
     with optional_packages():
+        from rlm_core.training.datasets import growth, schema
         from rlm_core.training.datasets.cache import default_cache
-        from rlm_core.training.datasets.schema import write_rows
         from rlm_core.training.datasets.texts import build_texts
     cache = source_cache or default_cache()
     if kind == "texts":
@@ -71,7 +71,7 @@ def build(
         raise DataError(f"--labels is missing; name the labels of {kind}")
     builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted)
     with console.progress("building") as progress:
-        write_rows(builder.rows(progress), out)
+        schema.write_rows(builder.rows(progress), out, growth.SCHEMA if kind == "growth" else schema.SCHEMA)
     report = builder.report()
     print(f"{out}: {report.rows:,} rows of {report.units:,} units")
     for line in report.lines():
@@ -80,12 +80,14 @@ def build(
 
 def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
     """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
-    from rlm_core.training.datasets import code_regression, functions, leethub, triton
+    from rlm_core.training.datasets import code_regression, functions, growth, leethub, triton
 
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
     if kind == "triton":
         return triton.TritonBuilder(labels, cache, split, download=download)
+    if kind == "growth":
+        return growth.GrowthBuilder(labels, cache, split, download=download)
     if kind == "code-regression":
         return code_regression.CodeRegressionBuilder(labels, split)
     return leethub.LeetHubBuilder(labels, cache, split, download=download, languages=frozenset(wanted) or None)

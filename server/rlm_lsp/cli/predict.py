@@ -28,13 +28,14 @@ from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source
-from rlm_core.types import Band, Basis, Callee, CodeText, Metric, Prediction, Query
+from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
+from rlm_lsp.rendering.work_words import growth_words
 from rlm_lsp.sources import SourceFile, find_sources
 
 from . import options
@@ -170,10 +171,19 @@ def _analyse(sources: Sequence[SourceFile], tally: _Tally, progress: console.Pro
 
 def _explain_no_unit(source: SourceFile, parsed: ParsedSource) -> None:
     entry = languages.by_name(parsed.language)
-    if entry.grammar is not None and parsed.root.has_error:
+    # The text of a program may have errors; a grammar need not know each dialect either, such as JSX.
+    if parsed.language == "python" and parsed.root.has_error:
         raise SourceError(f"{source.path}: has syntax errors and no unit that parses as {entry.title}; fix its syntax")
-    if source.named:
+    if not source.named:
+        return
+    if entry.grammar is None or parsed.language == "python":
         console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
+    else:
+        mark = "#" if parsed.language == "ruby" else "//"
+        console.note(
+            f"{source.path}: nothing to predict: the file does not look like a solution of a programming problem;"
+            f" write `{mark} rlm: program` above its code to predict it as one"
+        )
 
 
 def _predict_units(
@@ -227,22 +237,34 @@ def _cells(unit: _FileUnit, prediction: Prediction) -> tuple[str, ...]:
         f"{unit.file}:{unit.analysed.unit.name.start_line + 1}",
         unit.analysed.unit.qualname,
         prediction.basis,
-        _metric(prediction),
+        _metric(unit.analysed, prediction),
         render.band(prediction.metric, band, prediction.floor) if band else "-",
         render.median(prediction) or "-",
-        reason(prediction.abstained) if prediction.abstained is not None else "; ".join(_notes(prediction, band)),
+        "; ".join(_notes(unit.analysed, prediction)),
     )
 
 
-def _metric(prediction: Prediction) -> str:
-    """The metric, with the device and a kernel's sizes where a unit may have several."""
+def _metric(analysed: AnalysedUnit, prediction: Prediction) -> str:
+    """The metric, with the device and the sizes where a unit may have several."""
     has_devices = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
-    sizes = prediction.workload.items() if prediction.basis == "kernel" else ()
+    sizes = list(prediction.workload.items()) if prediction.basis == "kernel" else []
+    if prediction.basis == "module" and analysed.sizes is not None:
+        named = {name for workload in analysed.sizes.workloads for name in workload}
+        sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
     parts = [str(prediction.device) if has_devices else "", " ".join(f"{name}={value}" for name, value in sizes)]
     return ", ".join([prediction.metric, *filter(None, parts)])
 
 
-def _notes(prediction: Prediction, band: Band | None) -> Iterator[str]:
+def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
+    """What the unit waits for, how its cost grows, and why the number is missing or less certain."""
+    work, band = analysed.code.work, prediction.band
+    waits = render.wait_text(prediction, work)
+    if waits:
+        yield waits
+    if prediction.growth is not None and (growth := growth_words(prediction.growth)):
+        yield growth.replace("`", "")
+    if prediction.abstained is not None:
+        yield reason(prediction.abstained)
     if band is not None and band.source.by_data_sheet:
         yield "by its data sheet"
     if prediction.truncated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 
@@ -13,6 +14,7 @@ from rlm_lsp.lsp.server import create_server
 from . import options
 
 _SWITCH_SECONDS = 0.0005
+_GC_THRESHOLDS = (50_000, 20, 20)
 
 
 @click.command()
@@ -32,6 +34,10 @@ def command(stdio: bool, tcp: str | None) -> None:
     server = create_server()
     # A thread that returns from the encoder or a parser waits this long for the interpreter; the default is 5 ms.
     sys.setswitchinterval(_SWITCH_SECONDS)
+    # Analyses make many short-lived objects. With the default thresholds every few edits cause a pass over all that
+    # the server remembers, which takes longer than a prediction. What is imported by now is never garbage.
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
         if address is None:
             server.start_io()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "--out", metavar="DIR", type=PATH, help="Directory to write.", show_default="--name in the user's models folder"
 )
 @click.option("--refit", is_flag=True, help="Refit a student to all labels of a basis instead of tuning it.")
+@click.option("--work", is_flag=True, help="Join a student with work facts again, after a training or --refit.")
 @click.option(
     "--keep", metavar="X.parquet", type=PATH, multiple=True, help="Original data, to prevent forgetting; repeatable."
 )
@@ -48,6 +49,7 @@ def command(
     name: str | None,
     out: Path | None,
     refit: bool,
+    work: bool,
     keep: tuple[Path, ...],
     fewest: int,
     threads: int,
@@ -61,23 +63,30 @@ def command(
     With --refit, everything except the encoder of a student is fitted again, to thousands of labels of functions or
     programs. This takes minutes, training takes hours. --data must hold all labels of a basis, the original ones too;
     the other bases stay unchanged. There is no check.
+
+    With --work, only the part that joins predictions with work facts is fitted again, to functions that the model was
+    not trained on. --data holds real functions and generated ones.
     """
-    name = name or ("refitted" if refit else "tuned")
+    if refit and work:
+        raise click.UsageError("--refit and --work are separate steps; run --refit first", context)
+    name = name or ("refitted" if refit else "joined" if work else "tuned")
     directory = out if out is not None else model_store.new_directory(name)
-    if refit:
+    if refit or work:
         for option in ("keep", "fewest", "threads", "accelerate"):
             if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
-                raise click.UsageError(f"--{option} does not apply to --refit", context)
-        _refit(data, model, name, directory)
+                raise click.UsageError(f"--{option} does not apply to {'--refit' if refit else '--work'}", context)
+        _refit(data, model, name, directory, work=work)
     elif not _tune(data, model, name, directory, keep, fewest, threads, accelerate, shown=name if out is None else out):
         raise click.exceptions.Exit(1)
 
 
-def _refit(data: Sequence[Path], model: str, name: str, directory: Path) -> None:
+def _refit(data: Sequence[Path], model: str, name: str, directory: Path, *, work: bool) -> None:
     with optional_packages():
+        from rlm_core.training.tuning.known_work import fit_known_work
         from rlm_core.training.tuning.refit import refit
 
-        model_id = refit(data, model_store.find(model), directory, name, console.note)
+        fit = fit_known_work if work else refit
+        model_id = fit(data, model_store.find(model), directory, name, console.note)
     print(f"{directory}: model {model_id}")
 
 

@@ -1,7 +1,7 @@
 """What a finding is: the record that the editor underlines and ``rlm-lsp check`` reports, and how severe it is.
 
 Every number comes from the model: a finding gives the probability that a unit exceeds its budget, or that its cost has
-grown, and its severity follows from that probability.
+grown, and its severity follows from that probability. Only waits are read from the text.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from rlm_core.types import CostRatio, Metric, Prediction, Span
+from rlm_core.types import CostRatio, Metric, Prediction, Span, WorkFacts
 
+from rlm_lsp.history.work_changes import GrowthRise
 from rlm_lsp.settings.model import Severity
 
-Code = Literal["over-budget", "malformed-budget", "regression"]
+Code = Literal["over-budget", "malformed-budget", "regression", "growth", "wait"]
 CODES: tuple[Code, ...] = get_args(Code)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the lowest
 DOCS = "docs/ci.md"
@@ -61,8 +62,10 @@ class RelatedLocation:
 class Finding:
     """One finding of a file: code, severity, message and location (a unit's name, or the malformed text).
 
-    ``budget`` is the normalized text of the budget, or the metric and device of a regression; ``prediction`` or
-    ``change`` is the model's answer behind the finding.
+    ``budget`` is the normalized text of the budget, or what identifies the finding among those of its unit (the metric
+    and device of a regression, the metric and class of a growth, the kinds of waits). ``prediction``, ``change`` or
+    ``rise`` is the model's answer behind the finding; ``work`` are the facts of the unit, whose text begins in the
+    0-based line ``first_line``.
     """
 
     code: Code
@@ -76,6 +79,9 @@ class Finding:
     related: tuple[RelatedLocation, ...] = ()
     prediction: Prediction | None = None
     change: CostRatio | None = None
+    rise: GrowthRise | None = None
+    work: WorkFacts | None = None
+    first_line: int = 0
 
 
 def docs_link(code: Code) -> str:

@@ -19,6 +19,7 @@ from rlm_core.types import SI_UNIT, Span
 
 from rlm_lsp import __version__
 from rlm_lsp.rendering.console import PROGRAM
+from rlm_lsp.rendering.json_rows import growth_fields, work_fields
 from rlm_lsp.settings.model import Severity
 
 from .finding import CODES, SEVERITIES, Code, Finding, docs_link
@@ -116,9 +117,21 @@ def _json_row(located: LocatedFinding) -> dict[str, Any]:
         "coverage": band.coverage if band else None,
         "device": source.device if source is not None else None,
         "model": source.model if source is not None else None,
+        **_work(finding),
         "related": [{**_json_location(other), "message": message} for message, other in located.related],
         "docs": docs_link(finding.code),
         "fingerprint": located.fingerprint,
+    }
+
+
+def _work(finding: Finding) -> dict[str, Any]:
+    """The growth before and after, and what the text of the unit says; lines count from 1."""
+    rise, prediction = finding.rise, finding.prediction
+    growth = growth_fields(rise.after if rise is not None else prediction.growth if prediction is not None else None)
+    return {
+        "growth": growth,
+        "growth_before": growth_fields(rise.before) if rise is not None else None,
+        **work_fields(finding.work, finding.metric or "latency", finding.first_line + 1),
     }
 
 
@@ -200,6 +213,8 @@ _SARIF_RULES: dict[Code, tuple[str, str]] = {
     "over-budget": ("OverBudget", "A unit is predicted to exceed its budget."),
     "malformed-budget": ("MalformedBudget", "A budget is malformed, so it is not checked."),
     "regression": ("Regression", "A unit is predicted to cost more than it did at an earlier revision."),
+    "growth": ("Growth", "The cost of a unit is predicted to grow faster with its inputs than at an earlier revision."),
+    "wait": ("Wait", "A unit waits for something that it did not wait for before, or that its budget does not cover."),
 }
 
 
@@ -233,6 +248,7 @@ def _sarif_result(located: LocatedFinding) -> dict[str, Any]:
     if finding.qualname:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.qualname}]
     properties = {"metric": finding.metric, "budget": finding.budget, "probability": finding.probability}
+    properties |= {name: value for name, value in _work(finding).items() if value != []}
     result = {
         "ruleId": finding.code,
         "ruleIndex": CODES.index(finding.code),

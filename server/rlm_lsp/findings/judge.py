@@ -19,7 +19,15 @@ from rlm_lsp.budgets.comments import MalformedBudget, read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
 from rlm_lsp.budgets.syntax import render
 from rlm_lsp.history.comparison import UnitDiff
-from rlm_lsp.rendering.finding_messages import over_budget_message, regression_message
+from rlm_lsp.history.work_changes import GROWING, GrowthRise, WaitChange, WorkChange, work_change
+from rlm_lsp.rendering.finding_messages import (
+    computing_only_message,
+    growth_message,
+    over_budget_message,
+    regression_message,
+    wait_message,
+)
+from rlm_lsp.rendering.work_words import unknown_waits
 from rlm_lsp.settings.model import Settings
 
 from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding, RegressionRule, RelatedLocation
@@ -31,12 +39,16 @@ Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequ
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """When a prediction is a finding, which costs are predicted, and the revision that units are compared with."""
+    """When a prediction is a finding, which costs are predicted, and the revision that units are compared with.
+
+    ``growth`` is the lowest probability of both growth classes at which a rise is a finding.
+    """
 
     confidence: Confidence = DEFAULT_CONFIDENCE
     regression: RegressionRule = DEFAULT_REGRESSION
     costs: QuerySelection = DEFAULT_SELECTION
     revision: str = "HEAD"
+    growth: float = 0.6
 
 
 DEFAULT_CRITERIA = Criteria()
@@ -62,12 +74,25 @@ class Judgement:
     def add_predictions(self, case: UnitCase, predictions: Sequence[Prediction]) -> None:
         """Check the predictions against the budgets of the unit."""
         self.abstained += [p.abstained for p in predictions if p.abstained is not None and budget_of(p, case.rules)]
-        self.findings += over_budget(case.analysed.unit, case.rules, predictions, case.criteria.confidence)
+        unit = case.analysed.unit
+        self._add(case, over_budget(unit, case.rules, predictions, case.criteria.confidence))
+        self._add(case, computing_only(case.analysed, case.rules, predictions))
 
     def add_changes(self, case: UnitCase, changes: Sequence[CostRatio]) -> None:
         """Look for costs that have grown."""
         self.abstained += [change.abstained for change in changes if change.abstained is not None]
-        self.findings += regressions(case.analysed.unit, case.rules, changes, case.criteria)
+        self._add(case, regressions(case.analysed.unit, case.rules, changes, case.criteria))
+
+    def add_work(self, case: UnitCase, change: WorkChange) -> None:
+        """Look for costs that grow faster, and for new waits."""
+        unit = case.analysed.unit
+        self._add(case, growths(unit, case.rules, change.growth, case.criteria))
+        if change.wait is not None:
+            self._add(case, new_waits(unit, case.rules, change.wait, case.criteria.revision))
+
+    def _add(self, case: UnitCase, findings: Sequence[Finding]) -> None:
+        work, first_line = case.analysed.code.work, case.analysed.unit.span.start_line
+        self.findings += [replace(finding, work=work, first_line=first_line) for finding in findings]
 
 
 def criteria_of(settings: Settings, confidence: float | None = None, revision: str = "HEAD") -> Criteria:
@@ -79,6 +104,7 @@ def criteria_of(settings: Settings, confidence: float | None = None, revision: s
         RegressionRule(settings.change_ratio, settings.change_confidence),
         QuerySelection(settings.metrics, settings.devices),
         revision,
+        settings.growth_confidence,
     )
 
 
@@ -108,7 +134,7 @@ def cases_of(
 
 
 def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, compare: Compare) -> list[Judgement]:
-    """Judge units: their predictions against their budgets, and the growth of their costs since the revision.
+    """Judge units: their predictions against their budgets, and how their costs have changed since the revision.
 
     ``predictor`` gives the default queries; ``predict`` and ``compare`` answer them.
     """
@@ -131,7 +157,21 @@ def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, com
         ratios = compare([(before, case.analysed.code, queries) for case, _, before, queries in changed])
         for (case, judgement, *_), changes in zip(changed, ratios or (), strict=ratios is not None):
             judgement.add_changes(case, changes)
+        if ratios is not None:
+            _add_work(changed, predict)
     return judgements
+
+
+def _add_work(changed: Sequence[tuple[UnitCase, Judgement, CodeText, tuple[Query, ...]]], predict: Predict) -> None:
+    """Compare the growth and the waits of units with those at the revision."""
+    growing = [entry for entry in changed if entry[0].analysed.code.basis in GROWING]
+    if not growing:
+        return
+    before = predict([(before, queries) for _, _, before, queries in growing])
+    after = predict([(case.analysed.code, queries) for case, _, _, queries in growing])
+    for (case, judgement, earlier, _), *answers in zip(growing, before, after, strict=True):
+        change = work_change(earlier, case.analysed.code, (answers[0], answers[1]))
+        judgement.add_work(case, change)
 
 
 def over_budget(
@@ -193,6 +233,67 @@ def regressions(
             )
         )
     return findings
+
+
+def growths(
+    unit: Unit, rules: Rules, rises: Sequence[GrowthRise], criteria: Criteria = DEFAULT_CRITERIA
+) -> list[Finding]:
+    """A finding for each cost of a unit that grows faster with its inputs than at the criteria's revision."""
+    findings = []
+    for rise in rises:
+        severity = replace(criteria.confidence, least=criteria.growth).severity(rise.probability)
+        if severity is None or rise.metric in rules.ignored:
+            continue
+        findings.append(
+            Finding(
+                "growth",
+                severity,
+                growth_message(unit, rise, criteria.revision),
+                unit.name,
+                unit.qualname,
+                rise.metric,
+                f"{rise.metric} {rise.after.growth_class}",
+                rise.probability,
+                rise=rise,
+            )
+        )
+    return findings
+
+
+def new_waits(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEAD") -> list[Finding]:
+    """A finding for what a unit waits for and did not at the revision.
+
+    It is information, since a wait may be intended; a unit that may not end gets a warning.
+    """
+    if "latency" in rules.ignored:
+        return []
+    kinds = [wait.kind.value for wait in change.waits]
+    kinds += ["endless"] if change.endless is not None else []
+    kinds += ["sleep"] if change.seconds is not None else []
+    return [
+        Finding(
+            "wait",
+            "warning" if change.endless is not None else "information",
+            wait_message(unit, change, revision),
+            unit.name,
+            unit.qualname,
+            "latency",
+            ", ".join(kinds),
+        )
+    ]
+
+
+def computing_only(analysed: AnalysedUnit, rules: Rules, predictions: Sequence[Prediction]) -> list[Finding]:
+    """A finding where the latency that a budget is about does not include what the unit waits for."""
+    unit = analysed.unit
+    for prediction in predictions:
+        active = budget_of(prediction, rules)
+        missing = unknown_waits(analysed, prediction)
+        if active is not None and missing:
+            text = render([active.budget])
+            message = computing_only_message(unit, active.budget, missing)
+            return [Finding("wait", "information", message, unit.name, unit.qualname, "latency", text)]
+    return []
 
 
 def malformed(entries: Sequence[MalformedBudget]) -> list[Finding]:

@@ -44,7 +44,8 @@ def unit_diffs(before: Sequence[AnalysedUnit], after: Sequence[AnalysedUnit]) ->
     """Compare each unit of ``after`` with the unit of ``before`` that has its kind and qualified name.
 
     Of several with one name the unchanged ones are paired first, the others in their order. A file's only program is
-    the same program by any name. Units are the same when their text and what they call are, except for line ends.
+    the same program by any name. Units are the same when their text, what they call, and what the text says about their
+    cost are, except for line ends.
     """
     if not before:
         return [NEW] * len(after)
@@ -76,7 +77,8 @@ def _is_same(before: CodeText, after: CodeText) -> bool:
 
 def _plain(code: CodeText) -> tuple[object, ...]:
     callees = tuple((callee.text.replace("\r\n", "\n"), callee.depth) for callee in code.callees)
-    return code.language, code.basis, code.text.replace("\r\n", "\n"), callees
+    # The facts differ where a constant outside the unit does.
+    return code.language, code.basis, code.text.replace("\r\n", "\n"), callees, code.work
 
 
 class HeadUnits:

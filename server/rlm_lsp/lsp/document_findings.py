@@ -97,6 +97,6 @@ def _judge(service: PredictionService, cases: Sequence[UnitCase], predictor: Pre
 
 def _sizes_problems(parsed: ParsedSource, units: Sequence[Unit]) -> tuple[SizesProblem, ...]:
     # Imported on first use: it takes numpy, which must not slow down the start of the server.
-    from rlm_core.queries.kernel_sizes import sizes_of
+    from rlm_core.queries.kernel_sizes import sizes_problems
 
-    return sizes_of(parsed, units).problems
+    return sizes_problems(parsed, units)

@@ -7,9 +7,13 @@ JSON output all take them from here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rlm_core.source import languages
 from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource
+
+if TYPE_CHECKING:
+    from rlm_core.queries.kernel_sizes import UnitSizes
 
 KINDS: Mapping[str, str] = {
     "call": "functions",
@@ -26,6 +30,16 @@ _GROUPS: Mapping[str, str] = {
     "module": "modules",
     "network": "architectures",
 }
+_ORIGINS: Mapping[str, str] = {
+    "comment": "sizes from the comment at the {kind}",
+    "benchmark": "sizes from the benchmark in this file",
+    "call": "sizes from line {line}: `{call}`",
+    "layers": "sizes from the layers, with a typical batch, picture or sequence; set others with"
+    " `# rlm: sizes {example}` above the class",
+    "autotune": "typical sizes for the autotuning keys; set others with `# rlm: sizes M=4096` above the kernel",
+    "default": "typical sizes because the file names none; set others with `# rlm: sizes {example}` above the {place}",
+}
+_MOST_CALL = 60
 _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.TASK_NOT_TRAINED: "the model was not trained on the {metric} of {units}",
     AbstentionCode.DEVICE_NOT_TRAINED: "the model was not trained on device {device}; for {kinds} it knows {known}",
@@ -33,8 +47,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.EMPTY_TEXT: "the text is empty",
     AbstentionCode.INVALID_DATE: "the workload date {date!r} is not a date; write it like 2026-01-31",
     AbstentionCode.UNLIKE_TRAINING_DATA: "the text is unlike the training data (distance {distance}, limit {limit})",
-    AbstentionCode.SIZES_UNKNOWN: "the tensor sizes are unknown; set them in the workload, for example M=4096 or"
-    " arg0=4096x4096",
+    AbstentionCode.SIZES_UNKNOWN: "the tensor sizes are unknown; {remedy}",
     AbstentionCode.TOO_FEW_GROUPS: "{groups} held-out groups of {kinds} are too few for calibration ({needed} needed)",
     AbstentionCode.RATIO_NOT_CALIBRATED: "the model was not calibrated on changes in the {metric} of {kinds}",
     AbstentionCode.NO_NUMBER: "the model does not produce a number for this text",
@@ -61,6 +74,11 @@ def reason(abstention: Abstention) -> str:
         details["workload"] = (details["workload"] or "no workload") + (
             f" on device {details['device']}" if details["device"] else ""
         )
+    if abstention.code is AbstentionCode.SIZES_UNKNOWN:
+        example, place = details.get("example", "arg0=4096x4096"), "class" if basis == "module" else "kernel"
+        has_comments = basis and details["language"] != "ttir"
+        in_comment = f"write `# rlm: sizes {example}` above the {place}"
+        details["remedy"] = in_comment if has_comments else f"set them in the workload, for example {example}"
     sentence = _REASONS[abstention.code].format_map(details)
     if abstention.known_device is not None:
         return f"the known device {abstention.known_device}, on which the answer rests, has no prediction: {sentence}"
@@ -80,6 +98,20 @@ def calibration(basis: Basis, band: Band) -> str:
     return f"bands checked on {on} ({rows} of {_task(source.task, basis)})"
 
 
+def sizes_origin(sizes: UnitSizes, kind: str) -> str:
+    """Where the sizes of a ``kernel`` or ``module`` come from, as a clause without verb."""
+    is_module = kind == "module"
+    first = " ".join(f"{name}={size}" for name, size in sizes.workloads[0].items())
+    call = sizes.call if len(sizes.call) <= _MOST_CALL else sizes.call[: _MOST_CALL - 1] + "…"
+    return _ORIGINS[sizes.origin].format(
+        kind=kind,
+        place="class" if is_module else "kernel",
+        example=first if is_module else "M=4096",
+        line=sizes.line,
+        call=call.replace("`", ""),
+    )
+
+
 def scaling(source: CalibrationSource) -> str:
     """How latencies were scaled to this machine; empty where they were not."""
     scale = source.cpu_scale
@@ -90,6 +122,9 @@ def _task(task: str, basis: Basis) -> str:
     """A calibration task in words: ``Python functions``, ``programs in all languages``."""
     name, _, setting = task.partition("@")
     parts = name.split("/")
+    fixed = parts[0] == "fixed"
+    # Bands that take work facts into account are named after their kind first.
+    parts = parts[1:] if parts[0] in ("fixed", "facts") else parts
     if basis in ("kernel", "module", "network"):
         device = parts[3] if len(parts) > 3 else setting.partition("/")[0]
         words = KINDS[basis] + (f" on {device}" if device else "")
@@ -97,4 +132,5 @@ def _task(task: str, basis: Basis) -> str:
         words = f"{languages.LANGUAGES[parts[1]].title} {KINDS[basis]}"
     else:
         words = f"{KINDS[basis]} in all languages"
+    words = f"{words} whose text fixes the cost" if fixed else words
     return words if len(parts) > 1 else f"{words}, all metrics together"

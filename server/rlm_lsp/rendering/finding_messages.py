@@ -1,4 +1,4 @@
-"""The messages of findings: a prediction that exceeds a budget, a cost that is predicted to grow.
+"""The messages of findings: a prediction that exceeds a budget, a cost that is predicted to grow, a new wait.
 
 Input: the unit and the model's answer. Output: one sentence; the editor and all formats of ``rlm-lsp check`` show it.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from rlm_core.types import CostRatio, Prediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
+from rlm_lsp.history.work_changes import GrowthRise, WaitChange
 
-from . import labels
+from . import labels, work_words
 
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
 
@@ -40,6 +41,24 @@ def regression_message(unit: Unit, change: CostRatio, revision: str, ratio: floa
         details = f" ({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"
     chance = f"more than {ratio:g}× with {percent(probability)} probability"
     return f"{cost} is predicted to grow{about} since {revision}{details}: {chance}"
+
+
+def growth_message(unit: Unit, rise: GrowthRise, revision: str) -> str:
+    """``growth of latency of `f` is predicted to rise from n to n^2 in `values` since HEAD (72 % probability)``."""
+    cost = f"growth of {labels.METRIC_WORDS[rise.metric]} of {_name(unit)}"
+    after = work_words.growth_form(rise.after.growth_class, rise.after.sizes)
+    probable = f" ({percent(rise.probability)} probability)"
+    return f"{cost} is predicted to rise from {rise.before.growth_class} to {after} since {revision}{probable}"
+
+
+def wait_message(unit: Unit, change: WaitChange, revision: str) -> str:
+    """```f` now waits for the network (line 12), unlike at HEAD``."""
+    return f"{_name(unit)} {' and '.join(work_words.wait_changes(unit, change))}, unlike at {revision}"
+
+
+def computing_only_message(unit: Unit, budget: Budget, missing: str) -> str:
+    """``the budget of `f`, 1 ms, covers computing only: it does not include the wait for the network (line 12)``."""
+    return f"the budget of {_name(unit)}, {bound(budget)}, covers computing only: it does not include {missing}"
 
 
 def percent(probability: float) -> str:

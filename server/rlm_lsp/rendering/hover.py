@@ -1,4 +1,4 @@
-"""The text of a hover: a table of predicted and measured costs, then what the numbers mean and rest on.
+"""The text of a hover: what dominates the cost, a table of predicted and measured costs, and what they rest on.
 
 Input: a unit, its predictions and what else is known about it. Output: Markdown or plain text.
 """
@@ -13,7 +13,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
 from rlm_core.types import Band, Basis, CostRatio, Metric, Prediction, Unit
 
-from . import abstentions, labels
+from . import abstentions, labels, work_words
 
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
@@ -34,12 +34,6 @@ _MORE: Mapping[Metric, str] = {
     "latency": "slower",
     "memory": "uses more memory",
     "accuracy": "more accurate",
-}
-_ORIGINS = {
-    "comment": "sizes from the comment at the kernel",
-    "benchmark": "sizes from the benchmark in this file",
-    "autotune": "typical sizes for the autotuning keys; set others with `# rlm: sizes M=4096` above the kernel",
-    "default": "typical sizes because the file names none; set others with `# rlm: sizes M=4096` above the kernel",
 }
 
 
@@ -65,31 +59,36 @@ def hover_text(
     unit, basis = analysed.unit, predictions[0].basis
     answered = [prediction for prediction in predictions if prediction.bands]
     blocks = [f"{_title(unit, markdown)}: {labels.BASIS_WORDS[basis]}"]
+    facts = work_words.facts(analysed, predictions) + work_words.growth_lines(analysed, predictions)
+    if facts:
+        blocks.append(_listed([_plain(fact, markdown) for fact in facts], markdown))
     if answered:
         rows = _rows(answered, measured)
         blocks.append(_table(rows) if markdown else _lines(rows))
-    notes = [f"Against HEAD: {against_head}"] if against_head else []
+    notes = [f"Against HEAD: {_plain(against_head, markdown)}"] if against_head else []
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
     notes += measured_words(measured, answered[:MOST_ROWS])
     notes += _shared_query(answered)
     if analysed.sizes is not None and answered:
-        notes.append(_plain(_ORIGINS[analysed.sizes.origin], markdown))
+        notes.append(_plain(abstentions.sizes_origin(analysed.sizes, unit.kind), markdown))
     notes += [_share(prediction, share, unit.language) for prediction, share in shares]
     notes += _calibration(answered)
     notes += _scaled(answered)
     notes += _abstained(predictions)
     if any(prediction.truncated for prediction in predictions):
         notes.append("the text is long: the model read only its beginning and end")
+    missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
+    notes += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     if answered:
         notes.append(f"meaning: {_MEANING[basis]}; about 80 % of costs fall within the 80 % band")
     notes.append(f"predicted by model {predictions[0].model}; nothing was run")
-    blocks.append("\n".join(f"- {note}" for note in notes) if markdown else "\n".join(notes))
+    blocks.append(_listed(notes, markdown))
     return "\n\n".join(blocks)
 
 
-def head_words(state: str, changes: Sequence[CostRatio]) -> str:
-    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``."""
+def head_words(state: str, changes: Sequence[CostRatio], others: Sequence[str] = ()) -> str:
+    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` are more clauses."""
     if state != "changed":
         return {"new": "new", "same": "unchanged"}[state]
     ratios = [
@@ -98,8 +97,8 @@ def head_words(state: str, changes: Sequence[CostRatio]) -> str:
         for change in changes
         if change.ratio is not None and change.bands
     ]
-    if ratios:
-        return ", ".join(ratios)
+    if ratios or others:
+        return ", ".join([*ratios, *others])
     reasons = dict.fromkeys(abstentions.reason(change.abstained) for change in changes if change.abstained is not None)
     return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
 
@@ -141,6 +140,10 @@ def _counted(its: Measurement) -> str:
         return f"{its.calls:,} runs" if its.calls > 1 else "1 run"
     resumes = "calls" if its.kind == "function" else "resumes"
     return f"{its.calls:,} {resumes} in {its.tests:,} tests"
+
+
+def _listed(notes: Sequence[str], markdown: bool) -> str:
+    return "\n".join(f"- {note}" for note in notes) if markdown else "\n".join(notes)
 
 
 def _title(unit: Unit, markdown: bool) -> str:

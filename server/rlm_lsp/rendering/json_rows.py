@@ -6,12 +6,15 @@ Values are in SI units.
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from typing import Any
 
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import SI_UNIT, Prediction
+from rlm_core.types import SI_UNIT, GrowthEstimate, Metric, Prediction, WorkFacts
 
-from .abstentions import reason
+from .abstentions import reason, sizes_origin
+from .work_words import named_sizes
 
 
 def prediction_fields(prediction: Prediction) -> dict[str, Any]:
@@ -30,10 +33,64 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "model": prediction.model,
         "abstained": reason(prediction.abstained) if prediction.abstained is not None else None,
         "truncated": prediction.truncated,
+        "growth": growth_fields(prediction.growth),
+    }
+
+
+def growth_fields(estimate: GrowthEstimate | None) -> dict[str, Any] | None:
+    """How a cost grows: the class, its probability and the inputs by name; None where it is not known."""
+    if estimate is None:
+        return None
+    sizes = named_sizes(estimate.sizes)
+    return {"class": estimate.growth_class, "probability": estimate.probability, "sizes": sizes}
+
+
+def work_fields(work: WorkFacts | None, metric: Metric, first_line: int) -> dict[str, Any]:
+    """What the text of a unit says about its cost, in SI units; ``first_line`` is added to the lines of the facts.
+
+    Waits and the line of a loop that may not end belong to the unit, causes to the metric. A bound that is not known is
+    None, since JSON has no infinity.
+    """
+    waits = work.waits if work is not None else ()
+    return {
+        "waits": [
+            {
+                "kind": wait.kind.value,
+                "line": first_line + wait.line,
+                "call": wait.call,
+                "seconds": {name: _finite(value) for name, value in asdict(wait.seconds).items()}
+                if wait.seconds is not None
+                else None,
+                "share": wait.share,
+            }
+            for wait in waits
+        ],
+        "endless": first_line + work.endless if work is not None and work.endless is not None else None,
+        "causes": [
+            {
+                "kind": cause.kind.value,
+                "line": first_line + cause.line,
+                "name": cause.name,
+                "amount": _finite(cause.amount),
+                "count": _finite(cause.count),
+            }
+            for cause in (work.of(metric).causes if work is not None else ())
+        ],
     }
 
 
 def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[str, Any]:
-    """One row of ``rlm-lsp predict``: the file, the 1-based line of the unit's name, and the prediction."""
-    unit = analysed.unit
-    return {"file": file, "line": unit.name.start_line + 1, "qualname": unit.qualname, **prediction_fields(prediction)}
+    """One row of ``rlm-lsp predict``: the file, the unit, the prediction, and what the text says; lines are 1-based."""
+    unit, sizes = analysed.unit, analysed.sizes
+    return {
+        "file": file,
+        "line": unit.name.start_line + 1,
+        "qualname": unit.qualname,
+        **prediction_fields(prediction),
+        **({"sizes_from": sizes_origin(sizes, unit.kind).replace("`", "")} if sizes is not None else {}),
+        **work_fields(analysed.code.work, prediction.metric, unit.span.start_line + 1),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

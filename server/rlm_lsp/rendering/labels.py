@@ -2,7 +2,8 @@
 
 Two significant digits in one unit that is chosen after rounding (``1 µs``, never ``1000 ns``); times in ns, µs, ms, s,
 sizes in B, KiB, MiB, GiB, accuracies in %. A band whose lower end is 0 reads ``≤high``: the value may be below what the
-measurement resolves. A label never exceeds its width.
+measurement resolves. A unit that waits is labelled with what it waits for, and with its computing time. A label never
+exceeds its width.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from rlm_core.types import Band, Basis, Metric, Prediction
+from rlm_core.types import Amount, Band, Basis, Metric, Prediction, WaitKind, WorkFacts
 
+from rlm_lsp.history.work_changes import usual_waits
 from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
 if TYPE_CHECKING:
@@ -31,8 +34,23 @@ BASIS_WORDS: dict[Basis, str] = {
     "module": "one forward pass of the module",
     "network": "the whole network",
 }
+# A known wait or a cause is worth naming from this share of the predicted cost on; more than four cannot reach it.
+LEAST_COST_SHARE = 0.25
+# Shorter waits are less than what the call of `sleep` itself takes to return.
+LEAST_WAIT = 1e-5
+MAY_NOT_END = "may not end"
+RISEN, FALLEN = "▲", "▼"
+WAIT_WORDS: dict[WaitKind, str] = {
+    WaitKind.USER: "user",
+    WaitKind.NETWORK: "network",
+    WaitKind.PROCESS: "process",
+    WaitKind.THREAD: "thread",
+    WaitKind.TIME: "sleep",
+}
+Marks = Mapping[Metric, Sequence[str]]
+_Text = Callable[[], str]
 _JOIN = " · "
-_UNMARKED: Mapping[Metric, str] = MappingProxyType({})
+_UNMARKED: Marks = MappingProxyType({})
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "latency": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "memory": ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB")),
@@ -114,7 +132,7 @@ def times(ratio: float) -> str:
 
 def mark(ratio: float) -> str:
     """How a cost has changed: ``▲ 2.1×`` for one that has grown, ``▼ 1.8×`` for one that has fallen."""
-    return f"▲ {factor(ratio)}" if ratio >= 1 else f"▼ {factor(1 / max(ratio, 1e-12))}"
+    return f"{RISEN} {factor(ratio)}" if ratio >= 1 else f"{FALLEN} {factor(1 / max(ratio, 1e-12))}"
 
 
 def workload(named: Mapping[str, str]) -> str:
@@ -148,42 +166,145 @@ def label(
     predictions: Sequence[Prediction],
     form: LabelForm = "band",
     width: int = MAX_LABEL,
-    marks: Mapping[Metric, str] = _UNMARKED,
+    marks: Marks = _UNMARKED,
     *,
     named: bool = False,
+    work: WorkFacts | None = None,
 ) -> str:
-    """The label of a unit's predictions, in at most ``width`` characters; empty if all are abstained.
+    """The label of a unit's predictions, in at most ``width`` characters; empty if there is nothing to show.
 
     Of a metric that is predicted at several sizes or devices the first prediction is shown, and ``+5`` stands for five
-    more where there is room. ``marks`` follow their metrics; if ``named``, the names of the metrics precede them. A
-    label that is too long first gets a shorter form of the last metrics (an upper end, or a median), then fewer
-    metrics, of which marked ones stay longest, and finally loses its marks.
+    more where there is room. ``marks`` follow their metrics, in the longest of their forms that fits; if ``named``, the
+    names of the metrics precede them. A unit that waits, as ``work`` says, shows that and its computing time in place
+    of its latency, even where the model abstains. A label that is too long first gets a shorter form of the last
+    metrics (an upper end, or a median), then fewer metrics, of which marked ones stay longest, and finally loses its
+    marks.
     """
-    answered = [prediction for prediction in predictions if prediction.band is not None]
-    first = list({prediction.metric: prediction for prediction in reversed(answered)}.values())[::-1]
-    full, short = _FORMS[form]
-    for shown in _fewer(first, marks):
-        for in_full in range(len(shown), -1, -1):
-            parts = []
-            for number, one in enumerate(shown):
-                text = full(one) if number < in_full else short(one)
-                name = METRIC_WORDS[one.metric] if named else ""
-                parts.append(f"{name} {text} {marks.get(one.metric, '')}".strip())
-            text = _JOIN.join(parts)
-            if len(text) <= width:
-                metrics = {prediction.metric for prediction in shown}
-                more = sum(prediction.metric in metrics for prediction in answered) - len(shown)
-                return f"{text} +{more}" if more and len(f"{text} +{more}") <= width else text
-    return label(predictions, form, width, named=named) if marks else ""
+    waits = _wait_forms(predictions, work) if work is not None else ()
+    shown = [
+        prediction
+        for prediction in predictions
+        if prediction.band is not None or (waits and prediction.metric == "latency")
+    ]
+    first = list({prediction.metric: prediction for prediction in reversed(shown)}.values())[::-1]
+    texts = {prediction.metric: _texts(prediction, form, waits) for prediction in first}
+    for marked in _shorter(marks):
+        for metrics in _fewer(list(texts), marked):
+            more = sum(prediction.metric in metrics for prediction in shown) - len(metrics)
+            for parts in _combinations([texts[metric] for metric in metrics]):
+                text = _JOIN.join(
+                    f"{METRIC_WORDS[metric] if named else ''} {part} {marked.get(metric, '')}".strip()
+                    for metric, part in zip(metrics, parts, strict=True)
+                )
+                if len(text) <= width:
+                    return f"{text} +{more}" if more and len(f"{text} +{more}") <= width else text
+    return ""
 
 
-def _fewer(predictions: list[Prediction], marks: Mapping[Metric, str]) -> Iterator[list[Prediction]]:
+def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str]) -> Sequence[_Text]:
+    """The texts for one metric, the longest first; made when they are needed, since the first one usually fits."""
+    if waits and prediction.metric == "latency":
+        return [partial(str, text) for text in waits]
+    return [partial(make, prediction) for make in _FORMS[form]]
+
+
+def _combinations(texts: Sequence[Sequence[_Text]]) -> Iterator[Sequence[str]]:
+    """One text per metric: the full ones, then a shorter one of the last metrics; all texts of a single metric."""
+    if len(texts) == 1:
+        yield from ([text()] for text in texts[0])
+        return
+    for in_full in range(len(texts), -1, -1):
+        yield [(forms[0] if number < in_full else forms[1])() for number, forms in enumerate(texts)]
+
+
+def _shorter(marks: Marks) -> Iterator[Mapping[Metric, str]]:
+    """The marks in their longest forms, then in shorter ones, then none."""
+    for length in range(max(map(len, marks.values()), default=0)):
+        yield {metric: forms[min(length, len(forms) - 1)] for metric, forms in marks.items() if forms}
+    yield {}
+
+
+def _fewer(metrics: list[Metric], marks: Mapping[Metric, str]) -> Iterator[list[Metric]]:
     """All, then one less and so on; the last goes first, and those without a mark before those with one."""
-    shown = list(predictions)
+    shown = list(metrics)
     while shown:
         yield list(shown)
-        plain = [number for number, one in enumerate(shown) if one.metric not in marks]
+        plain = [number for number, metric in enumerate(shown) if metric not in marks]
         del shown[plain[-1] if plain else -1]
+
+
+def known_wait(work: WorkFacts | None) -> Amount:
+    """The sleeps of known length together, in seconds; the likely sum is part of the predicted latency.
+
+    The length of another wait, such as a timeout, is only a bound.
+    """
+    waits = [wait for wait in work.waits if wait.kind is WaitKind.TIME] if work is not None else []
+    known = [wait.seconds for wait in waits if wait.seconds is not None]
+    return Amount(*(sum(getattr(amount, bound) for amount in known) for bound in ("least", "likely", "most")))
+
+
+def computing(prediction: Prediction, work: WorkFacts) -> str:
+    """The median of a latency without the known waits in it; empty where there is no number."""
+    if prediction.median is None:
+        return ""
+    seconds = max(prediction.median - known_wait(work).likely, work.latency.known.likely)
+    return quantity("latency", seconds) if seconds > 0 else ""
+
+
+def wait_text(prediction: Prediction, work: WorkFacts | None) -> str:
+    """What a unit waits for, as in its label without the computing time; empty where it does not wait."""
+    forms = _waits(prediction, work) if work is not None and prediction.metric == "latency" else ()
+    return forms[0] if forms else ""
+
+
+def wait_label(prediction: Prediction, work: WorkFacts | None) -> str:
+    """What a unit waits for, and its computing time, as in a wide label; empty where it does not wait."""
+    forms = _wait_forms([prediction], work) if work is not None else ()
+    return forms[0] if forms else ""
+
+
+def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[str]:
+    """The texts for the latency of a unit that waits, the longest first; none for a unit that does not.
+
+    The second is the one to show next to another metric. How long a unit that may not end computes has no
+    meaning, so it gets no time.
+    """
+    prediction = next((prediction for prediction in predictions if prediction.metric == "latency"), None)
+    waits = _waits(prediction, work) if prediction is not None else ()
+    if prediction is None or not waits:
+        return ()
+    if work.endless is not None:
+        return *waits, "endless"
+    time = computing(prediction, work)
+    full, short = (f"{text}{_JOIN}{time}" if time else text for text in waits)
+    # A known wait next to an unknown one is most of the latency: it matters more than the computing time.
+    return full, waits[0] if waits[0] != waits[1] and "≥" in waits[0] else short, *waits, "waits"
+
+
+def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[()]:
+    """What a unit waits for, in a longer and in a shorter form; empty where it does not wait."""
+    known = known_wait(work)
+    least = LEAST_COST_SHARE * (prediction.median or 0.0)
+    shown = usual_waits(work, prediction.basis)
+    kinds = {wait.kind for wait in shown} - {WaitKind.TIME}
+    times = [wait for wait in shown if wait.kind is WaitKind.TIME]
+    length = ""
+    if known.least >= max(LEAST_WAIT, least):
+        length = f"≥{quantity('latency', known.least)}"
+    elif times and not kinds:
+        if any(wait.seconds is None for wait in times):
+            kinds.add(WaitKind.TIME)
+        elif max(LEAST_WAIT, least) <= known.most < math.inf:
+            length = f"≤{quantity('latency', known.most)}"
+    names = [word for kind, word in WAIT_WORDS.items() if kind in kinds]
+    if names:
+        short = f"waits: {names[0]}" + (f" +{len(names) - 1}" if names[1:] else "")
+        full = f"waits: {', '.join([*names, *filter(None, [length])])}"
+    else:
+        full = short = f"{length} waits" if length else ""
+    if work.endless is not None:
+        return f"{MAY_NOT_END}, {full}" if full else MAY_NOT_END, MAY_NOT_END
+    return (full, short) if full else ()
 
 
 def _band(prediction: Prediction) -> str:

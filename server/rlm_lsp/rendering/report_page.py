@@ -177,7 +177,7 @@ def _surprises(content: ReportContent) -> str:
                 (outlier.row.name, None),
                 (outlier.row.location, None),
                 (labels.METRIC_WORDS[outlier.row.metric], None),
-                (labels.band(outlier.row.metric, outlier.band, outlier.prediction.floor), outlier.median),
+                (_predicted(outlier), outlier.median),
                 (figures.measured(outlier), outlier.measured),
                 (f"{labels.factor(ratio)} {word}", outlier.factor),
             ]
@@ -189,6 +189,13 @@ def _surprises(content: ReportContent) -> str:
         " to be outside. Click a column to sort.",
         _sortable(head, rows),
     )
+
+
+def _predicted(outlier: Comparison) -> str:
+    """The band, and what the unit waits for: that is often the surprise."""
+    band = labels.band(outlier.row.metric, outlier.band, outlier.prediction.floor)
+    waits = labels.wait_text(outlier.prediction, outlier.row.code.work)
+    return f"{band}, {waits}" if waits else band
 
 
 def _modules(content: ReportContent) -> tuple[str, list[Chart]]:

@@ -162,6 +162,12 @@ class Settings:
         "Show a change when its probability of exceeding `changeRatio` is at least this high.",
     )
     change_ratio: float = _setting(1.25, kinds.number(1, 1000), "Smallest ratio of costs that counts as a change.")
+    growth_confidence: float = _setting(
+        0.6,
+        kinds.number(0.5, 0.99),
+        "Report that a cost grows faster with its inputs than at `HEAD` when both growth classes have at least this"
+        " probability.",
+    )
     diagnostics: bool = _setting(True, kinds.switch(), "Report exceeded budgets, and regressions since `HEAD`.")
     budgets: tuple[GlobBudgets, ...] = _setting(
         (),

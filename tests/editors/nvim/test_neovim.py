@@ -169,7 +169,7 @@ def test_an_explanation_opens_and_predictions_are_copied(neovim: Neovim, picture
     neovim.terminal.shows("predictions copied as JSON")
     assert '"qualname": "large"' in neovim.lua("return vim.fn.getreg('\"')")
     neovim.command(choose.format("^Explain"))
-    neovim.terminal.shows("Lines that the latency of large depends on", "| line | ratio | text |")
+    neovim.terminal.shows("Statements that the latency of large depends on", "| line | ratio | statement |")
     neovim.terminal.picture(picture)
 
 

@@ -210,6 +210,32 @@ def test_shipped_model_tells_the_regressions_that_it_is_sure_of(
     ratios = load().compare([pair], [[Query("latency"), Query("memory")]])
     assert ratios is not None
     expected = {ratio.metric: ratio.ratio for ratio in ratios[0] if ratio.above(1.01) >= 0.5}
-    assert {row["metric"]: row["ratio"] for row in rows} == pytest.approx(expected)
+    # Findings about growth have no ratio.
+    assert {row["metric"]: row["ratio"] for row in rows if row["ratio"] is not None} == pytest.approx(expected)
     assert "latency" in expected
-    assert {row["code"] for row in rows} == {"regression"}
+    assert {row["code"] for row in rows if row["ratio"] is not None} == {"regression"}
+    assert "growth" in {row["code"] for row in rows}
+
+
+def test_a_new_wait_is_reported_with_its_line_and_taken_by_a_baseline(project: Path) -> None:
+    commit(project, {"a.py": "import requests\ndef f(u):\n    return u\n"})
+    write(project, {"a.py": "import requests\ndef f(u):\n    return requests.get(u)\n"})
+    result = check("--diff", "HEAD", "--format", "json")
+    [row] = [row for row in json.loads(result.stdout) if row["code"] == "wait"]
+    assert (row["severity"], row["docs"]) == ("information", "docs/ci.md#wait")
+    assert row["message"] == "`f` now waits for the network (line 3), unlike at HEAD"
+    assert [(wait["kind"], wait["line"], wait["call"]) for wait in row["waits"]] == [("network", 3, "requests.get")]
+    fingerprints = {"version": 1, "findings": [{"fingerprint": row["fingerprint"]}]}
+    (project / "known.json").write_text(json.dumps(fingerprints))
+    known = check("--diff", "HEAD", "--format", "json", "--baseline", "known.json")
+    assert "wait" not in {row["code"] for row in json.loads(known.stdout)}
+
+
+def test_a_budget_that_does_not_cover_a_wait_is_reported(project: Path) -> None:
+    write(project, {"a.py": "import requests\n# rlm: latency < 1 s\ndef f(u):\n    return requests.get(u)\n"})
+    result = check("a.py")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "a.py:3:5: information: the budget of `f`, 1 s, covers computing only:"
+        " it does not include the wait for the network (line 4) [wait]\n"
+    )

@@ -27,6 +27,7 @@ EXAMPLES = REPOSITORY / "examples"
 FIELDS = [
     *("file", "line", "qualname", "basis", "metric", "unit", "median"),
     *("low", "high", "coverage", "device", "workload", "model", "abstained", "truncated"),
+    *("growth", "waits", "endless", "causes"),
 ]
 GOOD = "def good(n):\n    return sum(range(n))\n"
 TEXT = "def f(xs):\n    return g(xs)\n"
@@ -136,7 +137,7 @@ def test_a_directory_is_walked_in_order_without_dependencies_and_caches(tmp_path
     for name in ("b/z.py", "b/a.go", "a.py", "notes.txt", *skipped):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("package main\nfunc f() {}\n" if name.endswith(".go") else GOOD)
+        path.write_text("// rlm: program\npackage main\nfunc f() {}\n" if name.endswith(".go") else GOOD)
     (tmp_path / "env" / "pyvenv.cfg").touch()
     (tmp_path / "__init__.py").touch()
     result = predict(tmp_path, "--format", "json")
@@ -207,6 +208,28 @@ def test_a_named_file_without_units_is_no_error_but_is_noted(tmp_path: Path) -> 
     assert result.exit_code == 0
     assert rows_of(result) == []
     assert f"{path}: nothing to predict" in result.stderr
+
+
+@pytest.mark.parametrize(("name", "mark"), [("client.ts", "//"), ("client.rb", "#")])
+def test_a_file_that_is_not_a_solution_is_noted_and_predicted_on_demand(tmp_path: Path, name: str, mark: str) -> None:
+    path = tmp_path / name
+    path.write_text("import { api } from './api';\n" if mark == "//" else "require_relative 'api'\n")
+    result = predict(path, "--format", "json")
+    assert (result.exit_code, rows_of(result)) == (0, [])
+    [note, _] = result.stderr.splitlines()
+    assert "does not look like a solution" in note
+    directive = f"{mark} rlm: program"
+    assert f"`{directive}`" in note
+    path.write_text(f"{directive}\n{path.read_text()}")
+    assert {row["basis"] for row in rows_of(predict(path, "--format", "json"))} == {"program"}
+
+
+def test_syntax_of_a_file_that_is_not_a_solution_does_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "App.tsx"
+    path.write_text("import React from 'react';\nexport const App = () => <div onClick={() => null}>Hi</div>;\n")
+    assert predict(path).exit_code == 0
+    result = predict(tmp_path)
+    assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
 
 
 @pytest.mark.parametrize("arguments", [(), ("a.py", "--batch", "rows.jsonl")])

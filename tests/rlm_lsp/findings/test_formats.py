@@ -13,9 +13,10 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.types import Span
+from rlm_core.types import GrowthEstimate, Span, Wait, WaitKind, WorkFacts
 from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding
 from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, TextRegion, region_of
+from rlm_lsp.history.work_changes import GrowthRise
 from rlm_lsp.settings.model import Severity
 
 from .sarif_schema import SCHEMA
@@ -132,6 +133,21 @@ def test_json_is_an_array_of_objects(found: list[LocatedFinding]) -> None:
     rows = json.loads(written("json", found))
     assert [row["message"] for row in rows] == [entry.finding.message for entry in found]
     assert [row["line"] for row in rows] == [entry.location.region.line for entry in found]
+
+
+def test_json_and_sarif_have_the_growth_and_the_facts() -> None:
+    rise = GrowthRise("latency", GrowthEstimate("n", 0.9), GrowthEstimate("n^2", 0.8, ("xs",)))
+    work = WorkFacts(waits=(Wait(WaitKind.NETWORK, 1, "get"),), endless=2)
+    entry = located(code="growth", rise=rise, work=work, first_line=9)
+    [row] = json.loads(written("json", [entry]))
+    assert row["growth_before"] == {"class": "n", "probability": 0.9, "sizes": []}
+    assert row["growth"] == {"class": "n^2", "probability": 0.8, "sizes": ["xs"]}
+    assert (row["waits"][0]["line"], row["endless"], row["causes"]) == (11, 12, [])
+    properties = sarif([entry])["runs"][0]["results"][0]["properties"]
+    assert {name: properties[name] for name in ("growth", "growth_before", "waits", "endless")} == {
+        name: row[name] for name in ("growth", "growth_before", "waits", "endless")
+    }
+    assert "causes" not in properties
 
 
 @settings(max_examples=30)

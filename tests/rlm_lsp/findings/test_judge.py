@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.inference.calibration import bands
-from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.types import CalibrationSource, CodeText, CostRatio, Metric, Query, Span, Unit
+from rlm_core.types import (
+    Amount,
+    CalibrationSource,
+    CodeText,
+    CostRatio,
+    GrowthEstimate,
+    Metric,
+    Query,
+    Span,
+    Unit,
+    Wait,
+    WaitKind,
+    WorkFacts,
+)
 from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules
 from rlm_lsp.budgets.syntax import Budget
 from rlm_lsp.findings.finding import Confidence, Finding, RegressionRule
 from rlm_lsp.findings.judge import (
+    DEFAULT_CRITERIA,
     Compare,
     Criteria,
     Predict,
     cases_of,
+    computing_only,
     criteria_of,
     judge,
     malformed,
+    new_waits,
     over_budget,
     read_rules,
     regressions,
 )
 from rlm_lsp.history.comparison import unit_diffs
+from rlm_lsp.history.work_changes import WaitChange
 from rlm_lsp.settings.model import Settings, Severity
 
 from tests.fakes import NO_NUMBER, quantiles
@@ -184,3 +202,96 @@ def test_units_without_budget_and_change_are_not_judged() -> None:
     same = unit_diffs(units, units)
     assert [case.analysed.unit.qualname for case in cases_of(units, rules, same, Criteria())] == ["f", "odd"]
     assert cases_of(units, rules, same, Criteria(), only_changes=True) == []
+
+
+NETWORK = WorkFacts(waits=(Wait(WaitKind.NETWORK, 1, "requests.get"),))
+
+
+def with_work(text: str, work: WorkFacts) -> list[AnalysedUnit]:
+    """The units of a text with the given facts."""
+    units = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    return [replace(entry, code=replace(entry.code, work=work)) for entry in units]
+
+
+class GrowthPredictor(LengthPredictor):
+    """Also knows that texts with two loops are quadratic in their first parameter, and others linear."""
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        answers = super().predict(texts, queries)
+        return [
+            [replace(answer, growth=self.growth(code.text)) for answer in line if answer.metric == "latency"]
+            for code, line in zip(texts, answers, strict=True)
+        ]
+
+    @staticmethod
+    def growth(text: str) -> GrowthEstimate:
+        return GrowthEstimate("n^2" if text.count("for") == 2 else "n", 0.72 if "unsure" in text else 0.95, ("xs",))
+
+
+LINEAR = "def f(xs):\n    return [x for x in xs]\n"
+QUADRATIC = "def f(xs):\n    return [x for x in xs for y in xs]\n"
+
+
+def judged(before: str, after: str, criteria: Criteria = DEFAULT_CRITERIA, comment: str = "") -> list[Finding]:
+    parsed = ParsedSource(f"{comment}{after}".encode(), "python")
+    units = Analyser().analyse(parsed)
+    earlier = Analyser().analyse(ParsedSource(before.encode(), "python"))
+    rules, _ = read_rules(parsed, units, ())
+    model = GrowthPredictor()
+    [judgement] = judge(model, cases_of(units, rules, unit_diffs(earlier, units), criteria), *ask(model))
+    return [finding for finding in judgement.findings if finding.code == "growth"]
+
+
+def test_a_growth_class_that_rises_is_a_finding() -> None:
+    [finding] = judged(LINEAR, QUADRATIC, Criteria(revision="v1.0"))
+    assert (finding.severity, finding.metric, finding.probability) == ("warning", "latency", 0.95)
+    assert finding.budget == "latency n^2"
+    assert finding.message == (
+        "growth of latency of `f` is predicted to rise from n to n^2 in `xs` since v1.0 (95 % probability)"
+    )
+    assert judged(QUADRATIC, LINEAR) == []
+    assert judged(LINEAR, LINEAR.replace("x for", "-x for")) == []
+
+
+def test_a_rise_counts_where_both_sides_are_sure_enough() -> None:
+    unsure = QUADRATIC.replace("xs", "unsure")
+    assert [finding.severity for finding in judged(LINEAR, unsure)] == ["information"]
+    assert judged(LINEAR, unsure, Criteria(growth=0.8)) == []
+    assert judged(LINEAR, QUADRATIC, comment="# rlm: ignore latency\n") == []
+
+
+def test_a_new_wait_is_information_and_a_loop_that_may_not_end_a_warning() -> None:
+    waits = WaitChange(NETWORK.waits)
+    [finding] = new_waits(UNIT, Rules(), waits, "v1.0")
+    assert (finding.code, finding.severity, finding.budget) == ("wait", "information", "network")
+    assert finding.message == "`f` now waits for the network (line 2), unlike at v1.0"
+    [finding] = new_waits(UNIT, Rules(), WaitChange(endless=1, seconds=(0.001, 10.0)))
+    assert (finding.severity, finding.budget) == ("warning", "endless, sleep")
+    assert finding.message == ("`f` now may not end (line 2) and now waits 10 s instead of 1 ms, unlike at HEAD")
+    assert new_waits(UNIT, Rules(ignored=frozenset({"latency"})), waits) == []
+
+
+def test_a_wait_that_is_new_in_an_edit_is_judged() -> None:
+    before, after = with_work("def f(): 0\n", WorkFacts()), with_work("def f(): 1\n", NETWORK)
+    cases = cases_of(after, [Rules()], unit_diffs(before, after), Criteria())
+    model = LengthPredictor()
+    [judgement] = judge(model, cases, *ask(model))
+    assert [finding.message for finding in judgement.findings] == [
+        "`f` now waits for the network (line 2), unlike at HEAD"
+    ]
+    assert judgement.findings[0].work == NETWORK
+
+
+def test_a_budget_that_does_not_cover_a_wait_says_so() -> None:
+    [unit] = with_work("def f():\n    return get()\n", NETWORK)
+    rules = Rules((ActiveBudget(Budget("latency", 10.0), SPAN, configured=False),))
+    [finding] = computing_only(unit, rules, [predicted(1e-3), predicted(1e3, "memory")])
+    assert (finding.code, finding.severity, finding.budget) == ("wait", "information", "latency < 10 s")
+    assert finding.message == (
+        "the budget of `f`, 10 s, covers computing only: it does not include the wait for the network (line 2)"
+    )
+    assert computing_only(unit, Rules(), [predicted(1e-3)]) == []
+    known = WorkFacts(waits=(Wait(WaitKind.TIME, 1, "sleep", Amount(1.0, 1.0, 1.0)),))
+    assert computing_only(with_work("def f(): 0\n", known)[0], rules, [predicted(1.0)]) == []
+    memory = Rules((ActiveBudget(Budget("memory", 10.0), SPAN, configured=False),))
+    assert computing_only(unit, memory, [predicted(1e-3)]) == []

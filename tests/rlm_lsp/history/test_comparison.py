@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rlm_core.inference.adaptation.predictor import AdaptedPredictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import CodeText, Query
+from rlm_core.types import Amount, CodeText, CostFacts, Query, WorkFacts
 from rlm_lsp.history.comparison import COMMIT_SECONDS, NEW, HeadUnits, UnitDiff, unit_diffs
 
 from tests.lsp.recording import commit
@@ -47,13 +48,22 @@ def test_of_several_with_one_name_the_unchanged_ones_are_paired_first() -> None:
 
 def test_a_files_only_program_is_itself_by_any_name() -> None:
     program = "package p\nfunc f() {}"
-    assert states(f"{program}\n", "package p\nfunc g() {}\n", "go") == [("changed", program)]
+    mark = "// rlm: program\n"
+    assert states(f"{mark}{program}\n", f"{mark}package p\nfunc g() {{}}\n", "go") == [("changed", program)]
 
 
 def test_a_change_of_what_a_unit_calls_is_a_change_and_line_ends_are_none() -> None:
     text = "def g(): return 1\ndef f(): return g()\n"
     assert [diff.state for diff in diffs(text, text.replace("1", "2"))] == ["changed", "changed"]
     assert [diff.state for diff in diffs(text, text.replace("\n", "\r\n"))] == ["same", "same"]
+
+
+def test_a_change_of_what_the_text_says_about_the_cost_is_a_change() -> None:
+    before, after = analysed("def f(): return N\n"), analysed("def f(): return N\n")
+    assert [diff.state for diff in unit_diffs(before, after)] == ["same"]
+    slower = WorkFacts(CostFacts(Amount(1.0, 1.0, 1.0)))
+    after = [replace(entry, code=replace(entry.code, work=slower)) for entry in after]
+    assert unit_diffs(before, after) == [UnitDiff("changed", before[0].code)]
 
 
 def test_corrections_for_this_machine_leave_ratios_as_they_are() -> None:

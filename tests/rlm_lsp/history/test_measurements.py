@@ -51,7 +51,7 @@ def test_this_device_and_calibrated_times_are_preferred(tmp_path: Path) -> None:
 def test_of_a_program_the_dearest_input_of_the_newest_run_is_shown(
     tmp_path: Path, make_prediction: MakePrediction
 ) -> None:
-    unit = Analyser().analyse(ParsedSource(b"int main(void) { return 0; }\n", "c"))[0]
+    unit = Analyser().analyse(ParsedSource(b"// rlm: program\nint main(void) { return 0; }\n", "c"))[0]
     store = Store(tmp_path / "m.sqlite3")
     one = measurement(
         source_hash=source_hash(unit.unit.text, "c"),

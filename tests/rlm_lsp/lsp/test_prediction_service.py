@@ -10,7 +10,7 @@ import pytest
 from rlm_core import Callee, CodeText, ModelError, Prediction, Query
 from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import QuerySelection
-from rlm_core.types import Abstention, AbstentionCode, Basis, CostRatio
+from rlm_core.types import Abstention, AbstentionCode, Basis, CostRatio, WorkFacts
 from rlm_lsp.lsp.prediction_service import TRANSIENT_SECONDS, PredictionCache, PredictionService, content_key
 from rlm_lsp.settings.model import Settings
 
@@ -245,6 +245,7 @@ def test_equal_contents_have_equal_keys() -> None:
         (replace(CALLER, callees=(Callee("def g(): 1"),)), QUERIES, "m"),
         (replace(CALLER, callees=(Callee("def g(): pass", 2),)), QUERIES, "m"),
         (replace(CALLER, callees=()), QUERIES, "m"),
+        (replace(CALLER, work=WorkFacts(endless=0)), QUERIES, "m"),
         (replace(CALLER, language="ruby"), QUERIES, "m"),
         (replace(CALLER, basis="program"), QUERIES, "m"),
         (CALLER, (replace(QUERIES[0], metric="memory"),), "m"),

@@ -13,7 +13,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.EMPTY_TEXT: {},
     AbstentionCode.INVALID_DATE: {"date": "soon"},
     AbstentionCode.UNLIKE_TRAINING_DATA: {"distance": "1.9", "limit": "1.4"},
-    AbstentionCode.SIZES_UNKNOWN: {},
+    AbstentionCode.SIZES_UNKNOWN: {"basis": "module", "language": "pytorch", "example": "x=32x1024"},
     AbstentionCode.TOO_FEW_GROUPS: {"basis": "module", "groups": "7", "needed": "30"},
     AbstentionCode.RATIO_NOT_CALIBRATED: {"basis": "network", "metric": "latency"},
     AbstentionCode.NO_NUMBER: {},
@@ -56,6 +56,21 @@ def test_every_reason_is_a_clause_that_names_its_details(code: AbstentionCode) -
             "the model was not trained on device abacus; for kernels it knows a",
         ),
         (
+            AbstentionCode.SIZES_UNKNOWN,
+            {},
+            "the tensor sizes are unknown; write `# rlm: sizes x=32x1024` above the class",
+        ),
+        (
+            AbstentionCode.SIZES_UNKNOWN,
+            {"basis": "kernel", "language": "triton", "example": "a_ptr=4096x4096"},
+            "the tensor sizes are unknown; write `# rlm: sizes a_ptr=4096x4096` above the kernel",
+        ),
+        (
+            AbstentionCode.SIZES_UNKNOWN,
+            {"basis": "kernel", "language": "ttir", "example": "arg0=4096x4096"},
+            "the tensor sizes are unknown; set them in the workload, for example arg0=4096x4096",
+        ),
+        (
             AbstentionCode.SETTING_NOT_TRAINED,
             {},
             "the model was not trained on latency with batch 3 on device pixel-3",
@@ -85,3 +100,16 @@ def test_a_calibration_names_what_it_rests_on() -> None:
     assert scaling(CalibrationSource(cpu_scale=CpuScale(0.5, "2026-01-01"))) == (
         "scaled by 0.5 to this CPU (score of 2026-01-01)"
     )
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("call/python/latency", "Python functions"),
+        ("facts/call/python/latency", "Python functions"),
+        ("fixed/call/python/latency", "Python functions whose text fixes the cost"),
+    ],
+)
+def test_a_band_says_which_functions_it_was_checked_on(task: str, said: str) -> None:
+    band = Band(1.0, 2.0, 0.8, 40, 900, CalibrationSource(task))
+    assert f"(900 measurements of {said})" in calibration("call", band)

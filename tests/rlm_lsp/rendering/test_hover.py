@@ -10,8 +10,20 @@ import pytest
 from rlm_core import Prediction
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Abstention, AbstentionCode, Band, CalibrationSource, CostRatio, CpuScale
+from rlm_core.types import (
+    Abstention,
+    AbstentionCode,
+    Band,
+    CalibrationSource,
+    CostRatio,
+    CpuScale,
+    GrowthEstimate,
+    Wait,
+    WaitKind,
+)
+from rlm_lsp.history.work_changes import GrowthRise, WaitChange
 from rlm_lsp.rendering.hover import MOST_ROWS, head_words, hover_text
+from rlm_lsp.rendering.work_words import rise_words, wait_changes
 
 from tests.fakes import quantiles, unpadded
 
@@ -176,6 +188,24 @@ def test_a_change_is_told_with_its_band_for_each_metric() -> None:
         head_words("changed", [change(2.13), change(0.48, "memory")])
         == "latency about 2.1× (80 % band 1.4–3.2×), peak memory about 0.48× (80 % band 0.32–0.72×)"
     )
+
+
+def test_growth_and_waits_follow_the_ratios() -> None:
+    rise = GrowthRise("latency", GrowthEstimate("n", 1.0), GrowthEstimate("n^2", 1.0, ("values",)))
+    waits = (Wait(WaitKind.NETWORK, 1, "get"), Wait(WaitKind.USER, 1, "input", None, 0.5), Wait(WaitKind.TIME, 0, "s"))
+    others = [rise_words(rise), *wait_changes(UNIT.unit, WaitChange(waits, 0, (0.0, 1.0)))]
+    assert others == [
+        "growth of latency from n to n^2 in `values`",
+        "now may not end (line 1)",
+        "now waits for the network (line 2)",
+        "now may wait for the user (line 2)",
+        "now waits for an unknown time (line 1)",
+        "now waits 1 s",
+    ]
+    assert head_words("changed", [change(2.13)], others[:1]) == (
+        "latency about 2.1× (80 % band 1.4–3.2×), growth of latency from n to n^2 in `values`"
+    )
+    assert head_words("changed", [], others[:1]) == others[0]
 
 
 def test_a_change_that_is_not_known_says_why() -> None:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Prediction
+from rlm_core.types import (
+    Amount,
+    Cause,
+    CauseKind,
+    CostFacts,
+    GrowthEstimate,
+    Prediction,
+    Wait,
+    WaitKind,
+    WorkFacts,
+)
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 
@@ -35,3 +47,39 @@ def test_a_row_has_the_file_and_the_line_of_the_name_of_the_unit(make_prediction
     row = unit_row("a.py", unit, prediction)
     assert (row["file"], row["line"], row["qualname"]) == ("a.py", 3, "f")
     assert {name: row[name] for name in prediction_fields(prediction)} == prediction_fields(prediction)
+
+
+def test_growth_has_its_class_probability_and_inputs(make_prediction: MakePrediction) -> None:
+    grown = make_prediction(growth=GrowthEstimate("n log n", 0.8, ("values",)))
+    assert prediction_fields(grown)["growth"] == {"class": "n log n", "probability": 0.8, "sizes": ["values"]}
+    assert prediction_fields(make_prediction())["growth"] is None
+
+
+def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: MakePrediction) -> None:
+    [unit] = Analyser().analyse(ParsedSource(b"\n\ndef f(n):\n    return n\n", "python"))
+    waits = (Wait(WaitKind.TIME, 1, "sleep", Amount(0.0, 1.0, math.inf), 0.5), Wait(WaitKind.NETWORK, 0, "get"))
+    latency = CostFacts(causes=(Cause(CauseKind.LOOP, 1, "for i in x", 0.3, 100.0),))
+    memory = CostFacts(causes=(Cause(CauseKind.ALLOCATION, 0, "", 1e6),))
+    analysed = replace(unit, code=replace(unit.code, work=WorkFacts(latency, memory, waits, endless=1)))
+    row = unit_row("a.py", analysed, make_prediction())
+    assert row["waits"] == [
+        {
+            "kind": "time",
+            "line": 4,
+            "call": "sleep",
+            "seconds": {"least": 0.0, "likely": 1.0, "most": None},
+            "share": 0.5,
+        },
+        {"kind": "network", "line": 3, "call": "get", "seconds": None, "share": 1.0},
+    ]
+    assert row["endless"] == 4
+    assert row["causes"] == [{"kind": "loop", "line": 4, "name": "for i in x", "amount": 0.3, "count": 100.0}]
+    [cause] = unit_row("a.py", analysed, make_prediction(metric="memory"))["causes"]
+    assert (cause["kind"], cause["line"], cause["amount"], cause["count"]) == ("allocation", 3, 1e6, None)
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_a_unit_without_facts_has_the_same_fields(make_prediction: MakePrediction) -> None:
+    [unit] = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))
+    row = unit_row("a.py", replace(unit, code=replace(unit.code, work=None)), make_prediction())
+    assert (row["waits"], row["endless"], row["causes"], row["growth"]) == ([], None, [], None)

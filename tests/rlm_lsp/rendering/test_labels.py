@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, Prediction
-from rlm_core.types import CalibrationSource, Metric
+from rlm_core.types import Amount, CalibrationSource, CostFacts, Metric, Wait, WaitKind, WorkFacts
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
@@ -30,6 +30,22 @@ SCALE = {
 }
 VALUES = st.floats(min_value=0, max_value=1e14, allow_subnormal=False)
 METRICS = st.sampled_from(["latency", "memory", "accuracy"])
+SECONDS = st.floats(0, 1e9)
+WORK = st.builds(
+    WorkFacts,
+    waits=st.lists(
+        st.builds(
+            Wait,
+            st.sampled_from(WaitKind),
+            st.just(0),
+            st.just("call"),
+            st.none() | st.tuples(SECONDS, SECONDS, SECONDS).map(lambda bounds: Amount(*sorted(bounds))),
+            st.floats(0, 1),
+        ),
+        max_size=3,
+    ).map(tuple),
+    endless=st.none() | st.just(0),
+)
 
 
 def band_of(low: float, high: float) -> Band:
@@ -161,10 +177,92 @@ def test_of_several_devices_and_sizes_the_first_is_shown(make_prediction: Callab
 
 def test_a_mark_stays_longer_than_the_second_metric(make_prediction: Callable[..., Prediction]) -> None:
     latency, memory = make_prediction(), make_prediction(2048.0, 3072.0, metric="memory")
-    assert render.label([latency, memory], marks={"latency": "▲ 2.1×"}) == "10–160 µs ▲ 2.1× · ≤3 KiB"
-    assert render.label([latency, memory], width=16, marks={"latency": "▲ 2.1×"}) == "10–160 µs ▲ 2.1×"
-    assert render.label([latency, memory], width=16, marks={"memory": "▼ 1.8×"}) == "2–3 KiB ▼ 1.8×"
-    assert render.label([latency, memory], width=9, marks={"latency": "▲ 2.1×"}) == "10–160 µs"
+    assert render.label([latency, memory], marks={"latency": ("▲ 2.1×",)}) == "10–160 µs ▲ 2.1× · ≤3 KiB"
+    assert render.label([latency, memory], width=16, marks={"latency": ("▲ 2.1×",)}) == "10–160 µs ▲ 2.1×"
+    assert render.label([latency, memory], width=16, marks={"memory": ("▼ 1.8×",)}) == "2–3 KiB ▼ 1.8×"
+    assert render.label([latency, memory], width=9, marks={"latency": ("▲ 2.1×",)}) == "10–160 µs"
+
+
+def test_a_mark_has_shorter_forms_for_narrow_labels(make_prediction: Callable[..., Prediction]) -> None:
+    marks: render.Marks = {"latency": ("▲ 2.1×, n → n^2", "▲ 2.1×")}
+    assert render.label([make_prediction()], marks=marks) == "10–160 µs ▲ 2.1×, n → n^2"
+    assert render.label([make_prediction()], width=24, marks=marks) == "≤160 µs ▲ 2.1×, n → n^2"
+    assert render.label([make_prediction()], width=16, marks=marks) == "10–160 µs ▲ 2.1×"
+
+
+def wait(kind: WaitKind, *seconds: float, share: float = 1.0) -> Wait:
+    return Wait(kind, 0, "call", Amount(*seconds) if seconds else None, share)
+
+
+ONE_SECOND = wait(WaitKind.TIME, 1.0, 1.0, 1.0)
+NETWORK = wait(WaitKind.NETWORK)
+
+
+@pytest.mark.parametrize(
+    ("waits", "median", "text"),
+    [
+        ([ONE_SECOND], 1.00002, "≥1 s waits · 20 µs"),
+        ([wait(WaitKind.TIME, 0.5, 1.0, 2.0)], 1.00002, "≥500 ms waits · 20 µs"),
+        ([NETWORK], 2e-5, "waits: network · 20 µs"),
+        ([wait(WaitKind.PROCESS)], 2e-5, "waits: process · 20 µs"),
+        ([wait(WaitKind.USER)], 2e-5, "waits: user · 20 µs"),
+        ([wait(WaitKind.THREAD)], 2e-5, "waits: thread · 20 µs"),
+        ([wait(WaitKind.TIME)], 2e-5, "waits: sleep · 20 µs"),
+        ([NETWORK, NETWORK, wait(WaitKind.USER)], 2e-5, "waits: user +1 · 20 µs"),
+        ([NETWORK, ONE_SECOND], 1.00002, "waits: network, ≥1 s"),
+        ([wait(WaitKind.TIME, 0.0, 5.0, 30.0, share=0.4)], 5.00002, "≤30 s waits · 20 µs"),
+        ([Wait(WaitKind.THREAD, 0, "lock.acquire")], 8.5e-5, "10–160 µs"),
+        ([wait(WaitKind.THREAD, 0.0, 1.0, 5.0)], 2e-5, "waits: thread · 20 µs"),
+        ([wait(WaitKind.NETWORK, share=0.1)], 8.5e-5, "10–160 µs"),
+        ([wait(WaitKind.TIME, 0.0, 0.0, 0.0)], 8.5e-5, "10–160 µs"),
+        # A short wait does not dominate.
+        ([wait(WaitKind.TIME, 0.001, 0.001, 0.001)], 1.0, "10–160 µs"),
+        ([], 8.5e-5, "10–160 µs"),
+    ],
+)
+def test_a_unit_that_waits_shows_that_and_its_computing_time(
+    make_prediction: Callable[..., Prediction], waits: list[Wait], median: float, text: str
+) -> None:
+    work = WorkFacts(waits=tuple(waits))
+    assert render.label([make_prediction(median=median)], work=work) == text
+
+
+def test_a_wide_label_names_everything_that_is_waited_for(make_prediction: Callable[..., Prediction]) -> None:
+    work = WorkFacts(waits=(NETWORK, wait(WaitKind.PROCESS), ONE_SECOND))
+    memory = make_prediction(0.0, 3072.0, metric="memory")
+    predictions = [make_prediction(median=1.00002), memory]
+    assert render.label(predictions, width=60, work=work) == "waits: network, process, ≥1 s · 20 µs · ≤3 KiB"
+    assert render.label(predictions, width=60, named=True, work=WorkFacts(waits=(NETWORK,))) == (
+        "latency waits: network · 1 s · peak memory ≤3 KiB"
+    )
+
+
+def test_the_computing_time_stays_longer_than_the_second_metric(make_prediction: Callable[..., Prediction]) -> None:
+    work, memory = WorkFacts(waits=(NETWORK,)), make_prediction(0.0, 3072.0, metric="memory")
+    predictions = [make_prediction(median=2e-5), memory]
+    assert render.label(predictions, width=31, work=work) == "waits: network · 20 µs · ≤3 KiB"
+    assert render.label(predictions, work=work) == "waits: network · 20 µs"
+    assert render.label(predictions, width=20, work=work) == "waits: network"
+    assert render.label(predictions, width=8, work=work) == "waits"
+
+
+def test_the_computing_time_is_at_least_what_the_text_fixes(make_prediction: Callable[..., Prediction]) -> None:
+    work = WorkFacts(CostFacts(Amount(0.3, 0.3, 0.3)), waits=(ONE_SECOND,))
+    assert render.label([make_prediction(median=0.9)], work=work) == "≥1 s waits · 300 ms"
+
+
+def test_what_may_not_end_has_no_computing_time(make_prediction: Callable[..., Prediction]) -> None:
+    memory = make_prediction(0.0, 3072.0, metric="memory")
+    assert render.label([make_prediction(), memory], work=WorkFacts(endless=0)) == "may not end · ≤3 KiB"
+    work = WorkFacts(waits=(NETWORK,), endless=0)
+    assert render.label([make_prediction()], work=work) == "may not end"
+    assert render.label([make_prediction()], width=40, work=work) == "may not end, waits: network"
+
+
+def test_a_wait_is_shown_where_the_model_abstains(make_prediction: Callable[..., Prediction]) -> None:
+    assert render.label([make_prediction(abstained=NO_NUMBER)], work=WorkFacts(waits=(NETWORK,))) == "waits: network"
+    memory = make_prediction(abstained=NO_NUMBER, metric="memory")
+    assert render.label([memory], work=WorkFacts(waits=(NETWORK,))) == ""
 
 
 def test_a_label_may_name_its_metrics(make_prediction: Callable[..., Prediction]) -> None:
@@ -176,18 +274,20 @@ def test_a_label_may_name_its_metrics(make_prediction: Callable[..., Prediction]
     st.lists(st.tuples(METRICS, VALUES, VALUES, VALUES), max_size=4),
     st.sampled_from(["band", "median", "median±"]),
     st.integers(5, 25),
-    st.dictionaries(METRICS, st.floats(1e-9, 1e9).map(render.mark)),
+    st.dictionaries(METRICS, st.lists(st.floats(1e-9, 1e9).map(render.mark), min_size=1, max_size=3)),
+    st.none() | WORK,
 )
 def test_a_label_never_exceeds_its_width(
     make_prediction: Callable[..., Prediction],
     fields: list[tuple[Metric, float, float, float]],
     form: LabelForm,
     width: int,
-    marks: dict[Metric, str],
+    marks: dict[Metric, list[str]],
+    work: WorkFacts | None,
 ) -> None:
     predictions = [make_prediction(min(a, b), max(a, b), metric=metric, floor=floor) for metric, a, b, floor in fields]
-    assert len(render.label(predictions, form, width, marks)) <= width
-    assert bool(render.label(predictions, form, MAX_LABEL, marks)) == bool(predictions)
+    assert len(render.label(predictions, form, width, marks, work=work)) <= width
+    assert bool(render.label(predictions, form, MAX_LABEL, marks, work=work)) == bool(predictions)
 
 
 def parse(text: str) -> float:

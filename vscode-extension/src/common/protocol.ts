@@ -24,6 +24,8 @@ export interface Row extends Prediction {
   readonly line: number;
   readonly character: number;
   readonly qualname: string;
+  /** What the unit waits for, and its computing time; a server of another version may not send it. */
+  readonly waitText?: string;
 }
 
 export interface OverviewParams {

@@ -139,11 +139,12 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     const place = row.basis === 'network' ? row.file : `${row.file}:${row.line + 1}`;
     // A list of a single file does not repeat its name, which a narrow view would cut off.
     const short = row.basis !== 'network' && row.file === this.filterNow.file ? `line ${row.line + 1}` : place;
-    item.description = `${row.medianText} · ${short}`;
+    const cost = row.waitText ? row.waitText : row.medianText;
+    item.description = `${cost} · ${short}`;
     item.tooltip = tooltip(row);
     item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
     item.command = { command: `${VIEW}.open`, title: 'Go to Source', arguments: [row] };
-    item.accessibilityInformation = { label: `${title(row)}, ${row.metric} ${row.medianText}, ${place}` };
+    item.accessibilityInformation = { label: `${title(row)}, ${row.metric} ${cost}, ${place}` };
     return item;
   }
 
@@ -237,6 +238,9 @@ function tooltip(row: Row): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.appendText(`${title(row)}: ${METRICS[row.metric]?.toLowerCase() ?? row.metric} ${row.medianText}\n\n`);
   text.appendText(`80 % range: ${row.bandText}\n\n`);
+  if (row.waitText) {
+    text.appendText(`${row.waitText}\n\n`);
+  }
   text.appendText([...(row.device !== null ? [`on ${row.device}`] : []), ...sizes].join(', '));
   return text;
 }

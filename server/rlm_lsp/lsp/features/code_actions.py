@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import partial
+from pathlib import Path
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -31,7 +32,7 @@ from .commands import COPY_JSON, EXPLAIN, MEASURE
 from .diagnostics import SOURCE
 
 KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite)
-_FINDINGS = frozenset({"over-budget", "regression"})
+_FINDINGS = frozenset({"over-budget", "regression", "growth", "wait"})
 _HASH_LANGUAGES = frozenset({"python", "triton", "pytorch", "ruby"})
 _DIGITS = 2
 _SPACE = b" \t"
@@ -66,7 +67,7 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
         position = types.Position(unit.header_lines.start, 0)
         titles = {COPY_JSON: "Copy predictions as JSON"}
         if any(prediction.median is not None for prediction in predictions):
-            titles[EXPLAIN] = "Explain prediction: which lines matter"
+            titles[EXPLAIN] = "Explain prediction: which statements matter"
         command_line = await asyncio.to_thread(command_for, analysis.document.path)
         if unit.analysed.unit.kind == "function" and command_line is not None:
             titles[MEASURE] = "Measure this function: show the command"
@@ -103,7 +104,7 @@ def budgets_from(predictions: Sequence[Prediction]) -> list[Budget]:
 
 
 def set_budgets(
-    source: bytes, language: str, units: Sequence[Unit], unit: Unit, budgets: Sequence[Budget]
+    source: bytes, language: str, units: Sequence[Unit], unit: Unit, budgets: Sequence[Budget], path: Path | None = None
 ) -> list[Replacement] | None:
     """The edits that give a unit these ``budgets``; None where no comment can."""
     comments = read_comments(ParsedSource(source, language), units).units[units.index(unit)]
@@ -120,18 +121,20 @@ def set_budgets(
     missing = [budget for budget in budgets if budget.metric not in present]
     for line in _comment_lines(source, unit, language, budget_text(missing)) if missing else [None]:
         candidate = [*edits, line] if line is not None else edits
-        result = _comments_after(applied(source, candidate), language, units, unit)
+        result = _comments_after(applied(source, candidate), language, units, unit, path)
         if result is not None and all(budget in [placed.budget for placed in result.budgets] for budget in budgets):
             return candidate
     return None
 
 
-def ignore(source: bytes, language: str, units: Sequence[Unit], unit: Unit) -> list[Replacement] | None:
+def ignore(
+    source: bytes, language: str, units: Sequence[Unit], unit: Unit, path: Path | None = None
+) -> list[Replacement] | None:
     """The edit after which a unit has no findings; None where no comment can do that, or one already does."""
     if read_comments(ParsedSource(source, language), units).units[units.index(unit)].ignored:
         return None
     for line in _comment_lines(source, unit, language, "ignore"):
-        result = _comments_after(applied(source, [line]), language, units, unit)
+        result = _comments_after(applied(source, [line]), language, units, unit, path)
         if result is not None and result.ignored:
             return [line]
     return None
@@ -162,10 +165,12 @@ def _line_start(source: bytes, offset: int) -> int:
     return max(source.rfind(b"\n", 0, offset), source.rfind(b"\r", 0, offset)) + 1
 
 
-def _comments_after(text: bytes, language: str, units: Sequence[Unit], unit: Unit) -> UnitComments | None:
+def _comments_after(
+    text: bytes, language: str, units: Sequence[Unit], unit: Unit, path: Path | None
+) -> UnitComments | None:
     """The directives for a unit in an edited text; None if the edit has changed which units there are."""
     parsed = ParsedSource(text, language)
-    after = find_units(parsed)
+    after = find_units(parsed, path)
     if [(entry.kind, entry.qualname) for entry in after] != [(entry.kind, entry.qualname) for entry in units]:
         return None
     return read_comments(parsed, after).units[units.index(unit)]
@@ -180,10 +185,10 @@ def _edits(
     units = [other.analysed.unit for other in analysis.units]
     budgets = budgets_from(predictions)
     offered = []
-    setting = set_budgets(document.source, document.language, units, unit, budgets) if budgets else None
+    setting = set_budgets(document.source, document.language, units, unit, budgets, document.path) if budgets else None
     if setting and applied(document.source, setting) != document.source:
         offered.append((f"Set budget: {budget_text(budgets)}", setting))
-    ignoring = ignore(document.source, document.language, units, unit)
+    ignoring = ignore(document.source, document.language, units, unit, document.path)
     if ignoring:
         offered.append(("Ignore findings of this unit", ignoring))
     return offered

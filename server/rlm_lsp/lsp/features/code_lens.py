@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from rlm_core.types import Metric, Prediction
+from rlm_core.types import Prediction
 
 from rlm_lsp.lsp.documents import LocatedUnit
 from rlm_lsp.lsp.session import Session
@@ -62,7 +62,7 @@ def code_lens(
     unit: LocatedUnit,
     predictions: Sequence[Prediction],
     settings: Settings,
-    changed: Mapping[Metric, str],
+    changed: render.Marks,
     command: str = "",
     arguments: Sequence[Any] = (),
 ) -> types.CodeLens | None:
@@ -70,8 +70,9 @@ def code_lens(
 
     An empty ``command`` makes a lens that only shows text.
     """
-    shown = [prediction for prediction in predictions if not is_hidden(prediction, settings)]
-    title = render.label(shown, settings.label, WIDTH, changed, named=True)
+    work = unit.analysed.code.work
+    shown = [prediction for prediction in predictions if not is_hidden(prediction, settings, work)]
+    title = render.label(shown, settings.label, WIDTH, changed, named=True, work=work)
     if not title:
         return None
     line = types.Position(unit.header_lines.start, 0)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import textwrap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from threading import Event
@@ -15,9 +17,12 @@ from typing import Any, TypeVar, get_args
 from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
-from rlm_core.inference.explain import Explanation, explain, strongest
+from rlm_core.inference.explain import Explanation, Reader, explain
 from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import QuerySelection, queries_for
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.canonical import dedent
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.history.measurements import command_for
@@ -26,15 +31,16 @@ from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering.abstentions import reason
-from rlm_lsp.rendering.json_rows import unit_row
+from rlm_lsp.rendering.explanations import explanation_text
+from rlm_lsp.rendering.json_rows import unit_row, work_fields
 
 from .progress import WorkProgress, progress
 from .requests import require_model
 
 COPY_JSON, EXPLAIN, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.measureCommand"
-_SHOWN_LINES = 10
-# A text is encoded once for each line that is left out: a hover waits for at most this many.
-_STEP_LINES = 4
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
+# A text is encoded once for each statement that is left out: a hover waits for at most this many.
+_STEP_STATEMENTS = 4
 _METRICS: tuple[Metric, ...] = get_args(Metric)
 _CONVERTER = converters.get_converter()
 _Result = TypeVar("_Result")
@@ -121,10 +127,12 @@ async def measure_command(session: Session, arguments: Sequence[Any]) -> str:
 
 
 async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, Any]:
-    """The lines that the prediction for the unit at a position depends on; a third argument names the metric.
+    """The statements that the prediction for the unit at a position depends on; a third argument names the metric.
 
-    ``lines`` has each line's 0-based number in the document, its text, and the ratio of the prediction with it to the
-    prediction without it; ``markdown`` shows the strongest ones.
+    ``lines`` has an entry per statement: the 0-based numbers of its first and last line in the document (``line``,
+    ``endLine``), the text of its first line, and the ratio of the prediction with it to the prediction without it.
+    ``markdown`` shows what the code says about the cost and the strongest statements. ``waits``, ``endless`` and
+    ``causes`` are those of ``rlm-lsp predict --format json``, with 0-based lines.
     """
     analysis = await _analysis(session, arguments)
     unit = _unit(analysis, _position(arguments))
@@ -140,7 +148,8 @@ async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, 
         cancelled, stopped = _cancellation(session, shown), Event()
         stepwise = _StepwisePredictor(session, shown, lambda: stopped.is_set() or cancelled())
         try:
-            explanation = await asyncio.to_thread(explain, stepwise, code, queries[0])
+            read = _reader(analysis, unit, stepwise.check)
+            explanation = await asyncio.to_thread(explain, stepwise, code, queries[0], read)
         except _CancelledError:
             raise JsonRpcRequestCancelled("the explanation was cancelled") from None
         finally:
@@ -168,11 +177,16 @@ class _StepwisePredictor(WithoutComparison):
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         answers: list[list[Prediction]] = []
-        for start in range(0, len(texts), _STEP_LINES):
-            end = start + _STEP_LINES
+        for start in range(0, len(texts), _STEP_STATEMENTS):
+            end = start + _STEP_STATEMENTS
             answers += self._on_worker(partial(_predict, texts[start:end], queries[start:end]))
             self._loop.call_soon_threadsafe(self._shown.report, min(end, len(texts)), len(texts))
         return answers
+
+    def check(self) -> None:
+        """Stop where the request was cancelled."""
+        if self._cancelled():
+            raise _CancelledError
 
     def _on_worker(self, work: Callable[[Predictor], _Result]) -> _Result:
         answer = None
@@ -189,19 +203,52 @@ def _predict(
     return predictor.predict(texts, queries)
 
 
+def _reader(analysis: Analysis, located: LocatedUnit, check: Callable[[], None]) -> Reader | None:
+    """What the model reads of variants of a unit: they are analysed in their document, for another thread.
+
+    None where the unit's text is not a piece of the document.
+    """
+    source, unit, code = analysis.document.source, located.analysed.unit, located.analysed.code
+    start = _start_of(analysis, located)
+    if source[start : unit.span.end_byte] != code.text.encode("utf-8", errors="replace"):
+        return None
+    analyser, path, language = Analyser(), analysis.document.path, analysis.document.parsed.language
+    indentation = code.text[: len(code.text) - len(code.text.lstrip(" \t"))]
+
+    def read(text: str) -> CodeText | None:
+        check()
+        variant = textwrap.indent(dedent(text), indentation).encode("utf-8", errors="replace")
+        changed = source[:start] + variant + source[unit.span.end_byte :]
+        units = analyser.analyse(ParsedSource(changed, language), path, "explained")
+        same = (
+            entry.code
+            for entry in units
+            if entry.unit.span.start_byte == unit.span.start_byte and entry.unit.qualname == unit.qualname
+        )
+        return next(same, None)
+
+    return read
+
+
+def _start_of(analysis: Analysis, located: LocatedUnit) -> int:
+    """The offset in the document of a unit's text.
+
+    It starts with the indentation of its first line, unless there is other text before the unit on that line.
+    """
+    source, start, text = analysis.document.source, located.analysed.unit.span.start_byte, located.analysed.code.text
+    line_start = start - len(text) + len(text.lstrip(" \t"))
+    return line_start if source[line_start:start].strip() == b"" else start
+
+
 def _explained(
     analysis: Analysis, located: LocatedUnit, query: Query, explanation: Explanation, lines: Lines
 ) -> dict[str, Any]:
-    source, unit = analysis.document.source, located.analysed.unit
-    texts = located.analysed.code.text.splitlines(keepends=True)
-    # The text starts with the indentation of its first line, unless there is other text before the unit on that line.
-    start = unit.span.start_byte
-    line_start = start - len(texts[0]) + len(texts[0].lstrip(" \t")) if texts else start
-    start = line_start if source[line_start:start].strip() == b"" else start
-    offsets = [start]
-    for text in texts:
-        offsets.append(offsets[-1] + len(text.encode()))
-    numbers = {effect.line: lines.line_of(offsets[effect.line]) for effect in explanation.effects}
+    unit = located.analysed.unit
+    offsets = [_start_of(analysis, located)]
+    for line in _LINE.findall(located.analysed.code.text):
+        offsets.append(offsets[-1] + len(line.encode()))
+    ends = {line for effect in explanation.effects for line in (effect.line, effect.last_line)}
+    numbers = {line: lines.line_of(offsets[line]) for line in ends}
     return {
         "qualname": unit.qualname,
         "metric": query.metric,
@@ -209,31 +256,18 @@ def _explained(
         "workload": dict(query.workload),
         "abstained": reason(explanation.abstained) if explanation.abstained is not None else None,
         "skipped": explanation.skipped,
+        **work_fields(located.analysed.code.work, query.metric, unit.span.start_line),
         "lines": [
-            {"line": numbers[effect.line], "text": effect.text, "ratio": effect.ratio} for effect in explanation.effects
+            {
+                "line": numbers[effect.line],
+                "endLine": numbers[effect.last_line],
+                "text": effect.text,
+                "ratio": effect.ratio,
+            }
+            for effect in explanation.effects
         ],
-        "markdown": markdown(unit.qualname, query, explanation, numbers),
+        "markdown": explanation_text(located.analysed, query, explanation, numbers),
     }
-
-
-def markdown(qualname: str, query: Query, explanation: Explanation, numbers: Mapping[int, int]) -> str:
-    """The strongest lines of an explanation; ``numbers`` gives each line's 0-based number in its document."""
-    name = "this file" if qualname == "<file>" else f"`{qualname}`"
-    if explanation.abstained is not None:
-        return f"The {query.metric} of {name} cannot be explained because {reason(explanation.abstained)}."
-    head = f"Lines that the {query.metric} of {name} depends on: the ratio of the prediction with and without the line"
-    rows = [
-        f"| {numbers[effect.line] + 1} | {effect.ratio:.2f}× | {_cell(effect.text)} |"
-        for effect in strongest(explanation, _SHOWN_LINES)
-    ]
-    tail = f"\n\n{explanation.skipped} more lines were not tried." if explanation.skipped else ""
-    note = "This shows how the model reads the line; it is not a measurement."
-    return f"{head}.\n\n| line | ratio | text |\n|---|---|---|\n" + "\n".join(rows) + f"{tail}\n\n{note}"
-
-
-def _cell(text: str) -> str:
-    shown = text.strip().replace("|", "\\|")
-    return f"`` {shown} ``" if "`" in shown else f"`{shown}`"
 
 
 def _rows(session: Session, analysis: Analysis, unit: LocatedUnit) -> list[dict[str, Any]]:

@@ -18,10 +18,12 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Query
 
 from rlm_lsp.history.comparison import unit_diffs
+from rlm_lsp.history.work_changes import UNCHANGED, GrowthRise, WorkChange, work_change
 from rlm_lsp.lsp.documents import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.work_words import rise_mark
 from rlm_lsp.settings.model import Settings
 
 # A document that stays as it is: HEAD is read again after this time, with the next request.
@@ -37,6 +39,7 @@ class HeadDiff:
 
     state: Literal["new", "same", "changed"]
     changes: tuple[CostRatio, ...] = ()
+    work: WorkChange = UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +138,8 @@ class HeadDiffs:
             step = texts[start : start + STEP_PAIRS]
             codes = [(before, after.code) for before, after in step]
             answers = await service.run(partial(_cost_changes, service, codes, inputs.selection))
-            for (_, after), changes in zip(step, answers or [()] * len(step), strict=True):
-                diffs[after.unit.qualname, after.code] = HeadDiff("changed", changes)
+            for (_, after), (changes, work) in zip(step, answers or [((), UNCHANGED)] * len(step), strict=True):
+                diffs[after.unit.qualname, after.code] = HeadDiff("changed", changes, work)
         return diffs
 
     def _put(self, uri: str, known: tuple[_Inputs, UnitDiffs] | None) -> None:
@@ -147,16 +150,39 @@ class HeadDiffs:
             self._session.on_results.fire()
 
 
-def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> dict[Metric, str]:
-    """The marks for a unit's label, by metric: costs whose change is large and certain enough for the settings."""
-    if diff is None or not diff.changes:
+def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> render.Marks:
+    """The marks for a unit's label, by metric: costs whose change is large and certain enough for the settings.
+
+    A growth class that rises follows the ratio where there is room. A new wait takes precedence over a ratio, which is
+    that of computing.
+    """
+    if diff is None or diff.state != "changed":
         return {}
     shown = {prediction.metric: prediction.device for prediction in reversed(predictions)}
-    return {
-        change.metric: render.mark(change.ratio)
+    by_metric: dict[Metric, tuple[str, ...]] = {
+        change.metric: (render.mark(change.ratio),)
         for change in diff.changes
         if change.ratio is not None and shown.get(change.metric, "") == change.device and is_sure(change, settings)
     }
+    for rise in rises(diff, settings):
+        if rise.metric in shown:
+            before = by_metric.get(rise.metric, ())
+            by_metric[rise.metric] = (*(f"{mark}, {rise_mark(rise)}" for mark in before), *before) or (
+                f"{render.RISEN} {rise_mark(rise)}",
+                render.RISEN,
+            )
+    wait = diff.work.wait
+    if wait is not None and "latency" in shown:
+        if wait.is_new:
+            by_metric["latency"] = (f"{render.RISEN} new", render.RISEN)
+        elif wait.seconds is not None and "latency" not in by_metric:
+            by_metric["latency"] = (render.mark(wait.seconds[1] / wait.seconds[0]),)
+    return by_metric
+
+
+def rises(diff: HeadDiff, settings: Settings) -> list[GrowthRise]:
+    """The growth classes that have risen, as far as both sides are certain enough for the settings."""
+    return [rise for rise in diff.work.growth if rise.probability >= settings.growth_confidence]
 
 
 def is_sure(change: CostRatio, settings: Settings) -> bool:
@@ -174,10 +200,19 @@ def _cost_changes(
     pairs: Sequence[tuple[CodeText, CodeText]],
     selection: QuerySelection,
     predictor: Predictor,
-) -> list[tuple[CostRatio, ...]] | None:
+) -> list[tuple[tuple[CostRatio, ...], WorkChange]] | None:
     """The changes between pairs of texts; runs on the model's worker."""
     queries = [_first_costs(queries_for(predictor, after, selection)) for _, after in pairs]
-    return service.compare(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])
+    ratios = service.compare(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])
+    if ratios is None:
+        return None
+    # The text at HEAD stays while the user types, so its prediction is in the cache.
+    earlier, newer = (
+        service.answer(predictor, [(pair[side], line) for pair, line in zip(pairs, queries, strict=True)])
+        for side in (0, 1)
+    )
+    works = [work_change(*pair, answers) for pair, answers in zip(pairs, zip(earlier, newer, strict=True), strict=True)]
+    return list(zip(ratios, works, strict=True))
 
 
 def _first_costs(queries: Sequence[Query]) -> list[Query]:

@@ -8,14 +8,17 @@ from functools import partial
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import Prediction
 
 from rlm_lsp.history.measurements import user_measurements
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.hover import head_words, hover_text
+from rlm_lsp.rendering.work_words import rise_words, wait_changes
+from rlm_lsp.settings.model import Settings
 
-from .head_diff import HeadDiffs
+from .head_diff import HeadDiff, HeadDiffs, rises
 
 
 def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
@@ -43,6 +46,7 @@ async def content_of(
 ) -> types.MarkupContent:
     """The text of a hover, in the first format that the client names."""
     document, analysed = analysis.document, unit.analysed
+    settings = session.settings_for(document.uri)
     formats = session.capability("text_document.hover.content_format")
     kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
     measured = await asyncio.to_thread(user_measurements, analysed.unit, document.path)
@@ -52,8 +56,14 @@ async def content_of(
         analysed,
         predictions,
         markdown=kind == types.MarkupKind.Markdown,
-        against_head=head_words(diff.state, diff.changes) if diff is not None else "",
+        against_head=head_words(diff.state, diff.changes, _clauses(diff, analysed, settings)) if diff else "",
         shares=[(answer, share) for answer, share in shares if share is not None],
         measured=measured,
     )
     return types.MarkupContent(kind, text)
+
+
+def _clauses(diff: HeadDiff, analysed: AnalysedUnit, settings: Settings) -> list[str]:
+    """How the growth and the waits of a unit have changed since ``HEAD``."""
+    clauses = [rise_words(rise) for rise in rises(diff, settings)]
+    return clauses + (wait_changes(analysed.unit, diff.work.wait) if diff.work.wait is not None else [])

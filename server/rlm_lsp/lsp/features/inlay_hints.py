@@ -14,7 +14,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from rlm_core.types import CodeText, Metric, Prediction
+from rlm_core.types import CodeText, Prediction, WorkFacts
 
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
@@ -28,7 +28,7 @@ from .notice import FirstRunNotice
 TOGGLE = "rlm-lsp.toggleHints"
 _REFRESH = "workspace.inlay_hint.refresh_support"
 MAX_TEXTS = 2_000
-_UNMARKED: Mapping[Metric, str] = {}
+_UNMARKED: render.Marks = {}
 
 
 class HiddenHints:
@@ -192,7 +192,7 @@ def inlay_hint(
     unit: LocatedUnit,
     predictions: Sequence[Prediction],
     settings: Settings,
-    changed: Mapping[Metric, str] = _UNMARKED,
+    changed: render.Marks = _UNMARKED,
     uri: str = "",
     version: int | None = None,
 ) -> types.InlayHint | None:
@@ -200,13 +200,17 @@ def inlay_hint(
 
     With the document's ``version`` the tooltip is left for :meth:`InlayHints.resolve`.
     """
-    shown = [prediction for prediction in predictions if not is_hidden(prediction, settings)]
-    label = render.label(shown, settings.label, settings.max_label, changed)
+    work = unit.analysed.code.work
+    shown = [prediction for prediction in predictions if not is_hidden(prediction, settings, work)]
+    label = render.label(shown, settings.label, settings.max_label, changed, work=work)
     if not label:
         return None
     if version is not None:
         data = {"uri": uri, "version": version, "unit": unit.analysed.unit.qualname}
         return types.InlayHint(position=unit.hint, label=label, padding_left=True, data=data)
+    if any(render.wait_text(prediction, work) for prediction in shown):
+        tooltip = "what the unit waits for, and the median of its computing time; the hover names the lines"
+        return types.InlayHint(position=unit.hint, label=label, tooltip=tooltip, padding_left=True)
     answered = [prediction for prediction in shown if prediction.band is not None]
     metrics = ", ".join(dict.fromkeys(render.METRIC_WORDS[prediction.metric] for prediction in answered))
     what = "median" if settings.label == "median" else f"{answered[0].bands[0].coverage * 100:.0f} % band"
@@ -214,10 +218,12 @@ def inlay_hint(
     return types.InlayHint(position=unit.hint, label=label, tooltip=tooltip, padding_left=True)
 
 
-def is_hidden(prediction: Prediction, settings: Settings) -> bool:
-    """Whether a cost is below the threshold that the settings set."""
+def is_hidden(prediction: Prediction, settings: Settings, work: WorkFacts | None = None) -> bool:
+    """Whether a cost is below the threshold that the settings set; a unit that waits is never hidden."""
     threshold = settings.hide_below.get(prediction.metric)
-    return threshold is not None and prediction.median is not None and prediction.median < threshold
+    if threshold is None or prediction.median is None or prediction.median >= threshold:
+        return False
+    return not render.wait_text(prediction, work)
 
 
 def _inside(units: Sequence[LocatedUnit], requested: types.Range) -> list[LocatedUnit]:

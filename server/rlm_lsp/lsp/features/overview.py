@@ -25,7 +25,7 @@ from rlm_core import RlmError, SourceError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import canonical_device
 from rlm_core.source.units import read_source
-from rlm_core.types import Metric, Prediction
+from rlm_core.types import Metric, Prediction, WorkFacts
 
 from rlm_lsp.history import git
 from rlm_lsp.lsp.documents import Document
@@ -33,7 +33,7 @@ from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import labels as render
-from rlm_lsp.rendering.json_rows import prediction_fields
+from rlm_lsp.rendering.json_rows import prediction_fields, work_fields
 from rlm_lsp.sources import find_sources, matches
 
 from .progress import WorkProgress, progress
@@ -61,7 +61,10 @@ class OverviewParams(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class OverviewRow:
-    """One prediction for a unit of the workspace; ``file`` is the path below its workspace folder."""
+    """One prediction for a unit of the workspace; ``file`` is the path below its workspace folder.
+
+    ``work`` are the facts of the unit, whose text begins in ``first_line``; lines are 0-based.
+    """
 
     uri: str
     file: str
@@ -69,6 +72,8 @@ class OverviewRow:
     character: int
     qualname: str
     prediction: Prediction
+    work: WorkFacts | None = None
+    first_line: int = 0
 
     def fields(self) -> dict[str, Any]:
         """The row as JSON, in SI units, with the texts that people read."""
@@ -80,6 +85,8 @@ class OverviewRow:
             "character": self.character,
             "qualname": self.qualname,
             **prediction_fields(answer),
+            **work_fields(self.work, answer.metric, self.first_line),
+            "waitText": render.wait_label(answer, self.work),
             "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
             "medianText": render.median(answer),
         }
@@ -212,8 +219,11 @@ class Overview:
                 answered = [answer for answer in predictions if answer.median is not None]
                 scan.units += 1
                 scan.abstained += not answered
-                name = analysed.unit.qualname
-                scan.rows += [OverviewRow(uri, file, at.line, at.character, name, answer) for answer in answered]
+                unit, work = analysed.unit, analysed.code.work
+                scan.rows += [
+                    OverviewRow(uri, file, at.line, at.character, unit.qualname, answer, work, unit.span.start_line)
+                    for answer in answered
+                ]
 
     async def _on_worker(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)

@@ -70,7 +70,7 @@ def _unit(session: Session, analysis: Analysis, unit: LocatedUnit) -> dict[str, 
     reasons = (reason(answer.abstained) for answer in predictions if answer.abstained)
     return {
         "qualname": unit.analysed.unit.qualname,
-        "label": render.label(answered, "band"),
+        "label": render.label(predictions, "band", work=unit.analysed.code.work),
         "devices": list(dict.fromkeys(answer.device for answer in predictions if answer.device is not None)),
         "reason": None if answered else next(reasons, None),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from tests.fakes import NO_NUMBER
 pytestmark = pytest.mark.timeout(30)
 
 BUDGETS = [Budget("latency", 0.0015), Budget("memory", 3072.0)]
+PATH = Path("leetcode/1-solution")
 TEXTS = {
     "python": "import functools\n\nclass A:\n    @functools.cache\n    def f(self, n):\n        return n\n",
     "java": "import java.util.*;\n\nclass Solution {\n    int f(int n) { return n; }\n}\n",
@@ -42,12 +44,12 @@ TEXTS = {
 @pytest.mark.parametrize("language", sorted(TEXTS))
 def test_a_written_budget_holds(language: str, newline: str) -> None:
     source = TEXTS[language].replace("\n", newline).encode()
-    units = find_units(ParsedSource(source, language))
-    edits = set_budgets(source, language, units, units[-1], BUDGETS)
+    units = find_units(ParsedSource(source, language), PATH)
+    edits = set_budgets(source, language, units, units[-1], BUDGETS, PATH)
     assert edits is not None
     after = applied(source, edits)
     assert after.count(newline.encode()) == source.count(newline.encode()) + 1 == after.count(b"\n")
-    comments = read_comments(ParsedSource(after, language), find_units(ParsedSource(after, language)))
+    comments = read_comments(ParsedSource(after, language), find_units(ParsedSource(after, language), PATH))
     assert comments.malformed == ()
     assert [placed.budget for placed in comments.units[-1].budgets] == BUDGETS
 
@@ -55,13 +57,13 @@ def test_a_written_budget_holds(language: str, newline: str) -> None:
 @pytest.mark.parametrize("language", sorted(TEXTS))
 def test_a_unit_can_be_ignored_once(language: str) -> None:
     source = TEXTS[language].encode()
-    units = find_units(ParsedSource(source, language))
-    edits = ignore(source, language, units, units[-1])
+    units = find_units(ParsedSource(source, language), PATH)
+    edits = ignore(source, language, units, units[-1], PATH)
     assert edits is not None
     after = applied(source, edits)
-    now = find_units(ParsedSource(after, language))
+    now = find_units(ParsedSource(after, language), PATH)
     assert read_comments(ParsedSource(after, language), now).units[-1].ignored >= {"latency", "memory"}
-    assert ignore(after, language, now, now[-1]) is None
+    assert ignore(after, language, now, now[-1], PATH) is None
 
 
 def test_a_comment_has_the_indentation_of_its_unit() -> None:

@@ -26,7 +26,7 @@ UNIT = locate(Analyser().analyse(ParsedSource(SOURCE, "python"))[0], Lines(SOURC
 
 def test_a_lens_names_its_metrics_and_runs_a_command(make_prediction: MakePrediction) -> None:
     predictions = [make_prediction(), make_prediction(0.0, 3072.0, metric="memory")]
-    lens = code_lens(UNIT, predictions, Settings(), {"memory": "▼ 1.8×"}, "rlm-lsp.explain", ["file:///a.py"])
+    lens = code_lens(UNIT, predictions, Settings(), {"memory": ("▼ 1.8×",)}, "rlm-lsp.explain", ["file:///a.py"])
     line = types.Position(0, 0)
     title = "latency 10–160 µs · peak memory ≤3 KiB ▼ 1.8×"
     assert lens == types.CodeLens(

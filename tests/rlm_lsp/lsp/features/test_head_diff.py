@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
-from rlm_core.types import CostRatio
+from rlm_core.types import CostRatio, GrowthEstimate, Wait, WaitKind
+from rlm_lsp.history.work_changes import GrowthRise, WaitChange, WorkChange
 from rlm_lsp.lsp.features.head_diff import HeadDiff, is_sure, marks
 from rlm_lsp.settings.model import Settings
 
@@ -41,7 +42,7 @@ def test_a_change_is_marked_when_it_is_large_and_sure(
     make_prediction: MakePrediction, ratio: float, factor: float, mark: str | None
 ) -> None:
     found = marks(HeadDiff("changed", (change(ratio, factor),)), [make_prediction()], Settings())
-    assert found == ({"latency": mark} if mark is not None else {})
+    assert found == ({"latency": (mark,)} if mark is not None else {})
 
 
 def test_settings_say_how_large_and_how_sure(make_prediction: MakePrediction) -> None:
@@ -83,3 +84,31 @@ def test_more_that_is_asked_never_makes_a_mark(
     strict = Settings(change_ratio=least * more, change_confidence=min(confidence + surer, 0.99))
     if is_sure(one, strict):
         assert is_sure(one, Settings(change_ratio=least, change_confidence=confidence))
+
+
+def risen(metric: str = "latency", probability: float = 0.9) -> GrowthRise:
+    return GrowthRise(metric, GrowthEstimate("n", probability), GrowthEstimate("n^2", 1.0, ("xs",)))  # type: ignore[arg-type]
+
+
+def test_a_rise_of_growth_follows_the_ratio(make_prediction: MakePrediction) -> None:
+    both = HeadDiff("changed", (change(3.1),), WorkChange((risen(),)))
+    assert marks(both, [make_prediction()], Settings()) == {"latency": ("▲ 3.1×, n → n^2", "▲ 3.1×")}
+    alone = HeadDiff("changed", (), WorkChange((risen(),)))
+    assert marks(alone, [make_prediction()], Settings()) == {"latency": ("▲ n → n^2", "▲")}
+    assert marks(alone, [make_prediction()], Settings(growth_confidence=0.95)) == {}
+    assert marks(alone, [make_prediction(metric="memory")], Settings()) == {}
+
+
+def test_a_new_wait_is_marked_whatever_the_ratio_of_computing(make_prediction: MakePrediction) -> None:
+    waiting = WorkChange(wait=WaitChange((Wait(WaitKind.NETWORK, 1, "get"),)))
+    for changes in ((), (change(0.3),)):
+        diff = HeadDiff("changed", changes, waiting)
+        assert marks(diff, [make_prediction()], Settings()) == {"latency": ("▲ new", "▲")}
+    assert marks(HeadDiff("changed", (), waiting), [], Settings()) == {}
+
+
+def test_a_longer_sleep_is_marked_with_its_ratio_where_the_model_has_none(make_prediction: MakePrediction) -> None:
+    longer = WorkChange(wait=WaitChange(seconds=(0.001, 0.01)))
+    assert marks(HeadDiff("changed", (), longer), [make_prediction()], Settings()) == {"latency": ("▲ 10×",)}
+    known = HeadDiff("changed", (change(8.0),), longer)
+    assert marks(known, [make_prediction()], Settings()) == {"latency": ("▲ 8×",)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from lsprotocol import types
@@ -10,6 +11,7 @@ from pygls.workspace import PositionCodec
 from rlm_core import Prediction
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.types import Wait, WaitKind, WorkFacts
 from rlm_lsp.lsp.documents import locate
 from rlm_lsp.lsp.features.inlay_hints import HiddenHints, inlay_hint
 from rlm_lsp.lsp.text_positions import Lines
@@ -69,8 +71,20 @@ def test_settings_say_what_a_label_shows_and_how_long_it_is(make_prediction: Mak
     assert inlay_hint(UNIT, [make_prediction()], Settings(max_label=5)) is None
 
 
+def test_a_unit_that_waits_is_labelled_and_never_hidden(make_prediction: MakePrediction) -> None:
+    code = replace(UNIT.analysed.code, work=WorkFacts(waits=(Wait(WaitKind.NETWORK, 1, "requests.get"),)))
+    waiting = replace(UNIT, analysed=replace(UNIT.analysed, code=code))
+    hidden = Settings(hide_below={"latency": 1.0})
+    assert label(inlay_hint(waiting, [make_prediction()], hidden)) == "waits: network · 85 µs"
+    abstained = inlay_hint(waiting, [make_prediction(abstained=NO_NUMBER)], SETTINGS)
+    assert (label(abstained), abstained is not None and abstained.tooltip) == (
+        "waits: network",
+        "what the unit waits for, and the median of its computing time; the hover names the lines",
+    )
+
+
 def test_a_change_is_marked(make_prediction: MakePrediction) -> None:
-    assert label(inlay_hint(UNIT, [make_prediction()], SETTINGS, {"latency": "▲ 2.1×"})) == "10–160 µs ▲ 2.1×"
+    assert label(inlay_hint(UNIT, [make_prediction()], SETTINGS, {"latency": ("▲ 2.1×",)})) == "10–160 µs ▲ 2.1×"
 
 
 def test_files_and_languages_are_switched_off_and_on() -> None:

@@ -1,0 +1,296 @@
+"""Sentences about work facts: lines of the file, the largest first, and only what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_core import Prediction
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.types import (
+    Amount,
+    Cause,
+    CauseKind,
+    CostFacts,
+    Growth,
+    GrowthClass,
+    GrowthEstimate,
+    Wait,
+    WaitKind,
+    WorkFacts,
+)
+from rlm_lsp.rendering.hover import hover_text
+from rlm_lsp.rendering.work_words import facts, growth_lines, unknown_waits
+
+pytestmark = pytest.mark.timeout(30)
+
+MakePrediction = Callable[..., Prediction]
+# The function is in lines 3 and 4 of its file: line 0 of its text is line 3.
+SOURCE = b"import time\n\ndef f(n):\n    return n\n"
+ONE_SECOND = Amount(1.0, 1.0, 1.0)
+
+
+def unit(work: WorkFacts | None) -> AnalysedUnit:
+    [analysed] = Analyser().analyse(ParsedSource(SOURCE, "python"))
+    return replace(analysed, code=replace(analysed.code, work=work))
+
+
+def waiting(*waits: Wait) -> AnalysedUnit:
+    return unit(WorkFacts(waits=waits))
+
+
+def causing(*causes: Cause, metric: str = "latency") -> AnalysedUnit:
+    costs = CostFacts(causes=causes)
+    return unit(WorkFacts(memory=costs) if metric == "memory" else WorkFacts(latency=costs))
+
+
+@pytest.mark.parametrize(
+    ("wait", "text"),
+    [
+        (Wait(WaitKind.TIME, 1, "time.sleep", ONE_SECOND), "line 4 sleeps 1 s"),
+        (Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.5, 1.0, 2.0)), "line 4 sleeps 500 ms to 2 s"),
+        (Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.0, 0.6, 2.0), 0.3), "line 4 may sleep up to 2 s"),
+        (
+            Wait(WaitKind.TIME, 1, "time.sleep"),
+            "line 4 sleeps for an unknown time",
+        ),
+        (Wait(WaitKind.TIME, 1, "page.wait", ONE_SECOND), "line 4 waits 1 s (`page.wait`)"),
+        (Wait(WaitKind.NETWORK, 1, "requests.get"), "line 4 waits for the network (`requests.get`)"),
+        (Wait(WaitKind.NETWORK, 1, "requests.get", None, 0.5), "line 4 may wait for the network (`requests.get`)"),
+        (
+            Wait(WaitKind.THREAD, 1, "done.wait", Amount(0.0, 1.0, 5.0)),
+            "line 4 waits for a thread up to 5 s (`done.wait`)",
+        ),
+        (Wait(WaitKind.PROCESS, 1, "subprocess.run"), "line 4 waits for a process (`subprocess.run`)"),
+        (Wait(WaitKind.USER, 1, "input"), "line 4 waits for the user (`input`)"),
+    ],
+)
+def test_a_wait_names_its_line_in_the_file(make_prediction: MakePrediction, wait: Wait, text: str) -> None:
+    assert facts(waiting(wait), [make_prediction(1e-6, 2e-6)]) == [text]
+
+
+def test_waits_of_one_call_share_a_clause(make_prediction: MakePrediction) -> None:
+    gets = [Wait(WaitKind.NETWORK, line, "get") for line in (9, 2, 0, 30, 31)]
+    sleeps = [Wait(WaitKind.TIME, line, "sleep", ONE_SECOND) for line in (1, 5)]
+    assert facts(waiting(*sleeps, *gets), [make_prediction(2.0, 2.1)]) == [
+        "lines 3, 5, 12 and 2 more wait for the network (`get`)",
+        "lines 4 and 8 sleep 2 s together",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        (Cause(CauseKind.LOOP, 1, "for i in range(10**7)", 0.3, 1e7), "line 4 runs 10,000,000 times: about 300 ms"),
+        (Cause(CauseKind.LOOP, 1, "while n", 0.3), "line 4 runs a loop: about 300 ms"),
+        (Cause(CauseKind.CALL, 1, "sorted", 0.3, 1), "line 4 calls `sorted`: about 300 ms"),
+        (Cause(CauseKind.CALL, 1, "re.compile", 0.3, 4000), "line 4 calls `re.compile` 4,000 times: about 300 ms"),
+        (Cause(CauseKind.RECURSION, 1, "f", 0.3, 1.3e6), "`f` (line 4) calls itself 1,300,000 times: about 300 ms"),
+        (Cause(CauseKind.NUMBER, 1, "2 ** n", 0.3), "line 4 computes with large numbers (`2 ** n`): about 300 ms"),
+        (
+            Cause(CauseKind.PATTERN, 1, "(a+)+$", 0.3),
+            "line 4 matches a pattern that may backtrack (`(a+)+$`): about 300 ms",
+        ),
+        (Cause(CauseKind.ALLOCATION, 1, "np.zeros", 0.3), "line 4 allocates (`np.zeros`): about 300 ms"),
+    ],
+)
+def test_a_cause_names_its_line_and_amount(make_prediction: MakePrediction, cause: Cause, text: str) -> None:
+    assert facts(causing(cause), [make_prediction(0.3, 0.4)]) == [text]
+
+
+def test_a_call_that_waits_has_one_clause(make_prediction: MakePrediction) -> None:
+    costs = CostFacts(causes=(Cause(CauseKind.CALL, 1, "get", 0.3), Cause(CauseKind.CALL, 1, "read", 0.2)))
+    waits = (Wait(WaitKind.NETWORK, 1, "get"), Wait(WaitKind.NETWORK, 1, "read"))
+    assert facts(unit(WorkFacts(costs, waits=waits)), [make_prediction(0.3, 0.4)]) == [
+        "line 4 waits for the network (`get` and `read`)"
+    ]
+
+
+def test_a_recursion_says_how_it_grows_where_its_calls_are_not_counted(make_prediction: MakePrediction) -> None:
+    cause = Cause(CauseKind.RECURSION, 0, "f", 0.3)
+    work = WorkFacts(CostFacts(growth=(Growth("n", 0.0, 0.0, 1.6),), causes=(cause,)))
+    assert facts(unit(work), [make_prediction(0.3, 0.4)]) == [
+        "`f` (line 3) calls itself about 1.6^n times in `n`: about 300 ms"
+    ]
+    assert facts(causing(cause), [make_prediction(0.3, 0.4)]) == ["`f` (line 3) calls itself: about 300 ms"]
+    callee = Cause(CauseKind.RECURSION, 1, "fib", 0.3)
+    assert facts(causing(callee), [make_prediction(0.3, 0.4)]) == [
+        "line 4 calls `fib`, which calls itself: about 300 ms"
+    ]
+
+
+def test_sizes_without_a_name_are_not_shown(make_prediction: MakePrediction) -> None:
+    work = WorkFacts(CostFacts(growth=(Growth("?2"), Growth("cols"))))
+    assert growth_lines(unit(work), [make_prediction()]) == []
+    estimate = GrowthEstimate("mn", 1.0, ("?2", "cols"))
+    assert growth_lines(unit(work), [make_prediction(growth=estimate)]) == ["latency grows about as mn in `cols`"]
+
+
+def test_an_allocation_is_given_in_bytes(make_prediction: MakePrediction) -> None:
+    cause = Cause(CauseKind.ALLOCATION, 0, "", 8e8)
+    assert facts(causing(cause, metric="memory"), [make_prediction(7e8, 9e8, metric="memory")]) == [
+        "line 3 allocates 760 MiB"
+    ]
+
+
+@pytest.mark.parametrize(("amount", "is_named"), [(0.3, True), (0.1, True), (0.02, False)])
+def test_only_causes_of_a_quarter_of_the_cost_are_named(
+    make_prediction: MakePrediction, amount: float, is_named: bool
+) -> None:
+    cause = Cause(CauseKind.LOOP, 0, "for", amount, 10)
+    assert bool(facts(causing(cause), [make_prediction(0.3, 0.4)])) is is_named
+
+
+def test_small_causes_are_not_named_whatever_their_share(make_prediction: MakePrediction) -> None:
+    assert not facts(causing(Cause(CauseKind.CALL, 0, "len", 9e-6)), [make_prediction(9e-6, 1e-5)])
+    small = causing(Cause(CauseKind.ALLOCATION, 0, "", 2.0**19), metric="memory")
+    assert not facts(small, [make_prediction(2.0**19, 2.0**20, metric="memory")])
+
+
+def test_at_most_three_facts_are_named_the_largest_first(make_prediction: MakePrediction) -> None:
+    causes = [Cause(CauseKind.CALL, line, f"g{line}", 0.3 + line / 100, 1) for line in range(5)]
+    work = WorkFacts(CostFacts(causes=tuple(causes)), waits=(Wait(WaitKind.USER, 0, "input"),), endless=1)
+    assert facts(unit(work), [make_prediction(1.0, 1.0)]) == [
+        "line 4 may not end",
+        "line 3 waits for the user (`input`)",
+        "line 7 calls `g4`: about 340 ms",
+    ]
+
+
+def test_a_line_is_named_once_per_metric(make_prediction: MakePrediction) -> None:
+    loop, call = Cause(CauseKind.LOOP, 1, "for", 0.3, 100), Cause(CauseKind.CALL, 1, "sorted", 0.29, 100)
+    assert facts(causing(call, loop), [make_prediction(0.3, 0.4)]) == ["line 4 runs 100 times: about 300 ms"]
+
+
+def test_a_loop_is_not_named_next_to_the_line_in_it_that_costs(make_prediction: MakePrediction) -> None:
+    body = ["for i in range(500):", "    for j in range(2000):", "        g()", "for k in range(9):", "    h()"]
+    text = "\n    ".join(["def f():", *body])
+    [analysed] = Analyser().analyse(ParsedSource(f"{text}\n".encode(), "python"))
+    causes = (
+        Cause(CauseKind.LOOP, 1, "range(500)", 0.3, 500),
+        Cause(CauseKind.LOOP, 2, "range(2000)", 0.29, 1e6),
+        Cause(CauseKind.LOOP, 4, "range(9)", 0.28, 9),
+        Cause(CauseKind.CALL, 5, "h", 0.1, 9),
+    )
+    analysed = replace(analysed, code=replace(analysed.code, work=WorkFacts(CostFacts(causes=causes))))
+    assert facts(analysed, [make_prediction(0.3, 0.4)]) == [
+        "line 3 runs 1,000,000 times: about 290 ms",
+        "line 5 runs 9 times: about 280 ms",
+        "line 6 calls `h` 9 times: about 100 ms",
+    ]
+
+
+def test_a_program_does_not_wait_for_the_input_that_its_judge_gives(make_prediction: MakePrediction) -> None:
+    program = waiting(Wait(WaitKind.USER, 0, "input"))
+    assert not facts(program, [make_prediction(basis="program")])
+    assert not unknown_waits(program, make_prediction(basis="program"))
+
+
+def test_no_facts_no_words(make_prediction: MakePrediction) -> None:
+    assert facts(unit(None), [make_prediction()]) == facts(unit(WorkFacts()), [make_prediction()]) == []
+    assert growth_lines(unit(None), [make_prediction()]) == []
+
+
+@pytest.mark.parametrize(
+    ("growth_class", "probability", "sizes", "text"),
+    [
+        ("n^2", 1.0, ("values",), "latency grows about as n^2 in `values`"),
+        ("n log n", 0.72, ("values",), "latency grows about as n log n in `values` (72 % probability)"),
+        ("mn", 1.0, ("rows", "cols"), "latency grows about as `rows` × `cols`"),
+        ("n", 0.9, ("a", "b"), "latency grows about as n in `a` and `b` (90 % probability)"),
+        ("2^n", 0.6, (), "latency grows about as 2^n in the size of an input (60 % probability)"),
+        ("1", 0.8, (), "latency does not grow with the inputs (80 % probability)"),
+    ],
+)
+def test_growth_names_the_class_and_the_inputs(
+    make_prediction: MakePrediction, growth_class: GrowthClass, probability: float, sizes: tuple[str, ...], text: str
+) -> None:
+    prediction = make_prediction(growth=GrowthEstimate(growth_class, probability, sizes))
+    assert growth_lines(unit(None), [prediction]) == [text]
+
+
+@pytest.mark.parametrize("header", ["def f():", "@cache\n@wraps(g)\nasync def f():", "def f(self):"])
+def test_a_function_without_inputs_has_no_growth(make_prediction: MakePrediction, header: str) -> None:
+    [analysed] = Analyser().analyse(ParsedSource(f"{header}\n    return 1\n".encode(), "python"))
+    for estimate in (GrowthEstimate("1", 1.0), GrowthEstimate("n", 0.8)):
+        assert growth_lines(analysed, [make_prediction(growth=estimate)]) == []
+    assert growth_lines(analysed, [make_prediction(growth=GrowthEstimate("n", 1.0, ("items",)))]) != []
+
+
+@pytest.mark.parametrize(("growth_class", "probability"), [("other", 0.9), ("n", 0.4)])
+def test_an_unclear_growth_is_not_named(
+    make_prediction: MakePrediction, growth_class: GrowthClass, probability: float
+) -> None:
+    assert not growth_lines(unit(None), [make_prediction(growth=GrowthEstimate(growth_class, probability))])
+
+
+def test_the_growth_of_memory_is_named_where_it_differs(make_prediction: MakePrediction) -> None:
+    quadratic, linear = GrowthEstimate("n^2", 1.0, ("n",)), GrowthEstimate("n", 1.0, ("n",))
+    latency = make_prediction(growth=quadratic)
+    assert growth_lines(unit(None), [latency, make_prediction(metric="memory", growth=linear)]) == [
+        "latency grows about as n^2 in `n`",
+        "peak memory grows about as n in `n`",
+    ]
+    assert len(growth_lines(unit(None), [latency, make_prediction(metric="memory", growth=quadratic)])) == 1
+
+
+def test_an_endless_latency_and_a_constant_memory_have_no_growth(make_prediction: MakePrediction) -> None:
+    linear, constant = GrowthEstimate("n", 1.0, ("n",)), GrowthEstimate("1", 1.0)
+    predictions = [make_prediction(growth=linear), make_prediction(metric="memory", growth=constant)]
+    assert growth_lines(unit(None), predictions) == ["latency grows about as n in `n`"]
+    assert growth_lines(unit(WorkFacts(endless=0)), predictions) == []
+
+
+@pytest.mark.parametrize(
+    ("growth", "text"),
+    [
+        ((Growth("n", 2.0),), "n^2 in `n`"),
+        ((Growth("values", 1.0, 1.0),), "n log n in `values`"),
+        ((Growth("n", 0.0, 1.0),), "log n in `n`"),
+        ((Growth("n", 0.5),), "sqrt n in `n`"),
+        ((Growth("n", 0.0, 0.0, 2.0),), "2^n in `n`"),
+        ((Growth("rows"), Growth("cols")), "`rows` × `cols`"),
+    ],
+)
+def test_facts_give_the_growth_where_the_prediction_has_none(
+    make_prediction: MakePrediction, growth: tuple[Growth, ...], text: str
+) -> None:
+    work = WorkFacts(CostFacts(growth=growth))
+    assert growth_lines(unit(work), [make_prediction()]) == [f"latency grows about as {text}"]
+
+
+def test_the_hover_shows_facts_before_the_table_and_what_the_number_leaves_out(
+    make_prediction: MakePrediction,
+) -> None:
+    waits = (Wait(WaitKind.NETWORK, 1, "requests.get"),)
+    work = WorkFacts(CostFacts(growth=(Growth("n"),)), waits=waits)
+    lines = hover_text(unit(work), [make_prediction()], markdown=True).splitlines()
+    assert lines[2:4] == [
+        "- line 4 waits for the network (`requests.get`)",
+        "- latency grows about as n in `n`",
+    ]
+    assert lines[5].startswith("| ")
+    assert "- the predicted latency does not include the wait for the network (line 4)" in lines
+    assert "`" not in hover_text(unit(work), [make_prediction()], markdown=False)
+
+
+def test_a_timeout_bounds_a_wait_that_the_number_leaves_out(make_prediction: MakePrediction) -> None:
+    bounded = waiting(Wait(WaitKind.THREAD, 1, "done.wait", Amount(0.0, 1.0, 5.0)))
+    assert unknown_waits(bounded, make_prediction()) == "the wait for a thread (line 4)"
+    assert not unknown_waits(waiting(Wait(WaitKind.TIME, 1, "sleep", ONE_SECOND)), make_prediction())
+
+
+def test_an_endless_loop_is_not_in_the_number(make_prediction: MakePrediction) -> None:
+    assert unknown_waits(unit(WorkFacts(endless=0)), make_prediction()) == "line 3, which may not end"
+
+
+@given(st.text(max_size=200), st.sampled_from(CauseKind))
+def test_names_from_the_source_never_break_the_list(
+    make_prediction: MakePrediction, name: str, kind: CauseKind
+) -> None:
+    clauses = facts(causing(Cause(kind, 0, name, 1.0)), [make_prediction(1.0, 2.0)])
+    assert all("\n" not in clause and clause.count("`") in (0, 2) and len(clause) < 150 for clause in clauses)
