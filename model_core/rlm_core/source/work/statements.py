@@ -696,14 +696,14 @@ class Interpreter(Calls):
             self._loop(node, loop, ONE, None, endless=True)
             return
         trips = self._counted(node)
-        if trips is None and truth is True:
-            trips = self._concrete(node)
         endless = False
         if trips is None and _never_changes(node, self.block(node), self.frame):
             endless, trips = True, ONE
             if truth is None:
                 self._maybe_endless(node, loop)
                 return
+        if trips is None and truth is True:
+            trips = self._concrete(node)
         if trips is None:
             trips = of_size(f"?{node.lineno}")
         self._loop(node, loop, trips, None, endless=endless)
