@@ -141,7 +141,9 @@ intel-max-1550|Intel Data Center GPU Max 1550|3277|52.4|839|128|128|2023|
 # id | title | kind | year | aliases
 _OTHERS = """
 x86-64|x86-64 processor|cpu|-|x86_64,amd64
-leetcode|LeetCode judge|cpu|-|
+leetcode|LeetCode judge|cpu|-|LeetCode
+boj|Baekjoon Online Judge|cpu|-|Baekjoon,acmicpc,acmicpc.net
+atcoder|AtCoder judge|cpu|-|AtCoder,atcoder.jp
 intel-xeon-gold-6226|Intel Xeon Gold 6226|cpu|2019|gold_6226
 intel-xeon-gold-6240|Intel Xeon Gold 6240|cpu|2019|gold_6240
 intel-xeon-silver-4114|Intel Xeon Silver 4114|cpu|2017|silver_4114

@@ -16,16 +16,17 @@ import numpy.typing as npt
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids, Tokenizer
+from rlm_core.queries.judges import DEFAULT_JUDGE
 from rlm_core.queries.query_vector import decimal_year, task_name
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.canonical import CanonicalForm, canonical
-from rlm_core.training.datasets import functions, leethub
+from rlm_core.training.datasets import functions
 from rlm_core.training.datasets.schema import read_tables
 
 # What a query without a device means, by basis.
 _DEVICES = {
     "call": functions.DEVICE,
-    "program": leethub.DEVICE,
+    "program": DEFAULT_JUDGE,
     "kernel": "nvidia-a100-sxm4-80gb",
     "module": "nvidia-l40s",
     "network": "pixel-3",

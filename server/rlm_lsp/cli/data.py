@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 from rlm_core import DataError
@@ -13,7 +13,8 @@ from rlm_lsp.rendering import console
 
 from .options import PATH, Group, optional_packages
 
-Kind = Literal["functions", "leethub", "triton", "growth", "texts", "code-regression"]
+Kind = Literal["functions", "leethub", "boj", "atcoder", "triton", "growth", "texts", "code-regression"]
+_OF_JUDGES = ("leethub", "boj", "atcoder")
 # Their generators are experiments of the repository, which no installed package holds.
 _IN_TOOLS = ("nas", "counterfactual")
 
@@ -31,7 +32,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("kind", type=_KindChoice(["functions", "leethub", "triton", "growth", "texts", "code-regression"]))
+@click.argument("kind", type=_KindChoice(get_args(Kind)))
 @click.option(
     "--labels",
     metavar="PATH",
@@ -47,7 +48,13 @@ def command() -> None:
     help="Put all rows into one split, or split by group (auto).",
 )
 @click.option("--offline", is_flag=True, help="Use only what the source cache holds.")
-@click.option("--languages", metavar="a,b", default="", show_default=False, help="Keep only these languages (leethub).")
+@click.option(
+    "--languages",
+    metavar="a,b",
+    default="",
+    show_default=False,
+    help="Keep only these languages (leethub, boj, atcoder).",
+)
 def build(
     kind: Kind, labels: Path | None, out: Path, source_cache: Path | None, split: str, offline: bool, languages: str
 ) -> None:
@@ -55,8 +62,8 @@ def build(
     wanted = [name.strip() for name in languages.split(",") if name.strip()]
     for name in wanted:
         known_languages.by_name(name)
-    if wanted and kind != "leethub":
-        raise DataError(f"--languages: only leethub has several languages; leave the option out for {kind}")
+    if wanted and kind not in _OF_JUDGES:
+        raise DataError(f"--languages: only {', '.join(_OF_JUDGES)} have several languages; leave it out for {kind}")
     with optional_packages():
         from rlm_core.training.datasets import growth, schema
         from rlm_core.training.datasets.cache import default_cache
@@ -80,7 +87,7 @@ def build(
 
 def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
     """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
-    from rlm_core.training.datasets import code_regression, functions, growth, leethub, triton
+    from rlm_core.training.datasets import code_regression, functions, growth, judged_programs, triton
 
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
@@ -90,4 +97,5 @@ def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: boo
         return growth.GrowthBuilder(labels, cache, split, download=download)
     if kind == "code-regression":
         return code_regression.CodeRegressionBuilder(labels, split)
-    return leethub.LeetHubBuilder(labels, cache, split, download=download, languages=frozenset(wanted) or None)
+    languages = frozenset(wanted) or None
+    return judged_programs.JudgedProgramBuilder(kind, labels, cache, split, download=download, languages=languages)

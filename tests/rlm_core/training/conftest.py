@@ -107,6 +107,7 @@ def function_rows(count: int) -> list[dict[str, Any]]:
                     "split": _SPLITS[number % len(_SPLITS)],
                     "source": f"{package}==1.0:module{number}.py:1",
                     "work": None,
+                    "repository": None,
                 }
             )
     return rows
@@ -135,6 +136,7 @@ def program_rows(count: int) -> list[dict[str, Any]]:
                     "split": _SPLITS[number % len(_SPLITS)],
                     "source": f"someone/solutions@{number:040}:a.java",
                     "work": None,
+                    "repository": None,
                 }
             )
     return rows
@@ -167,6 +169,7 @@ def kernel_rows(count: int) -> list[dict[str, Any]]:
                 "split": _SPLITS[number % len(_SPLITS)],
                 "source": f"kernels.py:{number}",
                 "work": None,
+                "repository": None,
             }
             for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))
             for size in (1024, 1048576)

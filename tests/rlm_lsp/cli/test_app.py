@@ -164,7 +164,7 @@ def test_a_usage_error_is_one_line(arguments: list[str]) -> None:
     assert re.fullmatch(r"rlm-lsp: error: .+\n", result.stderr)
 
 
-@pytest.mark.parametrize("kind", ["functions", "leethub", "triton", "code-regression"])
+@pytest.mark.parametrize("kind", ["functions", "leethub", "boj", "atcoder", "triton", "code-regression"])
 def test_data_sets_from_labels_need_them(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     result = run("data", "build", kind, "--out", tmp_path / "o.parquet")
@@ -174,10 +174,10 @@ def test_data_sets_from_labels_need_them(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["functions", "triton", "code-regression", "texts"])
-def test_only_leethub_has_languages_to_choose(kind: str) -> None:
+def test_only_labels_of_judges_have_languages_to_choose(kind: str) -> None:
     result = run("data", "build", kind, "--out", "o.parquet", "--languages", "python")
     assert result.exit_code == 2
-    assert "--languages: only leethub has several languages" in result.stderr
+    assert "--languages: only leethub, boj, atcoder have several languages" in result.stderr
 
 
 def test_texts_without_a_wheel_are_one_line(tmp_path: Path) -> None:

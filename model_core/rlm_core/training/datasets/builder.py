@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from rlm_core.errors import DataError
 from rlm_core.files import read_json_lines
 
+from .cache import find_repository, read_blobs
 from .schema import split_of
 
 Progress = Callable[[int, int], None]
@@ -67,6 +68,45 @@ class RowBuilder(ABC):
         self._left_out[reason] += rows
         if len(self._examples[reason]) < _EXAMPLES:
             self._examples[reason].append(example)
+
+
+class RepositoryRowBuilder(RowBuilder):
+    """Makes rows from labels of files in git repositories, which are read by blob id from a source cache.
+
+    Args:
+        split: the split of all rows; ``auto`` decides by group.
+        cache: the source cache, see :mod:`.cache`.
+        download: whether repositories that the cache lacks are cloned.
+    """
+
+    def __init__(self, split: str, cache: Path, *, download: bool) -> None:
+        super().__init__(split)
+        self._cache, self._download = cache, download
+
+    def _texts(self, labels: Sequence[dict[str, Any]], progress: Progress) -> Iterator[tuple[dict[str, Any], str]]:
+        """The labels with the texts of their blobs, repository by repository; what cannot be read is counted.
+
+        Raises:
+            DataError: a repository's name is not of the form OWNER/NAME.
+        """
+        by_repository: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        for label in labels:
+            by_repository[label["repo"]][label["blob"]].append(label)
+        done = 0
+        for repository, by_blob in by_repository.items():
+            count = sum(map(len, by_blob.values()))
+            path = find_repository(self._cache, repository, download=self._download)
+            if path is None:
+                self._leave_out("repository not found", repository, count)
+            else:
+                for blob, content in read_blobs(path, by_blob):
+                    if content is None:
+                        self._leave_out("blob not in the repository", f"{repository}@{blob}", len(by_blob[blob]))
+                        continue
+                    text = content.decode("utf-8", errors="replace")
+                    yield from ((label, text) for label in by_blob[blob])
+            done += count
+            progress(done, len(labels))
 
 
 def read_labels(path: Path, fields: Collection[str], kind: str) -> list[dict[str, Any]]:

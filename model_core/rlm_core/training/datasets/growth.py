@@ -15,7 +15,6 @@ contain the statement. A group is a problem, named as in the LeetHub data, so th
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,7 @@ from rlm_core.source.canonical import canonical
 from rlm_core.source.languages import LANGUAGES
 from rlm_core.types import GROWTH_CLASSES
 
-from .builder import Progress, RowBuilder, read_labels
-from .cache import find_repository, read_blobs
+from .builder import Progress, RepositoryRowBuilder, read_labels
 from .schema import merge_groups, open_parquet
 
 FORMAT = "rlm-growth-1"
@@ -41,13 +39,12 @@ _FIELDS = frozenset(
 )
 
 
-class GrowthBuilder(RowBuilder):
+class GrowthBuilder(RepositoryRowBuilder):
     """Rows of annotated solutions, read from repositories in a source cache."""
 
     def __init__(self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True) -> None:
-        super().__init__(split)
+        super().__init__(split, cache, download=download)
         self._labels = read_labels(labels, _FIELDS, "growth")
-        self._cache, self._download = cache, download
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
         """All rows, repository by repository."""
@@ -75,31 +72,14 @@ class GrowthBuilder(RowBuilder):
 
     def _solutions(self, progress: Progress) -> Iterator[tuple[dict[str, Any], str]]:
         """The labels with their canonical texts."""
-        by_repository: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-        for label in self._labels:
-            by_repository[label["repo"]][label["blob"]].append(label)
-        done = 0
-        for repository, by_blob in by_repository.items():
-            path = find_repository(self._cache, repository, download=self._download)
-            if path is None:
-                count = sum(map(len, by_blob.values()))
-                self._leave_out("repository not found", repository, count)
-                done += count
-                continue
-            for blob, content in read_blobs(path, by_blob):
-                lines = content.decode("utf-8", errors="replace").split("\n") if content is not None else []
-                for label in by_blob[blob]:
-                    text = self._section(label, lines, f"{repository}@{blob}")
-                    if text is not None:
-                        yield label, text
-                done += len(by_blob[blob])
-                progress(done, len(self._labels))
+        for label, content in self._texts(self._labels, progress):
+            text = self._section(label, content.split("\n"), f"{label['repo']}@{label['blob']}")
+            if text is not None:
+                yield label, text
 
     def _section(self, label: dict[str, Any], lines: Sequence[str], where: str) -> str | None:
         """The canonical text of a label's lines; None, counted by its reason, where there is none."""
-        if not lines:
-            self._leave_out("blob not in the repository", where)
-        elif label["language"] not in LANGUAGES:
+        if label["language"] not in LANGUAGES:
             self._leave_out(f"unknown language {label['language']}", where)
         elif text := canonical("\n".join(lines[label["first_line"] - 1 : label["last_line"]]), label["language"]):
             return text

@@ -13,6 +13,7 @@
 | ``held_out`` | what a test row's model has not seen: ``package``, ``module`` or ``problem`` |
 | ``split`` | ``train``, ``val``, ``cal`` or ``test`` |
 | ``work`` | work facts in the context of the file, as JSON of :class:`rlm_core.types.WorkFacts`; null without facts |
+| ``repository`` | ``OWNER/NAME`` of a program's text, for splits of languages that few authors dominate; else null |
 | ``source`` | where the text comes from: repository, blob and path, or package, version, file and line |
 
 A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has three more columns:
@@ -64,6 +65,7 @@ SCHEMA = pa.schema(
         ("split", pa.string()),
         ("source", pa.string()),
         ("work", pa.string()),
+        ("repository", pa.string()),
     ],
     metadata={"format": FORMAT},
 )

@@ -1,4 +1,4 @@
-"""LeetCode labels and a git repository -> rows: solutions by blob, grouped by problem."""
+"""Labels of judges and a git repository -> rows: solutions by blob, grouped by problem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.leethub import DEVICE, LeetHubBuilder
+from rlm_core.queries.judges import JUDGES
+from rlm_core.training.datasets.judged_programs import LABELS, JudgedProgramBuilder
 from rlm_core.training.datasets.schema import split_of
 
 JAVA = "class Solution {\n    int f() { return 1; }\n}\n"
@@ -44,10 +45,42 @@ def label(blob: str, slug: str = "two-sum", **changes: Any) -> dict[str, Any]:
     return fields | changes
 
 
-def build(cache: Path, *labels: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], LeetHubBuilder]:
+def boj_label(blob: str, **changes: Any) -> dict[str, Any]:
+    fields = {
+        "repo": "someone/solutions",
+        "path": "1000. A+B/A+B.py",
+        "blob": blob,
+        "problem": "1000",
+        "language": "python",
+        "time_ms": 32,
+        "memory_kb": 31120,
+        "date": "2023-05-01",
+    }
+    return fields | changes
+
+
+def atcoder_label(blob: str, **changes: Any) -> dict[str, Any]:
+    fields = {
+        "repo": "someone/solutions",
+        "path": "atcoder.jp/abc087/abc087_b/Main.py",
+        "blob": blob,
+        "problem": "abc087_b",
+        "contest": "abc087",
+        "language": "python",
+        "compiler": "PyPy3 (7.3.0)",
+        "variant": "pypy",
+        "time_ms": 61,
+        "date": "2021-02-03",
+    }
+    return fields | changes
+
+
+def build(
+    cache: Path, *labels: dict[str, Any], kind: str = "leethub", **options: Any
+) -> tuple[list[dict[str, Any]], JudgedProgramBuilder]:
     path = cache / "labels.jsonl"
     path.write_text("".join(json.dumps(entry) + "\n" for entry in labels))
-    builder = LeetHubBuilder(path, cache, download=False, **options)
+    builder = JudgedProgramBuilder(kind, path, cache, download=False, **options)
     return list(builder.rows()), builder
 
 
@@ -57,12 +90,47 @@ def test_a_solution_gives_a_row_a_metric_in_si_units(cache: Path) -> None:
     assert {row["metric"]: row["value"] for row in rows} == {"latency": pytest.approx(0.003), "memory": 40.5e6}
     for row in rows:
         assert row["text"] == JAVA
-        assert (row["basis"], row["language"], row["device"], row["callees"]) == ("program", "java", DEVICE, [])
+        assert (row["basis"], row["language"], row["device"], row["callees"]) == ("program", "java", "leetcode", [])
         assert row["workload"] == {"judge": "leetcode", "date": "2024-05-01"}
         assert row["group"] == row["family"] == "leetcode/two-sum"
         assert row["split"] == split_of("leetcode/two-sum")
+        assert row["repository"] == "someone/solutions"
         assert row["source"] == f"someone/solutions@{blob}:two-sum/a.java"
     assert (builder.report().rows, builder.report().units, builder.report().left_out) == (2, 1, {})
+
+
+def test_kilobytes_of_boj_are_of_1024_bytes(cache: Path) -> None:
+    rows, _ = build(cache, boj_label(add(cache, "print(1)\n")), kind="boj")
+    assert {row["metric"]: row["value"] for row in rows} == {"latency": pytest.approx(0.032), "memory": 31120 * 1024}
+    assert {row["device"] for row in rows} == {"boj"}
+    assert rows[0]["workload"] == {"judge": "boj", "date": "2023-05-01"}
+    assert rows[0]["group"] == "boj/1000"
+
+
+@pytest.mark.parametrize(("kind", "make", "step"), [("boj", boj_label, 4e-3), ("atcoder", atcoder_label, 1e-3)])
+def test_a_run_time_below_the_clock_is_at_the_floor(cache: Path, kind: str, make: Any, step: float) -> None:
+    labels = [make(add(cache, f"x = {time}\n"), time_ms=time) for time in (0, round(step * 1e3), round(step * 1e4))]
+    rows, _ = build(cache, *labels, kind=kind)
+    found = [row["value"] for row in rows if row["metric"] == "latency"]
+    assert found == [step, step, pytest.approx(10 * step)]
+
+
+def test_atcoder_gives_run_time_alone_and_the_runtime_of_python(cache: Path) -> None:
+    labels = [
+        atcoder_label(add(cache, "a = 1\n")),
+        atcoder_label(add(cache, "int main() {}\n"), language="cpp", variant=None),
+    ]
+    rows, _ = build(cache, *labels, kind="atcoder")
+    assert [(row["metric"], row["workload"].get("runtime")) for row in rows] == [("latency", "pypy"), ("latency", None)]
+
+
+def test_the_version_of_a_compiler_is_not_a_runtime(cache: Path) -> None:
+    rows, _ = build(cache, boj_label(add(cache, "int main() {}\n"), language="cpp", variant="c++20"), kind="boj")
+    assert "runtime" not in rows[0]["workload"]
+
+
+def test_every_kind_of_labels_is_of_a_known_judge() -> None:
+    assert sorted(entry.judge for entry in LABELS.values()) == sorted(JUDGES)
 
 
 def test_what_cannot_be_had_is_counted_by_its_reason(cache: Path) -> None:
@@ -135,4 +203,4 @@ def test_labels_of_another_kind_are_said_to_be(tmp_path: Path, row: object) -> N
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"labels\.jsonl:1: .* is missing; is this a file of LeetCode labels"):
-        LeetHubBuilder(path, tmp_path)
+        JudgedProgramBuilder("leethub", path, tmp_path)
