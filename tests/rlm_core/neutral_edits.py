@@ -81,10 +81,15 @@ def annotated(text: str) -> str:
 
 
 def commented(text: str) -> str:
-    """The function with a comment at the end of its first line."""
+    """The function with a comment above its first statement, or at its end if it is written in one line."""
     lines = text.split("\n")
-    header = next(i for i, line in enumerate(lines) if line.rstrip().endswith(":"))
-    return "\n".join([*lines[: header + 1], "", "        # a comment that says nothing", *lines[header + 1 :]])
+    [definition] = ast.parse(text).body
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
+    first = definition.body[0]
+    line = min([first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", []))]) - 1
+    if line + 1 <= definition.lineno or lines[line][: first.col_offset].strip(" @"):
+        return f"{text.rstrip()}  # a comment that says nothing\n"
+    return "\n".join([*lines[:line], "", "        # a comment that says nothing", *lines[line:]])
 
 
 def formatted(texts: Sequence[str], *options: str) -> list[str]:
