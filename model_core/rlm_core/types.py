@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 Basis = Literal["call", "program", "kernel", "module", "network"]
 Metric = Literal["latency", "memory", "accuracy"]
@@ -25,6 +25,10 @@ BASIS_OF_KIND: dict[str, Basis] = {
     "module": "module",
     "network": "network",
 }
+# Below it the overhead that measuring subtracts is larger than the call itself.
+MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0, "accuracy": 0.0}
+# What a number rests on: a measurement of this text, one of an earlier text times a predicted ratio, or the model.
+NumberSource = Literal["measured", "anchored", "predicted"]
 METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
     "call": ("latency", "memory"),
     "program": ("latency", "memory"),
@@ -195,6 +199,47 @@ class WorkFacts:
         return self.memory if metric == "memory" else self.latency
 
 
+class MeasurementMark(StrEnum):
+    """Why a measurement may not hold here as it is."""
+
+    OTHER_MACHINE = "other-machine"  # of another processor, and not scaled to this one
+    OTHER_PYTHON = "other-python"  # with another minor version than that of the project
+    OLD = "old"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCost:
+    """A measured cost of a unit as it applies here, in SI units: median, 10 % and 90 % quantile over its calls.
+
+    ``calls`` were measured in ``tests`` tests on the processor or GPU ``device`` with ``runtime`` (``cpython-3.12``) on
+    ``date`` (YYYY-MM-DD). ``kind`` is that of :class:`rlm_core.measurement.Measurement`. ``workload`` is as a query has
+    it, as pairs of name and value. ``cpu_ratio`` is set where a latency was multiplied by it for this machine's CPU.
+    ``committed`` is set for a measurement that came with the project.
+    """
+
+    metric: Metric
+    median: float
+    low: float
+    high: float
+    calls: int
+    tests: int
+    kind: str
+    device: str
+    runtime: str
+    date: str
+    workload: tuple[tuple[str, str], ...] = ()
+    cpu_ratio: float | None = None
+    marks: tuple[MeasurementMark, ...] = ()
+    committed: bool = False
+
+
+class FoundCost(NamedTuple):
+    """A measured cost of a unit, and the text that was measured: None for the present one, empty if it is not known."""
+
+    cost: MeasuredCost
+    before: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Callee:
     """A function that a unit calls: its source text and its depth in the call graph (1: called directly)."""
@@ -209,6 +254,8 @@ class CodeText:
 
     ``workloads`` are those that the unit's file wants to know about, each as pairs of name and value. They say what to
     ask; no number depends on them otherwise. ``work`` is what static analysis knows; None where there was none.
+    ``measured`` is what was measured of the unit. No model reads it: it takes precedence over what they predict, see
+    :mod:`rlm_core.inference.anchoring`.
     """
 
     text: str
@@ -217,6 +264,15 @@ class CodeText:
     callees: tuple[Callee, ...] = ()
     workloads: tuple[tuple[tuple[str, str], ...], ...] = ()
     work: WorkFacts | None = None
+    measured: tuple[Anchor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A measured cost of a unit, and the text that was measured where the unit has changed since (else None)."""
+
+    cost: MeasuredCost
+    before: CodeText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +422,11 @@ class Prediction:
         """The default band, None when the model abstains."""
         return self.bands[0] if self.bands else None
 
+    @property
+    def source(self) -> NumberSource:
+        """What the number rests on."""
+        return "predicted"
+
 
 @dataclass(frozen=True, slots=True)
 class CostRatio:
@@ -383,6 +444,25 @@ class CostRatio:
     def above(self, ratio: float) -> float:
         """The calibrated probability of a larger ratio; NaN when the model abstains."""
         return exceedance(self.quantiles, ratio)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredPrediction(Prediction):
+    """The answer to a query about a unit that was measured, now or before its text changed.
+
+    ``bands`` describe calls: the measured 10 % to 90 % quantiles, joined with the band of ``ratio`` where the text has
+    changed since ``cost`` was measured. ``quantiles`` describe the unit's median if it were measured again, which is
+    what a budget is compared with. ``predicted`` is the model's answer, which may be an abstention.
+    """
+
+    cost: MeasuredCost
+    predicted: Prediction
+    ratio: CostRatio | None = None
+
+    @property
+    def source(self) -> NumberSource:
+        """What the number rests on."""
+        return "measured" if self.ratio is None else "anchored"
 
 
 def exceedance(quantiles: tuple[float, ...], value: float, floor: float = 0.0) -> float:

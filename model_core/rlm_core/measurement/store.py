@@ -24,16 +24,26 @@ from .types import Measurement
 
 KEPT_RUNS, KEPT_DAYS, MOST_ROWS = 3, 365, 500_000
 FILE = "measurements.sqlite3"
-_VERSION = 2
+_VERSION = 3
 _APPLICATION = 0x726C6D31  # "rlm1"
 # Before programs came all measurements were of Python functions.
 _TO_VERSION_2 = (
     "ALTER TABLE measurement ADD COLUMN language TEXT NOT NULL DEFAULT 'python'",
     "PRAGMA user_version = 2",
 )
+# Before it no text was kept, and renaming a local variable changed the hash of a function.
+_TEXTS = "CREATE TABLE text (source_hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
+_TO_VERSION_3 = (
+    "ALTER TABLE measurement ADD COLUMN cpu_score REAL NOT NULL DEFAULT 0",
+    _TEXTS,
+    "PRAGMA user_version = 3",
+)
+_UPGRADES = {1: (*_TO_VERSION_2, *_TO_VERSION_3), 2: _TO_VERSION_3}
 _WAIT_SECONDS = 30.0
+_NAMES_AT_ONCE = 500
 _TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
-_COLUMNS = tuple(field.name for field in fields(Measurement))
+# The texts have a table of their own: the metrics and runs of a unit share one.
+_COLUMNS = tuple(field.name for field in fields(Measurement) if field.name != "text")
 _KEY = ("source_hash", "device", "workload", "metric", "module", "qualname", "line", "run")
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _T = TypeVar("_T")
@@ -71,7 +81,9 @@ class Store:
 
     def add(self, measurements: Iterable[Measurement]) -> int:
         """Take in measurements, those of the same run and unit in place of what is there; how many rows changed."""
+        measurements = list(measurements)
         rows = [_row(one) for one in measurements]
+        texts = {one.source_hash: one.text for one in measurements if one.text}
         marks = ", ".join("?" * len(_COLUMNS))
 
         def write(connection: sqlite3.Connection) -> int:
@@ -80,6 +92,7 @@ class Store:
                     f"INSERT OR REPLACE INTO measurement ({', '.join(_COLUMNS)}) VALUES ({marks})",  # noqa: S608
                     rows,
                 )
+                connection.executemany("INSERT OR REPLACE INTO text VALUES (?, ?)", texts.items())
                 _prune(connection)
             return len(rows)
 
@@ -90,8 +103,17 @@ class Store:
 
         Newest first. A file elsewhere counts as its place if the path from the package on is the same.
         """
-        found = self._read("qualname = ?", (qualname,))
+        found = self.of_names([qualname])
         return [one for one in found if one.source_hash == source_hash or _is_place(one, path)]
+
+    def of_names(self, qualnames: Iterable[str]) -> list[Measurement]:
+        """All measurements of units with these qualified names, newest first."""
+        names = list(dict.fromkeys(qualnames))
+        found: list[Measurement] = []
+        for start in range(0, len(names), _NAMES_AT_ONCE):
+            step = names[start : start + _NAMES_AT_ONCE]
+            found += self._read(f"qualname IN ({', '.join('?' * len(step))})", step)
+        return found
 
     def all(self, packages: Sequence[str] = ()) -> list[Measurement]:
         """All measurements, or those of packages by the name of their distribution or their first module."""
@@ -115,7 +137,10 @@ class Store:
     def _read(self, condition: str, values: Sequence[object]) -> list[Measurement]:
         if not self.path.exists():
             return []
-        query = f"SELECT {', '.join(_COLUMNS)} FROM measurement WHERE {condition} ORDER BY measured_at DESC, id DESC"  # noqa: S608
+        query = (
+            f"SELECT {', '.join(_COLUMNS)}, coalesce(text, '') FROM measurement LEFT JOIN text USING (source_hash)"  # noqa: S608
+            f" WHERE {condition} ORDER BY measured_at DESC, id DESC"
+        )
         return self._use(lambda connection: [_measurement(row) for row in connection.execute(query, values)])
 
     def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -156,12 +181,12 @@ class Store:
                         connection.execute(statement)
                 elif "measurement" not in tables:
                     raise DataError(f"{self.path}: is a database of something else; name another file with --store")
-        elif version == 1:
+        elif version in _UPGRADES:
             with _transaction(connection):
                 # Another process may have been first.
-                if connection.execute("PRAGMA user_version").fetchone() == (1,):
-                    for statement in _TO_VERSION_2:
-                        connection.execute(statement)
+                [version] = connection.execute("PRAGMA user_version").fetchone()
+                for statement in _UPGRADES.get(version, ()):
+                    connection.execute(statement)
         elif version > _VERSION:
             raise DataError(f"{self.path}: was written by a newer rlm-lsp; update rlm-lsp or name another --store")
 
@@ -184,8 +209,10 @@ class Store:
 
 
 def _schema() -> Iterator[str]:
-    columns = [f"{field.name} {_TYPES.get(str(field.type), 'TEXT')} NOT NULL" for field in fields(Measurement)]
+    types = {field.name: _TYPES.get(str(field.type), "TEXT") for field in fields(Measurement)}
+    columns = [f"{name} {types[name]} NOT NULL" for name in _COLUMNS]
     yield f"CREATE TABLE measurement (id INTEGER PRIMARY KEY, {', '.join(columns)}, UNIQUE ({', '.join(_KEY)}))"
+    yield _TEXTS
     yield "CREATE INDEX measurement_qualname ON measurement (qualname)"
     yield f"PRAGMA application_id = {_APPLICATION}"
     yield f"PRAGMA user_version = {_VERSION}"
@@ -205,6 +232,7 @@ def _prune(connection: sqlite3.Connection) -> None:
         " LIMIT -1 OFFSET ?)",
         (MOST_ROWS,),
     )
+    connection.execute("DELETE FROM text WHERE source_hash NOT IN (SELECT source_hash FROM measurement)")
 
 
 @contextmanager
@@ -227,7 +255,7 @@ def _row(one: Measurement) -> tuple[object, ...]:
 
 
 def _measurement(row: Sequence[Any]) -> Measurement:
-    values = dict(zip(_COLUMNS, row, strict=True))
+    values = dict(zip((*_COLUMNS, "text"), row, strict=True))
     values["workload"] = json.loads(values["workload"])
     values |= {name: bool(values[name]) for name in ("recursive", "threads", "ok")}
     return Measurement(**values)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from rlm_core.source.canonical import canonical
+from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.types import BASIS_OF_KIND, Basis, Metric
 
 Kind = Literal["function", "generator", "coroutine", "async generator", "program", "kernel", "module", "network"]
@@ -15,6 +15,8 @@ RESUMED: frozenset[Kind] = frozenset({"generator", "coroutine", "async generator
 # What has a measurement for each device and workload, as it has a prediction for each.
 BENCHED: frozenset[str] = frozenset({"kernel", "module", "network"})
 RUNTIME = "runtime"
+# A text beyond it is not kept: comparing it would take longer than it is worth.
+MOST_TEXT = 100_000
 MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
 
 
@@ -35,6 +37,9 @@ class Measurement:
     A kernel, module or network is measured by ``rlm-lsp bench``, in ``calls`` runs. Its ``workload`` is written as a
     query's, ``device`` is one of ``devices`` or what else the bench ran on, ``machine`` is empty, and
     ``source_sha1`` is of the text that the model reads, where others have the lines of the file.
+
+    ``text`` is :func:`measured_text` of the unit, empty where it is not kept; a change is predicted from it.
+    ``cpu_score`` is that of the processor against the reference machine, 0 where it was not known.
     """
 
     source_hash: str
@@ -64,6 +69,8 @@ class Measurement:
     run: str
     path: str = ""
     language: str = "python"
+    cpu_score: float = 0.0
+    text: str = ""
 
     @property
     def basis(self) -> Basis:
@@ -77,8 +84,18 @@ class Measurement:
 
 
 def source_hash(text: str, language: str = "python") -> str:
-    """The identity of a unit's source text: the same for all texts that the model reads as the same."""
-    return hashlib.blake2b(f"{language}\n{canonical(text, language)}".encode(), digest_size=16).hexdigest()
+    """The identity of a unit's source text: the same for texts that differ only in what cannot change their cost.
+
+    In Python these are comments, docstrings, layout, type hints and the names of local variables.
+    """
+    plain = canonical(text, language, CanonicalForm.NEUTRAL)
+    return hashlib.blake2b(f"{language}\n{plain}".encode(), digest_size=16).hexdigest()
+
+
+def measured_text(text: str, language: str = "python") -> str:
+    """The text of a unit as it is kept with its measurements: without comments; empty if it is too long."""
+    plain = canonical(text, language)
+    return plain if len(plain) <= MOST_TEXT else ""
 
 
 def sha1_of(text: str) -> str:

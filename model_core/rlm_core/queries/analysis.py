@@ -7,21 +7,21 @@ editors, already parsed where they are analysed too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
-from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, merged
+from rlm_core.source.call_graph import Call, CallGraph, ModuleIndex, index_module, merged
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
 from rlm_core.source.work.outline_facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
-from rlm_core.types import Callee, CodeText, Unit, WorkFacts
+from rlm_core.types import Anchor, CodeText, FoundCost, Unit, WorkFacts
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
@@ -41,17 +41,35 @@ class AnalysedUnit:
     sizes: UnitSizes | None = None
 
 
+class MeasuredUnits(Protocol):
+    """What was measured of units, see :class:`rlm_core.measurement.known.KnownMeasurements`."""
+
+    def prepare(self, qualnames: Iterable[str]) -> None:
+        """Units with these names will be looked up."""
+        ...
+
+    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+        """What was measured of a unit of a file: the best match for each metric."""
+        ...
+
+
 class Analyser:
     """Analyses files and remembers the indices of the files that they import. Not thread-safe: use one per thread.
 
     ``default_sizes`` gives the sizes of a file's kernels where the file names none, see
-    :func:`rlm_core.queries.kernel_sizes.sizes_of`.
+    :func:`rlm_core.queries.kernel_sizes.sizes_of`; ``measured`` looks up what was measured of units.
     """
 
-    def __init__(self, overlay: Overlay | None = None, default_sizes: DefaultSizes | None = None) -> None:
+    def __init__(
+        self,
+        overlay: Overlay | None = None,
+        default_sizes: DefaultSizes | None = None,
+        measured: MeasuredUnits | None = None,
+    ) -> None:
         self._overlay: Overlay = overlay or (lambda path: None)
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
         self._indices: LRUCache[Path, tuple[object, ModuleIndex]] = LRUCache(_INDEXED_FILES)
+        self._measured = measured
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
         self._work: LRUCache[Hashable, Analysis | None] = LRUCache(_ANALYSED_UNITS)
@@ -69,7 +87,7 @@ class Analyser:
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
             units = find_units(parsed, path)
-            return [AnalysedUnit(unit, self._outlined(unit)) for unit in units]
+            return [AnalysedUnit(unit, self._with_measured(unit, path, self._outlined)) for unit in units]
         root, dotted = _package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
@@ -101,19 +119,45 @@ class Analyser:
     ) -> list[AnalysedUnit]:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
         context = _context(scope.index)
-        analysed = []
-        for unit in units:
-            callees: tuple[Callee, ...] = ()
-            work = None
-            if unit.kind in ("function", "program"):
-                work = self._work_of(unit, scope, context)
-            if unit.kind == "function":
-                callees = scope.graph.callees(scope.index, unit)
+
+        def read(unit: Unit) -> CodeText:
+            work = self._work_of(unit, scope, context) if unit.kind in ("function", "program") else None
+            callees = scope.graph.callees(scope.index, unit) if unit.kind == "function" else ()
             of_unit = sizes.get(unit)
             workloads = tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
-            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, work)
-            analysed.append(AnalysedUnit(unit, code, of_unit))
-        return analysed
+            return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work)
+
+        def read_earlier(unit: Unit) -> CodeText:
+            if unit.kind == "function" and unit.text not in scope.index.calls:
+                scope.index.calls[unit.text] = _calls_in(unit.text)
+            return read(unit)
+
+        if self._measured is not None:
+            self._measured.prepare(unit.qualname for unit in units)
+        return [
+            AnalysedUnit(unit, self._with_measured(unit, path, read, read_earlier), sizes.get(unit)) for unit in units
+        ]
+
+    def _with_measured(
+        self,
+        unit: Unit,
+        path: Path | None,
+        read: Callable[[Unit], CodeText],
+        read_earlier: Callable[[Unit], CodeText] | None = None,
+    ) -> CodeText:
+        """What the predictor reads about a unit, and what was measured of it.
+
+        Where it has changed since, the earlier text is read in the context of the present one.
+        """
+        code = read(unit)
+        found = self._measured.find(unit, path) if self._measured is not None else ()
+        if not found:
+            return code
+        earlier = read_earlier or read
+        texts = {before: earlier(replace(unit, text=before)) for _, before in found if before}
+        texts[""] = replace(code, text="", callees=(), work=None)
+        anchors = (Anchor(cost, texts[before] if before is not None else None) for cost, before in found)
+        return replace(code, measured=tuple(anchors))
 
     def _outlined(self, unit: Unit) -> CodeText:
         """What the predictor reads about a unit in another language than Python."""
@@ -178,6 +222,13 @@ class Analyser:
 
 
 _NOT_ANALYSED = Analysis(WorkFacts())
+
+
+def _calls_in(text: str) -> tuple[Call, ...]:
+    """The calls in the text of a function, as an index of its file has them."""
+    index = index_module(ParsedSource(text.encode("utf-8", errors="replace"), "python"))
+    function = next(iter(index.units.values()), None)
+    return index.calls.get(function.text, ()) if function is not None else ()
 
 
 def _context(index: ModuleIndex) -> int:

@@ -21,6 +21,7 @@ from rlm_core.measurement.functions.collect import RunLeader, collect, import_le
 from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.measurement.store import KEPT_DAYS, KEPT_RUNS
+from rlm_core.measurement.types import measured_text
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -76,23 +77,55 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     ]
 
 
-def test_a_function_is_found_by_its_text_and_by_its_place(tmp_path: Path) -> None:
+def test_units_are_found_by_name_the_newest_first(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.sqlite3")
-    here, moved = measurement(), measurement(path="/elsewhere/b.py", file="b.py", module="b", run="run-2")
-    old = measurement(source_hash="f" * 32, run="run-3")
-    unlike = measurement(source_hash="e" * 32, path="/elsewhere/b.py", file="b.py", module="b", run="run-4")
-    foreign = measurement(source_hash="d" * 32, path="", run="run-5")
-    store.add([here, moved, old, unlike, foreign, measurement(qualname="g")])
-    found = store.find(here.source_hash, "f", Path("/home/me/src/shapes/area.py"))
-    assert {one.run for one in found} == {"run-1", "run-2", "run-3", "run-5"}
-    assert {one.run for one in store.find(here.source_hash, "f", None)} == {"run-1", "run-2"}
+    later = (NOW + timedelta(hours=1)).isoformat()
+    store.add([measurement(), measurement(run="run-2", measured_at=later), measurement(qualname="g")])
+    store.add([measurement(qualname="h")])
+    assert [one.run for one in store.of_names(["f"])] == ["run-2", "run-1"]
+    assert {one.qualname for one in store.of_names(["g", "h", "none", *map(str, range(2000))])} == {"g", "h"}
+    assert store.of_names([]) == []
 
 
-def test_only_comments_and_layout_leave_a_hash_as_it_is() -> None:
-    text = "def f(n):\n    return n\n"
-    same = 'def f(n):  # twice\n\n    """Doc."""\n    return n\n'
+def test_texts_are_kept_as_long_as_a_measurement_has_them(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    old = measurement(text="def f(n):\n\treturn n", metric="memory")
+    store.add([old, replace(old, metric="latency")])
+    assert {one.text for one in store.all()} == {old.text}
+    # What is imported without its text does not remove it.
+    store.add([replace(old, text="", run="run-2")])
+    assert {one.text for one in store.all()} == {old.text}
+    store.add([measurement(run=f"run-{number}", source_hash="f" * 32, text="new") for number in range(3)])
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("DELETE FROM measurement WHERE source_hash = ?", (old.source_hash,))
+    connection.close()
+    store.add([measurement(qualname="g", source_hash="e" * 32)])
+    with sqlite3.connect(store.path) as connection:
+        assert connection.execute("SELECT text FROM text").fetchall() == [("new",)]
+    connection.close()
+
+
+def test_a_store_of_the_second_version_is_upgraded(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([measurement()])
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("DROP TABLE text")
+        connection.execute("ALTER TABLE measurement DROP COLUMN cpu_score")
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    assert store.all() == [measurement()]
+    later = measurement(run="run-2", text="def f(n):\n\treturn n", cpu_score=1.5)
+    store.add([later])
+    assert [one.text for one in store.all()] == [later.text] * 2
+    assert {one.cpu_score for one in store.all()} == {0.0, 1.5}
+
+
+def test_only_what_can_change_the_cost_changes_a_hash() -> None:
+    text = "def f(n):\n    total = n\n    return total\n"
+    same = 'def f(n: int) -> int:  # twice\n\n    """Doc."""\n    value = n\n    return value\n'
     assert source_hash(text) == source_hash(same) == source_hash("    " + text.replace("\n    ", "\n        "))
-    assert source_hash(text) != source_hash(text.replace("return n", "return -n"))
+    assert source_hash(text) != source_hash(text.replace("return total", "return -total"))
+    assert source_hash(text) == source_hash(measured_text(text))
 
 
 def test_old_rows_are_pruned(tmp_path: Path) -> None:

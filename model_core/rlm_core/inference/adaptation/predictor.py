@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rlm_core.errors import ModelError, RlmError
+from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.calibration import INTERVALS, bands
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
 from rlm_core.queries.devices import canonical_device
@@ -181,10 +182,12 @@ class UserCorrections:
         return cls(adapters, unusable, cpu_score.stored() if cpu else None)
 
     def around(self, base: Predictor) -> Predictor:
-        """``base`` with these corrections."""
+        """``base`` with these corrections, and with what was measured of a text in place of its predictions."""
         known = self.adapters or self.unusable
         result: Predictor = AdaptedPredictor(base, self.adapters, self.unusable) if known else base
-        return cpu_score.ScaledPredictor(result, self.score) if self.score is not None else result
+        if self.score is not None:
+            result = cpu_score.ScaledPredictor(result, self.score)
+        return AnchoredPredictor(result)
 
 
 def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from statistics import quantiles
@@ -200,6 +200,7 @@ class _MeasurementBuilder:
             measured_at=self._measured_at,
             run=self._run.name,
             path=str(path.resolve()),
+            text=source.measured_text,
         )
 
 
@@ -249,9 +250,13 @@ def import_run(store: Store, folder: Path) -> RunMeasurements:
         DataError: the store cannot be written; the folder stays.
     """
     # Imported late, since it takes numpy, which tests that are measured in this process may do without.
-    from rlm_core.inference.adaptation.cpu_score import cpu_name
+    from rlm_core.inference.adaptation.cpu_score import cpu_name, stored
 
-    found = collect(folder, RunLeader.read(folder).device or cpu_name())
+    device = RunLeader.read(folder).device
+    found = collect(folder, device or cpu_name())
+    score = stored()
+    if score is not None and device in ("", score.cpu):
+        found.measurements = [replace(one, cpu_score=score.overall) for one in found.measurements]
     store.add(found.measurements)
     shutil.rmtree(folder, ignore_errors=True)
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from rlm_core.measurement.types import sha1_of, source_hash
+from rlm_core.measurement.types import measured_text, sha1_of, source_hash
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, find_units
 from rlm_core.types import Unit
@@ -36,6 +36,11 @@ class FunctionSource:
     def hash(self) -> str:
         """The hash of what the model reads."""
         return source_hash(self.unit.text)
+
+    @cached_property
+    def measured_text(self) -> str:
+        """The text that is kept with measurements."""
+        return measured_text(self.unit.text)
 
 
 class FunctionFile:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlm_core.errors import RlmError
-from rlm_core.measurement.types import RUNTIME, Measurement, sha1_of, source_hash
+from rlm_core.measurement.types import RUNTIME, Measurement, measured_text, sha1_of, source_hash
 from rlm_core.queries.devices import canonical_device
 from rlm_core.queries.sizes import canonical_workload
 from rlm_core.source.units import find_units, read_source
@@ -172,4 +172,6 @@ def _measurements(row: Row, unit: Unit, path: Path) -> Iterator[Measurement]:
             run=row["key"],
             path=str(path),
             language=unit.language,
+            # No model compares two networks, and their texts are long.
+            text=measured_text(unit.text, unit.language) if unit.kind != "network" else "",
         )

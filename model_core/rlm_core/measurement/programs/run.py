@@ -16,7 +16,7 @@ from typing import cast
 from rlm_core.errors import DataError
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement.child_process import stop_signals
-from rlm_core.measurement.types import MACHINES, Measurement
+from rlm_core.measurement.types import MACHINES, Measurement, measured_text
 from rlm_core.serving.ray_cluster import Cluster, Need
 from rlm_core.types import Metric
 
@@ -157,6 +157,7 @@ def _measurements(job: ProgramJob, runs: _Runs, device: str, name: str) -> Itera
             run=name,
             path=str(program.path.resolve()),
             language=program.language,
+            text=measured_text(program.text, program.language),
         )
 
 

@@ -1,0 +1,325 @@
+"""What was measured of a unit: the best match among the user's measurements and those committed with the project.
+
+Input: a unit and its file. Output: at most one cost per metric, and per device and workload where each has one, with
+the text that was measured if the unit has changed since. Looked up by qualified name, then by the hash of the text and
+by file; both are indices, and what was found is kept until :meth:`KnownMeasurements.changed` finds something new.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import NormalDist
+from threading import Lock
+
+from cachetools import LRUCache
+
+from rlm_core.errors import DataError
+from rlm_core.types import FoundCost, MeasuredCost, MeasurementMark, Unit
+
+from .committed import FOLDER, is_committed, read_committed, signature_of
+from .store import Store
+from .types import BENCHED, RUNTIME, Measurement, source_hash
+
+# After half a year dependencies, data and the interpreter's patch version have usually changed.
+OLD_DAYS = 180
+_MOST_UNITS = 50_000
+_TENTH = NormalDist().inv_cdf(0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """This machine: its processor and, where it was scored, its speed against the reference and the log10 error."""
+
+    device: str
+    cpu_score: float = 0.0
+    cpu_spread: float = 0.0
+
+    @classmethod
+    def find(cls) -> Here:
+        """This machine, as ``rlm-lsp doctor`` scored it; without a score where scaling is off."""
+        # Imported on first use: it takes numpy, which must not slow down the start of the server.
+        from rlm_core.inference.adaptation.cpu_score import cpu_name, stored
+
+        score = stored()
+        return cls(cpu_name(), score.overall, score.spread) if score is not None else cls(cpu_name())
+
+
+class KnownMeasurements:
+    """The measurements that apply to units. Safe to use from several threads.
+
+    Args:
+        store: the user's measurements; None for none.
+        roots: project folders, whose committed measurements count for the files below them.
+        note: receives a line about what cannot be read, each once.
+        here: describes this machine; called when something was measured.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        roots: Iterable[Path] = (),
+        note: Callable[[str], None] = lambda text: None,
+        here: Callable[[], Here] = Here.find,
+    ) -> None:
+        self._store, self._make_here, self._note = store, here, note
+        self._roots = _innermost_first(roots)
+        self._noted: set[str] = set()
+        self._lock = Lock()
+        self._here: Here | None = None
+        self._signature = self._current_signature()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._own = _Index()
+        self._loaded: set[str] = set()
+        self._committed: dict[Path, _Index] = {}
+        self._pythons: dict[Path, str | None] = {}
+        self._answers: LRUCache[tuple[str, str, Path | None], tuple[FoundCost, ...]] = LRUCache(_MOST_UNITS)
+
+    def use_roots(self, roots: Iterable[Path]) -> bool:
+        """Read the committed measurements of these folders from now on; returns whether they differ."""
+        with self._lock:
+            before, self._roots = self._roots, _innermost_first(roots)
+            if before == self._roots:
+                return False
+            self._forget()
+            self._signature = self._current_signature()
+            return True
+
+    def changed(self) -> bool:
+        """Whether there are other measurements than at the last call; then nothing that was known counts any more.
+
+        It looks at the state of a few files, not into them.
+        """
+        with self._lock:
+            signature = self._current_signature()
+            if signature == self._signature:
+                return False
+            self._signature, self._here = signature, None
+            self._forget()
+            return True
+
+    def prepare(self, qualnames: Iterable[str]) -> None:
+        """Read what is known of units with these names at once, so that :meth:`find` need not read one by one."""
+        with self._lock:
+            self._load(qualnames)
+
+    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+        """What was measured of a unit of a file, the best match for each metric (and device and workload).
+
+        The same text goes first, then the same file, this machine, the project's Python, and the newest; of a program's
+        run the most expensive input counts. Latencies that were disturbed are left out.
+        """
+        key = unit.qualname, unit.text, path
+        with self._lock:
+            known = self._answers.get(key)
+            if known is None:
+                self._load([unit.qualname])
+                known = self._answers[key] = self._find(unit, path.resolve() if path is not None else None)
+            return known
+
+    def _find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+        indices = [self._own, *self._committed_above(path)]
+        if not any(index.has(unit.qualname) for index in indices):
+            return ()
+        digest = source_hash(unit.text, unit.language)
+        found = [one for index in indices for one in index.find(unit.qualname, digest, path)]
+        found = [one for one in found if one.ok and one.basis == unit.basis and one.language == unit.language]
+        if not found:
+            return ()
+        if self._here is None:
+            self._here = self._make_here()
+        here, runtime = self._here, self._python_of(path)
+        best: dict[tuple[object, ...], tuple[tuple[object, ...], Measurement]] = {}
+        for one in found:
+            query = (one.device, tuple(sorted(one.asked.items()))) if one.kind in BENCHED else ()
+            rank = (
+                one.source_hash == digest,
+                # A text that is not known cannot be compared.
+                one.source_hash == digest or bool(one.text),
+                path is not None and one.path == str(path),
+                one.device == here.device,
+                runtime is not None and one.workload.get(RUNTIME) == runtime,
+                _order(one),
+                not is_committed(one),
+            )
+            key = (one.metric, *query)
+            if key not in best or rank > best[key][0]:
+                best[key] = rank, one
+        chosen = sorted((one for _, one in best.values()), key=lambda one: (one.metric, one.device))
+        return tuple(
+            FoundCost(cost_here(one, here, runtime), None if one.source_hash == digest else one.text) for one in chosen
+        )
+
+    def _python_of(self, path: Path | None) -> str | None:
+        if path is None:
+            return None
+        if path.parent not in self._pythons:
+            self._pythons[path.parent] = python_of(path)
+        return self._pythons[path.parent]
+
+    def _load(self, qualnames: Iterable[str]) -> None:
+        if self._store is None:
+            return
+        missing = [name for name in dict.fromkeys(qualnames) if name not in self._loaded]
+        if not missing:
+            return
+        self._loaded.update(missing)
+        try:
+            for one in self._store.of_names(missing):
+                self._own.add(one)
+        except DataError as error:
+            self._note_once(str(error))
+
+    def _committed_above(self, path: Path | None) -> list[_Index]:
+        """The committed measurements of the innermost folder around a file that has any."""
+        for root in self._roots:
+            if path is None or not path.is_relative_to(root):
+                continue
+            if root not in self._committed:
+                index = self._committed[root] = _Index()
+                for one in read_committed(root, self._note_once):
+                    index.add(one)
+            if self._committed[root].names:
+                return [self._committed[root]]
+        return []
+
+    def _note_once(self, text: str) -> None:
+        if text not in self._noted:
+            self._noted.add(text)
+            self._note(text)
+
+    def _current_signature(self) -> Sequence[object]:
+        states: list[object] = []
+        for end in ("", "-wal") if self._store is not None else ():
+            assert self._store is not None, "the loop is empty without one"
+            try:
+                state = os.stat(f"{self._store.path}{end}")  # noqa: PTH116 - once in a while for ever: no new path
+            except OSError:
+                continue
+            # A reader creates an empty log and removes it.
+            if state.st_size:
+                states.append((end, state.st_mtime_ns, state.st_size, state.st_ino))
+        return [*states, *((root, signature_of(root / FOLDER)) for root in self._roots)]
+
+
+class _Index:
+    """Measurements by qualified name and hash, and by qualified name and file."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._by_hash: defaultdict[tuple[str, str], list[Measurement]] = defaultdict(list)
+        self._by_path: defaultdict[tuple[str, str], list[Measurement]] = defaultdict(list)
+
+    def add(self, one: Measurement) -> None:
+        self.names.add(one.qualname)
+        self._by_hash[one.qualname, one.source_hash].append(one)
+        # What came from another machine is known by the path from the package on.
+        self._by_path[one.qualname, one.path or f"*/{one.file}"].append(one)
+
+    def has(self, qualname: str) -> bool:
+        return qualname in self.names
+
+    def find(self, qualname: str, digest: str, path: Path | None) -> list[Measurement]:
+        """Those of a text, wherever it is, and those of a file."""
+        found = list(self._by_hash.get((qualname, digest), ()))
+        if path is not None:
+            parts = path.parts
+            places = [str(path), *(f"*/{'/'.join(parts[start:])}" for start in range(1, len(parts)))]
+            found += [
+                one for place in places for one in self._by_path.get((qualname, place), ()) if one.source_hash != digest
+            ]
+        return found
+
+
+def cost_here(one: Measurement, here: Here, runtime: str | None, now: datetime | None = None) -> MeasuredCost:
+    """A measurement as it applies on this machine: a latency of another processor is scaled where both have a score.
+
+    ``runtime`` is the project's Python, such as ``cpython-3.12``; None where it is not known.
+    """
+    marks: list[MeasurementMark] = []
+    low, median, high, ratio = one.low, one.median, one.high, None
+    if one.basis == "call" and one.metric == "latency" and one.device != here.device:
+        if one.cpu_score > 0 and here.cpu_score > 0:
+            ratio = one.cpu_score / here.cpu_score
+            slack = _TENTH * here.cpu_spread * math.sqrt(2)
+            low, median, high = _widened(low * ratio, median * ratio, high * ratio, slack)
+        else:
+            marks.append(MeasurementMark.OTHER_MACHINE)
+    elif one.basis == "program" and one.metric == "latency" and one.device != here.device:
+        marks.append(MeasurementMark.OTHER_MACHINE)
+    ran_on = one.workload.get(RUNTIME, "")
+    if one.basis == "call" and runtime is not None and ran_on and ran_on != runtime:
+        marks.append(MeasurementMark.OTHER_PYTHON)
+    at = _time(one.measured_at)
+    if ((now or datetime.now(UTC)) - at).days >= OLD_DAYS:
+        marks.append(MeasurementMark.OLD)
+    return MeasuredCost(
+        one.metric,
+        median,
+        low,
+        high,
+        one.calls,
+        one.tests,
+        one.kind,
+        one.device,
+        ran_on,
+        at.date().isoformat(),
+        tuple(sorted(one.asked.items())),
+        ratio,
+        tuple(marks),
+        is_committed(one),
+    )
+
+
+def python_of(path: Path) -> str | None:
+    """The Python of the project of a file, as measurements name it (``cpython-3.12``); None where it is not known.
+
+    It is that of the active environment, else of the innermost ``.venv`` above the file, as for ``measure tests``.
+    """
+    if active := os.environ.get("VIRTUAL_ENV"):
+        return _python_in(Path(active))
+    return next(filter(None, (_python_in(folder / ".venv") for folder in path.parents)), None)
+
+
+def _python_in(environment: Path) -> str | None:
+    """The version that the configuration of a virtual environment names."""
+    try:
+        with (environment / "pyvenv.cfg").open(encoding="utf-8", errors="replace") as lines:
+            pairs = [line.partition("=") for line in lines.read(10_000).splitlines()]
+    except OSError:
+        return None
+    values = {name.strip(): value.strip() for name, _, value in pairs}
+    version = (values.get("version") or values.get("version_info") or "").split(".")
+    return f"cpython-{version[0]}.{version[1]}" if len(version) >= 2 else None
+
+
+def _order(one: Measurement) -> tuple[object, ...]:
+    """When a measurement was made; of the inputs of one run of a program the most expensive counts."""
+    if one.kind == "program":
+        return one.run if not is_committed(one) else one.measured_at[:10], one.median
+    return _time(one.measured_at), 0.0
+
+
+def _time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _widened(low: float, median: float, high: float, slack: float) -> tuple[float, float, float]:
+    """Quantiles moved away from their median by ``slack``, joined in log10."""
+    if min(low, median) <= 0:
+        return low, median, high * 10**slack
+    down, up = math.log10(median / low), math.log10(high / median)
+    return median * 10 ** -math.hypot(down, slack), median, median * 10 ** math.hypot(up, slack)
+
+
+def _innermost_first(roots: Iterable[Path]) -> tuple[Path, ...]:
+    resolved = dict.fromkeys(root.resolve() for root in roots)
+    return tuple(sorted(resolved, key=lambda root: (-len(root.parts), root)))

@@ -1,0 +1,175 @@
+"""Measurements in a project's ``.rlm`` folder: text that merges, without traces of a user, read as untrusted data."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rlm_core import DataError
+from rlm_core.measurement import Measurement, source_hash
+from rlm_core.measurement import committed as room
+from rlm_core.measurement.committed import FILE, FOLDER, export_committed, read_committed, read_units
+
+from .test_store import NOW, measurement
+
+pytestmark = pytest.mark.timeout(60)
+
+PLAIN = "def f(n):\n\treturn n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "shapes").mkdir(parents=True)
+    (folder / "shapes" / "area.py").write_text("def f(n):\n    return n\n")
+    return folder
+
+
+def of(root: Path, **changes: object) -> Measurement:
+    given = {"text": PLAIN, "path": str(root / "shapes" / "area.py"), **changes}
+    return measurement(**given)
+
+
+def export(root: Path, *measurements: Measurement) -> bytes:
+    export_committed(measurements, root / FOLDER, root, pytest.fail)
+    return (root / FOLDER / FILE).read_bytes()
+
+
+def test_what_is_written_can_be_read(root: Path) -> None:
+    memory = of(root, metric="memory", median=96.0, low=0.0, high=128.0, cpu_score=1.5)
+    data = export(root, of(root), memory)
+    [line] = data.splitlines()
+    assert json.loads(line)["file"] == "shapes/area.py"
+    latency, peak = read_committed(root, pytest.fail)
+    assert (latency.median, latency.low, latency.high, latency.calls) == (2e-6, 1e-6, 8e-6, 40)
+    assert (peak.median, peak.metric, peak.cpu_score) == (96.0, "memory", 1.5)
+    assert {(one.source_hash, one.text, one.path) for one in (latency, peak)} == {
+        (source_hash(PLAIN), PLAIN, str(root / "shapes" / "area.py"))
+    }
+
+
+def test_a_line_names_no_user_and_no_folder_outside_the_project(root: Path) -> None:
+    data = export(root, of(root, run="20261123-host-me"), of(root, path="/home/me/elsewhere.py"))
+    assert len(data.splitlines()) == 1
+    for trace in (str(root), "/home/me", "host", "me/"):
+        assert trace.encode() not in data
+
+
+def test_the_same_measurements_give_the_same_bytes_in_any_order(root: Path) -> None:
+    rows = [of(root, qualname=name, median=1e-5 / 3) for name in ("b", "a", "c")]
+    data = export(root, *rows)
+    assert export(root, *reversed(rows)) == data
+    modified = (root / FOLDER / FILE).stat().st_mtime_ns
+    assert export(root, *rows) == data
+    assert (root / FOLDER / FILE).stat().st_mtime_ns == modified
+    assert [json.loads(line)["unit"] for line in data.splitlines()] == ["a", "b", "c"]
+
+
+def test_lines_of_others_stay_and_the_newest_of_one_device_counts(root: Path) -> None:
+    later = (NOW + timedelta(hours=1)).isoformat()
+    export(root, of(root, device="theirs"), of(root, measured_at=later, median=5e-6))
+    export(root, of(root))
+    found = {one.device: one.median for one in read_committed(root, pytest.fail)}
+    assert found == {"theirs": 2e-6, "a processor": 5e-6}
+
+
+def test_files_that_a_merge_has_left_are_joined(root: Path) -> None:
+    export(root, of(root, qualname="a"))
+    (root / FOLDER / FILE).rename(root / FOLDER / "theirs.jsonl")
+    export(root, of(root, qualname="b"))
+    assert [path.name for path in (root / FOLDER).iterdir()] == [FILE]
+    assert [unit.unit for unit in read_units(root / FOLDER, pytest.fail)] == ["a", "b"]
+
+
+def test_a_measurement_from_another_machine_is_of_the_file_that_it_is_imported_from(root: Path) -> None:
+    data = export(root, of(root, path=""), of(root, path="", file="gone.py", qualname="g"))
+    assert [json.loads(line)["unit"] for line in data.splitlines()] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"file": "/etc/passwd"},
+        {"file": "../up.py"},
+        {"file": "C:/up.py"},
+        {"hash": "x"},
+        {"date": "yesterday"},
+        {"language": "klingon"},
+        {"kind": "class"},
+        {"latency": {"p10": 2, "p50": 1, "p90": 3, "calls": 1}},
+        {"latency": {"p10": -1, "p50": 1, "p90": 3, "calls": 1}},
+        {"unit": ""},
+    ],
+    ids=str,
+)
+def test_a_malformed_line_is_one_message_and_the_others_count(root: Path, change: dict[str, Any]) -> None:
+    good = json.loads(export(root, of(root)))
+    path = root / FOLDER / FILE
+    path.write_text(f"{json.dumps(good)}\n{json.dumps({**good, 'unit': 'g', **change})}\nnot JSON\n")
+    notes: list[str] = []
+    assert [one.qualname for one in read_committed(root, notes.append)] == ["f"]
+    assert [note.partition(": ")[0] for note in notes] == [f"{path}:2", f"{path}:3"]
+    assert not any("\n" in note for note in notes)
+
+
+def test_many_malformed_lines_do_not_flood_the_log(root: Path) -> None:
+    (root / FOLDER).mkdir()
+    (root / FOLDER / FILE).write_text("[]\n" * 1000)
+    notes: list[str] = []
+    assert read_committed(root, notes.append) == []
+    assert len(notes) == 4
+    assert notes[-1].endswith("997 more lines cannot be used")
+
+
+def test_only_regular_files_within_the_limits_are_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(root, of(root))
+    folder = root / FOLDER
+    (folder / "link.jsonl").symlink_to(folder / FILE)
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "folder.jsonl").mkdir()
+    (folder / "notes.txt").write_text("not JSON")
+    assert len(read_committed(root, pytest.fail)) == 1
+    monkeypatch.setattr(room, "MOST_BYTES", 10)
+    notes: list[str] = []
+    assert read_committed(root, notes.append) == []
+    assert len(notes) == 1
+
+
+def test_a_folder_that_is_a_link_is_not_read(root: Path, tmp_path: Path) -> None:
+    export(root, of(root))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / FOLDER).symlink_to(root / FOLDER)
+    assert read_committed(other, pytest.fail) == []
+
+
+def test_a_file_that_is_a_link_is_not_replaced(root: Path, tmp_path: Path) -> None:
+    (root / FOLDER).mkdir()
+    (tmp_path / "target").write_text("")
+    (root / FOLDER / FILE).symlink_to(tmp_path / "target")
+    with pytest.raises(DataError, match="is a link"):
+        export_committed([of(root)], root / FOLDER, root, pytest.fail)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.floats(1e-9, 1e3)), min_size=1, max_size=8))
+def test_writing_what_was_read_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, int, float]]
+) -> None:
+    root = tmp_path_factory.mktemp("project")
+    rows = [
+        replace(
+            of(root, qualname=name, median=value, low=value / 3, high=value * 7),
+            measured_at=(NOW + timedelta(minutes=minute)).isoformat(),
+        )
+        for name, minute, value in drawn
+    ]
+    data = export(root, *rows)
+    assert export(root, *read_committed(root, pytest.fail)) == data

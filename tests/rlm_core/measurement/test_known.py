@@ -1,0 +1,243 @@
+"""Which measurement applies to a unit: by text, file, machine, Python and date; from the store and from the project."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rlm_core.measurement import Measurement, Store, source_hash
+from rlm_core.measurement.committed import FOLDER, export_committed
+from rlm_core.measurement.known import OLD_DAYS, Here, KnownMeasurements, cost_here, python_of
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.types import FoundCost, MeasurementMark, Unit
+
+from .test_store import NOW, measurement
+
+pytestmark = pytest.mark.timeout(60)
+
+HERE = Here("a processor")
+TEXT = "def f(n: int) -> list[int]:\n    rows = sorted(range(n))\n    return rows\n"
+PLAIN = "def f(n: int) -> list[int]:\n\trows = sorted(range(n))\n\treturn rows"
+
+
+def unit_of(text: str) -> Unit:
+    return Analyser().analyse(ParsedSource(text.encode(), "python"))[0].unit
+
+
+def known(store: Store, *roots: Path, here: Here = HERE) -> KnownMeasurements:
+    return KnownMeasurements(store, roots, here=lambda: here)
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store" / "m.sqlite3")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "project" / "shapes" / "area.py"
+
+
+def of(path: Path, text: str = TEXT, **changes: object) -> Measurement:
+    plain = PLAIN if text == TEXT else text
+    return measurement(source_hash=source_hash(text), text=plain, path=str(path), **changes)
+
+
+def test_a_unit_without_measurements_has_none(store: Store, path: Path) -> None:
+    assert known(store).find(unit_of(TEXT), path) == ()
+    store.add([of(path, qualname="g")])
+    assert known(store).find(unit_of(TEXT), path) == ()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        TEXT.replace("rows", "values"),
+        TEXT.replace("    rows =", "    # a comment\n    rows =").replace("range(n)", "range( n )"),
+        TEXT.replace(": int", "").replace(" -> list[int]", ""),
+        TEXT.replace(":\n    rows", ':\n    """Documented."""\n    rows'),
+    ],
+    ids=["a renamed local", "comments and layout", "type hints", "a docstring"],
+)
+def test_an_edit_that_cannot_change_the_cost_leaves_the_unit_measured(store: Store, path: Path, edit: str) -> None:
+    assert edit != TEXT
+    store.add([of(path)])
+    [found] = known(store).find(unit_of(edit), path)
+    assert found.before is None
+    assert found.cost.median == 2e-6
+
+
+def test_a_changed_unit_comes_with_the_text_that_was_measured(store: Store, path: Path) -> None:
+    store.add([of(path)])
+    edited = unit_of(TEXT.replace("sorted", "list"))
+    assert [one.before for one in known(store).find(edited, path)] == [PLAIN]
+    # In another file it is another function.
+    assert known(store).find(edited, path.with_name("other.py")) == ()
+
+
+def test_the_same_text_goes_before_the_same_file(store: Store, path: Path) -> None:
+    later = (NOW + timedelta(hours=1)).isoformat()
+    elsewhere = of(path.with_name("moved.py"), median=3e-6)
+    store.add([of(path, TEXT.replace("sorted", "list"), run="run-2", measured_at=later), elsewhere])
+    [found] = known(store).find(unit_of(TEXT), path)
+    assert (found.before, found.cost.median) == (None, 3e-6)
+
+
+def test_the_same_machine_and_python_go_before_the_newest(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = path.parents[1] / ".venv"
+    environment.mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text("home = /usr\nversion_info = 3.12.1.final.0\n")
+    rows = [
+        of(path, run="1", median=1e-6),
+        of(path, run="2", median=2e-6, device="another"),
+        of(path, run="3", median=3e-6, workload={"runtime": "cpython-3.13"}),
+        of(path, run="4", median=4e-6),
+        of(path, run="5", median=5e-6, workload={"runtime": "cpython-3.13"}, device="another"),
+    ]
+    ages = [replace(row, measured_at=(NOW + timedelta(minutes=at)).isoformat()) for at, row in enumerate(rows)]
+    for count, expected in ((5, 4e-6), (3, 1e-6)):
+        store.path.unlink(missing_ok=True)
+        store.add(ages[:count])
+        [found] = known(store).find(unit_of(TEXT), path)
+        assert found.cost.median == pytest.approx(expected)
+        assert not found.cost.marks
+
+
+def test_a_latency_that_was_disturbed_is_left_out(store: Store, path: Path) -> None:
+    store.add([of(path, ok=False), of(path, metric="memory", median=64.0, low=64.0, high=64.0)])
+    assert [one.cost.metric for one in known(store).find(unit_of(TEXT), path)] == ["memory"]
+
+
+def test_of_a_programs_inputs_the_most_expensive_counts(store: Store, tmp_path: Path) -> None:
+    text = "class Solution:\n    def f(self, n):\n        return n\n"
+    [unit] = [
+        one.unit for one in Analyser().analyse(ParsedSource(text.encode(), "python")) if one.unit.kind == "program"
+    ]
+    its = measurement(source_hash=source_hash(unit.text), kind="program", qualname=unit.qualname, text=unit.text)
+    for name, median in (("a", 4e-6), ("b", 3e-6)):
+        store.add([replace(its, workload={"runtime": "r", "input": name}, median=median)])
+    [found] = known(store).find(unit, tmp_path / "x.py")
+    assert dict(found.cost.workload)["input"] == "a"
+
+
+def test_committed_measurements_count_below_their_folder_and_newer_ones_of_the_user_go_first(
+    store: Store, path: Path
+) -> None:
+    root = path.parents[1]
+    path.parent.mkdir(parents=True)
+    export_committed([of(path, median=3e-6)], root / FOLDER, root, pytest.fail)
+    [found] = known(store, root).find(unit_of(TEXT), path)
+    assert (found.cost.median, found.cost.committed) == (3e-6, True)
+    assert known(store).find(unit_of(TEXT), path) == ()
+    assert known(store, root).find(unit_of(TEXT), root.parent / "other" / "area.py") == ()
+    store.add([of(path, measured_at=(NOW + timedelta(hours=1)).isoformat())])
+    [found] = known(store, root).find(unit_of(TEXT), path)
+    assert (found.cost.median, found.cost.committed) == (2e-6, False)
+
+
+def test_what_is_measured_or_committed_meanwhile_is_noticed_once(store: Store, path: Path) -> None:
+    root = path.parents[1]
+    path.parent.mkdir(parents=True)
+    measurements = known(store, root)
+    assert not measurements.changed()
+    assert measurements.find(unit_of(TEXT), path) == ()
+    store.add([of(path)])
+    assert measurements.changed()
+    assert [one.cost.median for one in measurements.find(unit_of(TEXT), path)] == [2e-6]
+    # Reading is not a change.
+    assert not measurements.changed()
+    export_committed([of(path, metric="memory")], root / FOLDER, root, pytest.fail)
+    assert measurements.changed()
+    assert [one.cost.metric for one in measurements.find(unit_of(TEXT), path)] == ["latency", "memory"]
+
+
+def test_other_folders_may_be_read_later(store: Store, path: Path) -> None:
+    root = path.parents[1]
+    path.parent.mkdir(parents=True)
+    export_committed([of(path)], root / FOLDER, root, pytest.fail)
+    measurements = known(store)
+    assert measurements.find(unit_of(TEXT), path) == ()
+    assert measurements.use_roots([root])
+    assert not measurements.use_roots([root])
+    assert len(measurements.find(unit_of(TEXT), path)) == 1
+
+
+def test_a_store_that_cannot_be_read_is_one_message(tmp_path: Path, path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "m.sqlite3").mkdir()
+    measurements = KnownMeasurements(Store(tmp_path / "m.sqlite3"), (), notes.append, lambda: HERE)
+    assert measurements.find(unit_of(TEXT), path) == ()
+    measurements.prepare(["g", "h"])
+    assert len(notes) == 1
+
+
+def test_the_latency_of_a_slower_machine_is_scaled_where_both_were_scored() -> None:
+    here = Here("mine", 2.0, 0.05)
+    scaled = cost_here(measurement(cpu_score=0.5), here, None)
+    assert scaled.median == pytest.approx(5e-7)
+    assert scaled.cpu_ratio == 0.25
+    assert not scaled.marks
+    assert math.log10(scaled.high / scaled.median) > math.log10(4)
+    unscaled = cost_here(measurement(), here, None)
+    assert (unscaled.median, unscaled.cpu_ratio) == (2e-6, None)
+    assert unscaled.marks == (MeasurementMark.OTHER_MACHINE,)
+    # Allocations are the same on all machines.
+    assert cost_here(measurement(metric="memory"), here, None).marks == ()
+
+
+def test_another_python_and_age_are_marked() -> None:
+    assert cost_here(measurement(), HERE, "cpython-3.12").marks == ()
+    assert cost_here(measurement(), HERE, "cpython-3.13").marks == (MeasurementMark.OTHER_PYTHON,)
+    later = NOW + timedelta(days=OLD_DAYS)
+    assert cost_here(measurement(), HERE, None, later).marks == (MeasurementMark.OLD,)
+    assert cost_here(measurement(), HERE, None, later - timedelta(days=1)).marks == ()
+
+
+def test_the_python_of_a_project_is_that_of_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "src" / "a.py"
+    assert python_of(tmp_path / "bare" / "a.py") is None
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("version = 3.11.9\n")
+    assert python_of(file) == "cpython-3.11"
+    (tmp_path / "active").mkdir()
+    (tmp_path / "active" / "pyvenv.cfg").write_text("version_info = 3.13.0\n")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
+    assert python_of(file) == "cpython-3.13"
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=6))
+def test_nothing_that_matches_better_is_passed_over(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[bool, bool, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("known")
+    path = folder / "area.py"
+    rows = [
+        replace(
+            of(path, TEXT if same else TEXT.replace("sorted", "list")),
+            device="a processor" if here else "another",
+            measured_at=(NOW + timedelta(minutes=minute)).isoformat(),
+            run=str(number),
+        )
+        for number, (same, here, minute) in enumerate(drawn)
+    ]
+    store = Store(folder / "m.sqlite3")
+    store.add(rows)
+    [found] = known(store).find(unit_of(TEXT), path)
+    kept = {(one.source_hash == source_hash(TEXT), one.device == "a processor", one.measured_at) for one in store.all()}
+    best = max(kept)
+    assert (found.before is None, found.cost.device == "a processor") == best[:2]
+    assert isinstance(found, FoundCost)
