@@ -249,13 +249,26 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeChoice:
+    """The online judge that a program is written for, by the id of its device, such as ``atcoder``.
+
+    ``is_stated`` is whether a ``# rlm: judge=`` comment names it; otherwise the file looks like it. ``runtime`` is the
+    interpreter that the comment names: ``cpython`` or ``pypy``.
+    """
+
+    judge: str
+    is_stated: bool = False
+    runtime: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CodeText:
     """What the predictor reads about one unit: its source, what it calls, its language and basis.
 
     ``workloads`` are those that the unit's file wants to know about, each as pairs of name and value. They say what to
-    ask; no number depends on them otherwise. ``work`` is what static analysis knows; None where there was none.
-    ``measured`` is what was measured of the unit. No model reads it: it takes precedence over what they predict, see
-    :mod:`rlm_core.inference.anchoring`.
+    ask; no number depends on them otherwise. The same is true of ``judge``, the judge of a program's file. ``work`` is
+    what static analysis knows; None where there was none. ``measured`` is what was measured of the unit. No model reads
+    it: it takes precedence over what they predict, see :mod:`rlm_core.inference.anchoring`.
     """
 
     text: str
@@ -265,6 +278,7 @@ class CodeText:
     workloads: tuple[tuple[tuple[str, str], ...], ...] = ()
     work: WorkFacts | None = None
     measured: tuple[Anchor, ...] = ()
+    judge: JudgeChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rlm_core.errors import DataError
+from rlm_core.queries.judges import JUDGES
 from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CodeText, CostRatio, Prediction, Query
 
 _NAMED_DEVICES = 3
@@ -106,7 +107,10 @@ class PredictorWrapper:
 
 @dataclass(frozen=True, slots=True)
 class QueryScope:
-    """What a trained model can be asked: default queries by basis (or basis/metric) and known devices by basis."""
+    """What a trained model can be asked: default queries by basis (or basis/metric) and known devices by basis.
+
+    The default workload of a judge other than that of the default query is under ``basis@judge``.
+    """
 
     defaults: Mapping[str, Mapping[str, Any]]
     devices: Mapping[str, Sequence[str]]
@@ -124,7 +128,15 @@ class QueryScope:
         device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
         if device is not None:
             device = known_device(device, self.devices.get(basis, ()))
-        return Query(query.metric, device, {**defaults.get("workload", {}), **query.workload})
+        return Query(query.metric, device, {**self._workload(basis, device, defaults), **query.workload})
+
+    def _workload(self, basis: str, device: str | None, defaults: Mapping[str, Any]) -> Mapping[str, str]:
+        """The default workload for a device; that of a judge is its own."""
+        own = self.defaults.get(f"{basis}@{device}")
+        if own is None and device in JUDGES and device != defaults.get("device"):
+            return {"judge": device}
+        workload: Mapping[str, str] = (own or defaults).get("workload", {})
+        return workload
 
     def knows_device(self, basis: str, query: Query) -> bool:
         """Whether the query's device has training rows, or its metric needs no device."""

@@ -22,14 +22,16 @@ _FIXED_BASES = frozenset({"call", "program"})
 
 @dataclass(frozen=True, slots=True)
 class QuerySelection:
-    """The user's choice: metrics (None: all), devices and workload (empty: the model's defaults).
+    """The user's choice: metrics (None: all), devices and workload (empty: the model's defaults), judge of programs.
 
-    None among the devices is the model's own default device.
+    None among the devices is the model's own default device. Without a judge, a program is asked about for the one that
+    its file looks like.
     """
 
     metrics: Sequence[Metric] | None = None
     devices: Sequence[str | None] = ()
     workload: Mapping[str, str] = field(default_factory=dict)
+    judge: str | None = None
 
 
 DEFAULT_SELECTION = QuerySelection()
@@ -42,7 +44,9 @@ def queries_for(
 
     Chosen devices apply to kernels, modules and networks. A function keeps the device that its labels were measured on,
     unless the model knows the chosen device for functions too. A kernel gets one query for each of the sizes that its
-    file names; chosen sizes replace them.
+    file names; chosen sizes replace them. A program is asked about for the judge that a comment in its file names, else
+    for the chosen one, whether the model knows it or not; else for a chosen device, else for the judge that the file
+    looks like if the model knows that one.
     """
     queries: list[Query] = []
     known_devices = predictor.devices(code.basis)
@@ -52,12 +56,17 @@ def queries_for(
         if name is None or code.basis not in _FIXED_BASES or (canonical_device(name) or name) in known_devices
     ]
     named_sizes = [dict(workload) for workload in code.workloads if not _has_sizes(selection.workload)] or [{}]
+    judge, runtime = _judge(code, selection, known_devices, has_devices=bool(chosen_devices))
     for default in predictor.default_queries(code.basis, code.language):
         if selection.metrics is not None and default.metric not in selection.metrics:
             continue
         devices: Sequence[str | None] = [default.device]
         if chosen_devices and default.metric != "accuracy":
             devices = chosen_devices
+        if judge is not None and (judge != default.device or runtime):
+            # The rest of the workload, such as the date, is the model's own for this judge.
+            queries.append(Query(default.metric, judge, runtime))
+            continue
         for sizes, device in product(named_sizes, devices):
             workload = default.workload
             if code.basis not in _FIXED_BASES:
@@ -66,6 +75,20 @@ def queries_for(
             if query not in queries:
                 queries.append(query)
     return tuple(queries)
+
+
+def _judge(
+    code: CodeText, selection: QuerySelection, known_devices: Sequence[str], *, has_devices: bool
+) -> tuple[str | None, dict[str, str]]:
+    """The judge to ask about, None for the defaults, and the runtime that a comment names."""
+    choice = code.judge if code.basis == "program" else None
+    if choice is not None and choice.is_stated:
+        runtime = {"runtime": choice.runtime} if choice.runtime is not None else {}
+        return canonical_device(choice.judge) or choice.judge, runtime
+    if code.basis == "program" and selection.judge is not None:
+        return canonical_device(selection.judge) or selection.judge, {}
+    looks_known = choice is not None and choice.judge in known_devices and not has_devices
+    return (choice.judge, {}) if choice is not None and looks_known else (None, {})
 
 
 def _has_sizes(workload: Mapping[str, str]) -> bool:

@@ -17,6 +17,7 @@ from cachetools import LRUCache
 from rlm_core.source.call_graph import Call, CallGraph, ModuleIndex, index_module, merged
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.solutions import judge_of
 from rlm_core.source.units import MAX_FILE_BYTES, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
 from rlm_core.source.work.outline_facts import outline_facts
@@ -87,12 +88,13 @@ class Analyser:
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
             units = find_units(parsed, path)
-            return [AnalysedUnit(unit, self._with_measured(unit, path, self._outlined)) for unit in units]
+            outlined = [AnalysedUnit(unit, self._with_measured(unit, path, self._outlined)) for unit in units]
+            return _with_judge(outlined, parsed, path)
         root, dotted = _package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
         graph = CallGraph(lambda module: file.index if module == dotted else self._load(root, dotted, module))
-        return self._analysed(parsed, file.units, path, ModuleScope(file.index, graph))
+        return _with_judge(self._analysed(parsed, file.units, path, ModuleScope(file.index, graph)), parsed, path)
 
     def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
         """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
@@ -219,6 +221,17 @@ class Analyser:
             return None
         self._indices[path] = (version, index)
         return index
+
+
+def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | None) -> list[AnalysedUnit]:
+    """The units with the judge of the file's programs."""
+    if all(entry.unit.kind != "program" for entry in units):
+        return units
+    judge = judge_of(parsed, path)
+    return [
+        replace(entry, code=replace(entry.code, judge=judge)) if entry.unit.kind == "program" else entry
+        for entry in units
+    ]
 
 
 _NOT_ANALYSED = Analysis(WorkFacts())

@@ -1,8 +1,9 @@
-"""Whether a file is a solution of a programming problem, as online judges take it; only those are programs.
+"""Whether a file is a solution of a programming problem, as online judges take it, and of which judge.
 
-Input: a parsed source text and its path. A text counts when it says so (a ``# rlm:`` comment, a class ``Solution``, the
-link or the template of a judge), when its path names a judge, or when it needs nothing but the standard library and
-either reads standard input in its ``main`` or is stored under the number or title of a problem. Nothing is run.
+Input: a parsed source text and its path. Only solutions are programs. A text counts when it says so (a ``# rlm:``
+comment, a class ``Solution``, the link or the template of a judge), when its path names a judge, or when it needs
+nothing but the standard library and either reads standard input in its ``main`` or is stored under the number or title
+of a problem. Nothing is run.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from pathlib import PurePath
 
 from tree_sitter import Node
 
+from rlm_core.types import JudgeChoice
+
 from . import languages
-from .directives import find_directives
+from .directives import Directive, find_directives
 from .parsed import ParsedSource, name_text
 
-PROGRAM = "program"
+PROGRAM, JUDGE = "program", "judge"
 _SOLUTION = re.compile(r"Solution(?:\d\w*|_\w*)?\Z")
 # Names of judges and of collections of their problems, in a folder or file.
 _JUDGES = re.compile(
@@ -26,6 +29,14 @@ _JUDGES = re.compile(
     r"|(?:boj|kattis|code[-_ ]?chef|spoj|cses|top[-_ ]?coder|luogu|yuki[-_ ]?coder|code[-_ ]?jam|interview[-_ ]?bit"
     r"|code[-_ ]?wars|usaco|swea|dmoj)(?![a-z]))|백준|프로그래머스"
 )
+# The judges that a model may know, by the id of their device: their names in a path or comment, and their links.
+_NAMED_JUDGES = {
+    "leetcode": r"leet[-_ ]?(?:code|hub)|@lc (?:app|code)=",
+    "boj": r"baek[-_ ]?joon|acmicpc|(?<![a-z])boj(?![a-z])|bojhub|백준",
+    "atcoder": r"at[-_ ]?coder|(?<![a-z])a[bgr]c[-_ ]?\d{3}(?!\d)",
+}
+_READING_JUDGE = "boj"  # whose solutions stand for all programs that read standard input
+_SETTING = re.compile(r"(judge|runtime)=([\w.-]+)(?=[\s,]|\Z)")
 # `abc123_d`, `1A`, `1753. title`, `0001-two-sum`; migrations are numbered too, so this needs more evidence.
 _NUMBERED = re.compile(
     r"(?:abc|arc|agc)[-_ ]?\d{3}(?:[-_ ]?[a-h]\d?)?\Z|\d{1,4}[-_]?[a-z]\d?\Z"
@@ -160,7 +171,56 @@ def is_marked(parsed: ParsedSource) -> bool:
     if b"rlm:" not in parsed.source:
         return False
     only = parsed.language == "python"
-    return any(d.keyword == PROGRAM if only else d.keyword != "sizes" for d in find_directives(parsed))
+    return any(
+        d.keyword == PROGRAM or is_judge_directive(d) if only else d.keyword != "sizes" for d in find_directives(parsed)
+    )
+
+
+def is_judge_directive(directive: Directive) -> bool:
+    """Whether a directive names the judge of a program: ``judge=atcoder runtime=pypy``."""
+    return directive.keyword.partition("=")[0] == JUDGE
+
+
+def judge_of(parsed: ParsedSource, path: PurePath | None = None) -> JudgeChoice | None:
+    """The judge that a solution, stored under ``path``, is written for; None without evidence.
+
+    A ``# rlm: judge=`` comment says it. Otherwise a class ``Solution`` is LeetCode's, a path or comment may name a
+    judge, and other programs that read standard input count as BOJ's, which run the same way.
+
+    Raises:
+        SourceError: the language is unknown.
+    """
+    for directive in find_directives(parsed):
+        settings = dict(_SETTING.findall(directive.text)) if is_judge_directive(directive) else {}
+        if JUDGE in settings:
+            return JudgeChoice(settings[JUDGE].lower(), True, settings.get("runtime"))
+    if b"Solution" in parsed.source and _has_solution_class(parsed):
+        return JudgeChoice("leetcode")
+    named = (_named_judge(part) for part in reversed(path.parts)) if path is not None else iter(())
+    judge = next(filter(None, named), None) or _judge_in_comments(parsed)
+    if judge is None and _reads_input(parsed.source, parsed.language):
+        judge = _READING_JUDGE
+    return JudgeChoice(judge) if judge is not None else None
+
+
+def _named_judge(text: str) -> str | None:
+    """The judge that a text names first."""
+    found = _names_of_judges().search(text.lower())
+    return found.lastgroup if found is not None else None
+
+
+def _judge_in_comments(parsed: ParsedSource) -> str | None:
+    head = parsed.source[:_HEAD_BYTES].decode("utf-8", "replace")
+    # Few files name a judge, and asking for all comments is most of the work.
+    if _named_judge(head) is None:
+        return None
+    comments = (node for node in parsed.comments() if node.start_byte < _HEAD_BYTES)
+    return next(filter(None, (_named_judge(name_text(node)) for node in comments)), None)
+
+
+@cache
+def _names_of_judges() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{judge}>{names})" for judge, names in _NAMED_JUDGES.items()))
 
 
 def path_evidence(path: PurePath) -> tuple[bool, bool]:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.source.directives import Directive, find_directives
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.solutions import PROGRAM
+from rlm_core.source.solutions import JUDGE, PROGRAM, is_judge_directive
 from rlm_core.types import METRICS_OF_BASIS, Basis, Metric, Span, Unit
 from tree_sitter import Node
 
@@ -22,7 +23,8 @@ from .syntax import METRICS, Budget, Mistake, parse
 _WORD = re.compile(r"[^\s,]+")
 _IGNORE = "ignore"
 # Read by `rlm_core.queries.kernel_sizes` and `rlm_core.source.solutions`.
-_OTHER_KEYWORDS = frozenset({"sizes", PROGRAM})
+_OTHER_KEYWORDS = frozenset({"sizes", PROGRAM, JUDGE})
+_RUNTIMES = ("cpython", "pypy")
 _UNIT_WORDS: dict[Basis, str] = {
     "call": "function",
     "program": "program",
@@ -97,8 +99,14 @@ def read_comments(parsed: ParsedSource, units: Sequence[Unit]) -> FileComments:
         malformed += [
             MalformedBudget("no unit starts below this comment; put it directly above the definition", d.span(), d.text)
             for row, d in rows.items()
-            if d is not None and row not in claimed and d.keyword not in _OTHER_KEYWORDS
+            if d is not None and row not in claimed and not _is_other(d)
         ]
+    malformed += [
+        MalformedBudget(mistake.message, directive.span(mistake.start, mistake.end), directive.text)
+        for directive in filter(None, rows.values())
+        if is_judge_directive(directive)
+        for mistake in _judge_mistakes(directive)
+    ]
     return FileComments(tuple(comments), tuple(sorted(malformed, key=lambda entry: entry.span.start_byte)))
 
 
@@ -138,7 +146,7 @@ def _read(directives: Sequence[Directive], unit: Unit) -> tuple[UnitComments, li
     ignored: set[Metric] = set()
     malformed: list[MalformedBudget] = []
     for directive in directives:
-        if directive.keyword in _OTHER_KEYWORDS:
+        if _is_other(directive):
             continue
         mistakes = _ignore(directive, ignored) if directive.keyword == _IGNORE else _add(directive, unit, budgets)
         malformed += [
@@ -146,6 +154,23 @@ def _read(directives: Sequence[Directive], unit: Unit) -> tuple[UnitComments, li
             for mistake in mistakes
         ]
     return UnitComments(tuple(budgets), frozenset(ignored)), malformed
+
+
+def _is_other(directive: Directive) -> bool:
+    """Whether a directive is not about budgets."""
+    return directive.keyword.partition("=")[0] in _OTHER_KEYWORDS
+
+
+def _judge_mistakes(directive: Directive) -> Iterator[Mistake]:
+    """What is wrong with a comment like ``judge=atcoder runtime=pypy``."""
+    known = {JUDGE: tuple(JUDGES), "runtime": _RUNTIMES}
+    for word in _WORD.finditer(directive.text):
+        name, _, value = word[0].partition("=")
+        if value.lower() not in known.get(name, ()):
+            choices = " or ".join(f"`{name}={choice}`" for choice in known.get(name, ()))
+            yield Mistake(
+                f"unknown {name} {value!r}; write {choices or '`judge=NAME` or `runtime=NAME`'}", *word.span()
+            )
 
 
 def _ignore(directive: Directive, ignored: set[Metric]) -> Iterator[Mistake]:

@@ -76,7 +76,9 @@ def budget_queries(
         unknown = budget.device is not None and not answers_for(code.basis, budget.device, known_devices)
         if not _qualifiers(budget) or (active.configured and unknown):
             continue
-        for query in queries_for(predictor, code, QuerySelection((budget.metric,), (), dict(budget.workload))):
+        for query in queries_for(
+            predictor, code, QuerySelection((budget.metric,), (), dict(budget.workload), selection.judge)
+        ):
             device = query.device if budget.metric == "accuracy" else budget.device or query.device
             qualified = Query(budget.metric, device, {**query.workload, **dict(budget.workload)})
             if qualified not in queries:

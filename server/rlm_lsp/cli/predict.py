@@ -25,6 +25,7 @@ import msgspec
 from rlm_core import DataError, RlmError, SourceError
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source
@@ -32,7 +33,7 @@ from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
-from rlm_lsp.rendering.abstentions import reason
+from rlm_lsp.rendering.abstentions import other_judge, reason
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 from rlm_lsp.rendering.work_words import growth_words
@@ -61,6 +62,13 @@ _ROWS_ASKED = 64
     multiple=True,
     help="A size or type, such as M=4096, arg0=64x128 or dtype=fp16; repeatable.",
 )
+@click.option(
+    "--judge",
+    metavar="NAME",
+    type=click.Choice(list(JUDGES)),
+    help="Online judge for programs: leetcode, boj or atcoder (default: the one that a file looks like). A"
+    " `# rlm: judge=` comment takes precedence.",
+)
 @options.model
 @options.threads
 @options.ray
@@ -72,6 +80,7 @@ def command(
     out: str,
     devices: tuple[str, ...],
     workload: tuple[str, ...],
+    judge: str | None,
     model: str,
     threads: int,
     ray: str | None,
@@ -82,23 +91,23 @@ def command(
     if batch is not None:
         status = _predict_rows(batch, out, model, threads, ray)
     else:
-        status = _predict_paths(paths, form, query_selection(devices, workload), model, threads, ray)
+        status = _predict_paths(paths, form, query_selection(devices, workload, judge), model, threads, ray)
     raise click.exceptions.Exit(status)
 
 
-def query_selection(devices: Sequence[str], workload: Sequence[str]) -> QuerySelection:
-    """The queries that ``--device NAME`` and ``--workload NAME=VALUE`` select.
+def query_selection(devices: Sequence[str], workload: Sequence[str], judge: str | None = None) -> QuerySelection:
+    """The queries that ``--device NAME``, ``--workload NAME=VALUE`` and ``--judge NAME`` select.
 
     Raises:
         RlmError: a workload is not of the form NAME=VALUE.
     """
-    if not devices and not workload:
+    if not devices and not workload and judge is None:
         return DEFAULT_SELECTION
     for entry in workload:
         if not all(entry.partition("=")):
             raise RlmError(f"--workload {entry!r} is not NAME=VALUE; write it like M=4096 or dtype=fp16")
     return QuerySelection(
-        None, tuple(devices), {name: value for name, _, value in (entry.partition("=") for entry in workload)}
+        None, tuple(devices), {name: value for name, _, value in (entry.partition("=") for entry in workload)}, judge
     )
 
 
@@ -265,6 +274,8 @@ def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield growth.replace("`", "")
     if prediction.abstained is not None:
         yield reason(prediction.abstained)
+    if (other := other_judge(analysed.code, prediction)) is not None:
+        yield other
     if band is not None and band.source.by_data_sheet:
         yield "by its data sheet"
     if prediction.truncated:

@@ -102,7 +102,7 @@ def criteria_of(settings: Settings, confidence: float | None = None, revision: s
     return Criteria(
         Confidence(least, severity["information"], severity["warning"], severity["error"]),
         RegressionRule(settings.change_ratio, settings.change_confidence),
-        QuerySelection(settings.metrics, settings.devices),
+        settings.selection,
         revision,
         settings.growth_confidence,
     )

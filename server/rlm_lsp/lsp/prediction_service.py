@@ -125,7 +125,7 @@ class PredictionService:
 
     def __init__(self, settings: Settings, load: Callable[..., Predictor] | None = None) -> None:
         self._settings, self._load = settings, load or _load
-        self._selection = QuerySelection(settings.metrics, settings.devices)
+        self._selection = settings.selection
         self._cache = PredictionCache()
         self._changes: LRUCache[bytes, tuple[CostRatio, ...]] = LRUCache(_MAX_CHANGES)
         self._workers = ThreadPoolExecutor(STEPS_AT_ONCE, thread_name_prefix="rlm-model")
@@ -197,7 +197,7 @@ class PredictionService:
                 unit_queries.clear()
                 queries_of_kind.clear()
             # The queries are the same for all units of a kind, except those whose file names sizes.
-            kind = code.basis, code.language, code.workloads
+            kind = code.basis, code.language, code.workloads, code.judge
             queries = queries_of_kind.get(kind)
             if not queries:
                 queries = queries_of_kind[kind] = queries_for(predictor, code, self._selection)

@@ -163,7 +163,7 @@ class Session:
         if len(self.settings_store.by_folder) == 1:
             return self.predictions.known(code)
         settings = self.settings_for(uri)
-        return self.predictions.known(code, QuerySelection(settings.metrics, settings.devices))
+        return self.predictions.known(code, settings.selection)
 
     async def predict(self, uri: str, code: CodeText) -> tuple[Prediction, ...]:
         """The predictions for one unit of a document; waits for the model if they are not cached."""
@@ -305,4 +305,5 @@ def selection_of(store: SettingsStore) -> QuerySelection:
     metrics = dict.fromkeys(metric for settings in folders for metric in settings.metrics)
     # None is the model's own device, which a folder without devices shows.
     devices = dict.fromkeys(device for settings in folders for device in settings.devices or (None,))
-    return QuerySelection(tuple(metrics), () if tuple(devices) == (None,) else tuple(devices))
+    chosen = () if tuple(devices) == (None,) else tuple(devices)
+    return QuerySelection(tuple(metrics), chosen, judge=store.session.judge)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
-from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource
+from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource, CodeText, Prediction
 
 if TYPE_CHECKING:
     from rlm_core.queries.kernel_sizes import UnitSizes
@@ -83,6 +84,16 @@ def reason(abstention: Abstention) -> str:
     if abstention.known_device is not None:
         return f"the known device {abstention.known_device}, on which the answer rests, has no prediction: {sentence}"
     return sentence
+
+
+def other_judge(code: CodeText, prediction: Prediction) -> str | None:
+    """That a program was predicted for another judge than it looks like, as a clause; None where it was not."""
+    looks, answered = code.judge, JUDGES.get(prediction.device or "")
+    if looks is None or looks.judge not in JUDGES or answered is None or looks.judge == answered.id:
+        return None
+    if prediction.abstained is not None:
+        return None
+    return f"predicted for {answered.title}; the file looks like a program for {JUDGES[looks.judge].title}"
 
 
 def calibration(basis: Basis, band: Band) -> str:

@@ -70,6 +70,9 @@ def hover_text(
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
     notes += measured_words(measured, answered[:MOST_ROWS])
     notes += _shared_query(answered)
+    notes += dict.fromkeys(
+        text for one in answered if (text := abstentions.other_judge(analysed.code, one)) is not None
+    )
     if analysed.sizes is not None and answered:
         notes.append(_plain(abstentions.sizes_origin(analysed.sizes, unit.kind), markdown))
     notes += [_share(prediction, share, unit.language) for prediction, share in shares]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
+from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.source import languages as language_table
 from rlm_core.types import Metric
 
@@ -27,6 +28,7 @@ Scope = Literal["folder", "session", "machine"]
 Severity = Literal["information", "warning", "error"]
 LabelForm = Literal["band", "median", "median±"]
 LogLevel = Literal["error", "warning", "info", "debug"]
+JudgeSetting = Literal["automatic", "leetcode", "boj", "atcoder"]
 MAX_LABEL = 25
 
 _METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -110,6 +112,13 @@ class Settings:
         kinds.texts(),
         "Devices to predict kernels, modules and networks for, such as `A100` or `pixel-3` (empty: the model's default"
         " device).",
+    )
+    judge: JudgeSetting = _setting(  # noqa: RUF009
+        "automatic",
+        kinds.choice(*get_args(JudgeSetting)),
+        "Online judge to predict programs for (`automatic`: the one that a file looks like). A `# rlm: judge=` comment"
+        " in the file takes precedence.",
+        "session",
     )
     model: str = _setting(
         "builtin",
@@ -223,6 +232,12 @@ class Settings:
         "Lowest level of messages in the client's log.",
         "session",
     )
+
+    @property
+    def selection(self) -> QuerySelection:
+        """The queries that the settings select."""
+        judge = None if self.judge == "automatic" else self.judge
+        return QuerySelection(self.metrics, self.devices, judge=judge)
 
     def excludes(self, path: PurePath) -> bool:
         """Whether the file at ``path``, relative to its workspace folder, gets no predictions."""

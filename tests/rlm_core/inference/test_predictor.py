@@ -1,4 +1,4 @@
-"""Percentiles: of values on a fitted scale, and of predictions of the shipped model."""
+"""Percentiles of values on a fitted scale and of predictions of the shipped model; default workloads of judges."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rlm_core import CodeText, load
 from rlm_core.inference.adaptation.cpu_score import CpuScore, ScaledPredictor
 from rlm_core.inference.adaptation.predictor import AdaptedPredictor
 from rlm_core.inference.calibration import fit_scale
-from rlm_core.inference.predictor import Predictor
-from rlm_core.types import Prediction
+from rlm_core.inference.predictor import Predictor, QueryScope
+from rlm_core.types import Prediction, Query
 
 from tests.fakes import NO_NUMBER
 
@@ -73,3 +73,18 @@ def test_what_cannot_be_compared_has_no_share(model: Predictor, latency: Predict
     for prediction in (kernel, below, unknown, abstained):
         assert model.percentile(prediction, "python") is None
     assert model.percentile(latency, "cobol") is None
+
+
+def test_a_judge_has_its_own_default_workload() -> None:
+    defaults = {
+        "program": {"device": "leetcode", "workload": {"judge": "leetcode", "date": "2026-01-31"}},
+        "program@boj": {"device": "boj", "workload": {"judge": "boj", "date": "2025-12-24"}},
+    }
+    scope = QueryScope(defaults, {"program": ("leetcode", "boj")})
+    assert [scope.filled("program", Query("latency", device)).workload for device in (None, "BOJ", "atcoder")] == [
+        {"judge": "leetcode", "date": "2026-01-31"},
+        {"judge": "boj", "date": "2025-12-24"},
+        {"judge": "atcoder"},
+    ]
+    asked = scope.filled("program", Query("latency", "boj", {"date": "2024-01-01"}))
+    assert asked.workload == {"judge": "boj", "date": "2024-01-01"}

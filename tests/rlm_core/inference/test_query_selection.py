@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
-from rlm_core.types import METRICS_OF_BASIS, Basis
+from rlm_core.types import METRICS_OF_BASIS, Basis, JudgeChoice
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -37,6 +38,58 @@ class KnownPredictor(WithoutComparison):
 def selected(basis: Basis, selection: QuerySelection) -> list[tuple[str, str | None, dict[str, str]]]:
     queries = queries_for(KnownPredictor(), CodeText("x", "python", basis), selection)
     return [(query.metric, query.device, dict(query.workload)) for query in queries]
+
+
+class JudgePredictor(KnownPredictor):
+    """Knows some judges, the first by default."""
+
+    def __init__(self, *judges: str) -> None:
+        self._judges = judges
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        return tuple(Query(metric, self._judges[0], {"judge": self._judges[0]}) for metric in METRICS_OF_BASIS[basis])
+
+    def devices(self, basis: Basis) -> tuple[str, ...]:
+        return self._judges
+
+
+def judged(predictor: JudgePredictor, choice: JudgeChoice | None, **selection: Any) -> set[tuple[str | None, str]]:
+    """The devices and runtimes of the queries about a program."""
+    code = CodeText("x", "python", "program", judge=choice)
+    queries = queries_for(predictor, code, QuerySelection(**selection))
+    assert [query.metric for query in queries] == ["latency", "memory"]
+    return {(query.device, query.workload.get("runtime", "")) for query in queries}
+
+
+def test_a_program_is_asked_about_for_the_judge_that_it_looks_like() -> None:
+    both = JudgePredictor("leetcode", "boj")
+    assert judged(both, JudgeChoice("boj")) == {("boj", "")}
+    assert judged(both, None) == {("leetcode", "")}
+
+
+def test_a_judge_that_a_file_only_looks_like_must_be_known() -> None:
+    assert judged(JudgePredictor("leetcode"), JudgeChoice("boj")) == {("leetcode", "")}
+
+
+def test_a_stated_judge_is_asked_about_whether_it_is_known_or_not() -> None:
+    assert judged(JudgePredictor("leetcode"), JudgeChoice("atcoder", True, "pypy")) == {("atcoder", "pypy")}
+    assert judged(JudgePredictor("leetcode"), JudgeChoice("codeforces", True)) == {("codeforces", "")}
+
+
+def test_a_chosen_judge_replaces_what_the_file_looks_like_but_not_what_it_states() -> None:
+    both = JudgePredictor("leetcode", "boj")
+    assert judged(both, JudgeChoice("boj"), judge="leetcode") == {("leetcode", "")}
+    assert judged(both, JudgeChoice("boj"), judge="AtCoder") == {("atcoder", "")}
+    assert judged(both, JudgeChoice("boj", True), judge="leetcode") == {("boj", "")}
+
+
+def test_a_chosen_device_replaces_the_judge_that_a_file_looks_like() -> None:
+    own = JudgePredictor("leetcode", "boj", "measured-x86-64")
+    assert judged(own, JudgeChoice("boj"), devices=("measured-x86-64",)) == {("measured-x86-64", "")}
+
+
+def test_a_judge_is_no_matter_of_functions() -> None:
+    assert selected("call", QuerySelection(judge="boj")) == selected("call", QuerySelection())
 
 
 @pytest.mark.parametrize("basis", ["call", "program", "kernel", "module", "network"])

@@ -7,10 +7,12 @@ from pathlib import PurePath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.queries.judges import JUDGES
 from rlm_core.source.languages import LANGUAGES
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.solutions import is_solution, path_evidence
+from rlm_core.source.solutions import is_solution, judge_of, path_evidence
 from rlm_core.source.units import find_units
+from rlm_core.types import JudgeChoice
 
 READERS = {
     "c": '#include <stdio.h>\nint main(void) { int n; scanf("%d", &n); printf("%d", n); return 0; }\n',
@@ -169,3 +171,67 @@ def test_tests_headers_and_declarations_are_not_solutions() -> None:
 @given(st.sampled_from(WRITTEN), st.text(max_size=200), st.text(max_size=40))
 def test_any_text_and_path_get_an_answer(language: str, text: str, path: str) -> None:
     solves(text, language, path)
+
+
+def judge(source: str, language: str = "cpp", path: str | None = None) -> JudgeChoice | None:
+    return judge_of(ParsedSource(source.encode(), language), PurePath(path) if path is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("boj/1753.cpp", "boj"),
+        ("백준/Gold/1753. 최단경로/a.cpp", "boj"),
+        ("at-coder/abc123/d.cpp", "atcoder"),
+        ("contests/ABC123_d.cpp", "atcoder"),
+        ("leetcode/two-sum.cpp", "leetcode"),
+        ("leetcode/old/baekjoon/a.cpp", "boj"),
+        ("src/abcde/1234.cpp", None),
+        ("codeforces/1A.cpp", None),
+    ],
+)
+def test_a_path_may_name_the_judge(path: str, expected: str | None) -> None:
+    assert judge("int f(int n) { return n; }\n", path=path) == (JudgeChoice(expected) if expected else None)
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("// https://www.acmicpc.net/problem/1753", "boj"),
+        ("// BOJ 1753", "boj"),
+        ("// https://atcoder.jp/contests/abc123/tasks/abc123_d", "atcoder"),
+        ("// https://leetcode.com/problems/two-sum/", "leetcode"),
+    ],
+)
+def test_a_comment_may_name_the_judge(comment: str, expected: str) -> None:
+    assert judge(f"{comment}\n{READERS['cpp']}") == JudgeChoice(expected)
+
+
+def test_a_name_in_a_string_is_no_evidence() -> None:
+    assert judge('const char *site = "atcoder";\nint f() { return 1; }\n') is None
+
+
+@pytest.mark.parametrize("language", sorted(READERS))
+def test_programs_that_read_standard_input_count_as_those_of_boj(language: str) -> None:
+    assert judge(READERS[language], language) == JudgeChoice("boj")
+
+
+def test_a_class_solution_is_that_of_leetcode_wherever_it_is() -> None:
+    source = "class Solution {\npublic:\n  int f(int n) { return n; }\n};\n"
+    assert judge(source, path="atcoder/a.cpp") == JudgeChoice("leetcode")
+
+
+@pytest.mark.parametrize(("runtime", "expected"), [("", None), (" runtime=pypy", "pypy")])
+def test_a_directive_takes_precedence_over_all_evidence(runtime: str, expected: str | None) -> None:
+    source = f"# rlm: judge=AtCoder{runtime}\nclass Solution:\n    pass\nprint(input())\n"
+    assert judge(source, "python", "boj/a.py") == JudgeChoice("atcoder", True, expected)
+
+
+def test_a_directive_makes_a_python_file_a_program() -> None:
+    assert solves("# rlm: judge=boj\nprint(input())\n", "python")
+    assert not solves("print(input())\n", "python")
+
+
+def test_every_judge_that_a_text_may_name_is_known() -> None:
+    named = {found.judge for name in JUDGES if (found := judge("int f();\n", path=f"{name}/a.cpp")) is not None}
+    assert named == set(JUDGES)

@@ -166,3 +166,24 @@ def test_other_texts_are_no_budgets(text: str) -> None:
 def test_texts_without_a_grammar_have_no_comments() -> None:
     told = comments_of("module {\n  // rlm: latency < 1 ms\n  tt.func public @k() {\n  }\n}\n", "ttir")
     assert [entry.budgets for entry in told.units] == [()]
+
+
+def test_the_judge_of_a_program_is_no_budget() -> None:
+    found = comments_of("// rlm: judge=atcoder runtime=pypy\n// rlm: latency < 1 s\nint main() {}\n", "cpp")
+    assert not found.malformed
+    assert [[placed.budget for placed in unit.budgets] for unit in found.units] == [[Budget("latency", 1.0)]]
+
+
+@pytest.mark.parametrize(
+    ("directive", "wrong", "message"),
+    [
+        ("judge=codeforces", "judge=codeforces", "unknown judge 'codeforces'; write `judge=leetcode` or `judge=boj`"),
+        ("judge=boj runtime=jit", "runtime=jit", "unknown runtime 'jit'; write `runtime=cpython` or `runtime=pypy`"),
+        ("judge=boj tier=gold", "tier=gold", "unknown tier 'gold'; write `judge=NAME` or `runtime=NAME`"),
+    ],
+)
+def test_an_unknown_judge_is_a_mistake(directive: str, wrong: str, message: str) -> None:
+    text = f"// rlm: {directive}\nint main() {{}}\n"
+    [mistake] = comments_of(text, "cpp").malformed
+    assert mistake.message.startswith(message)
+    assert slice_of(text, mistake.span) == wrong

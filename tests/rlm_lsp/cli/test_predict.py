@@ -380,3 +380,20 @@ def test_files_that_cannot_be_opened_are_one_line(tmp_path: Path) -> None:
     unwritable = batch(json.dumps(ROW), "--out", str(tmp_path / "no" / "out.jsonl"))
     assert unwritable.exit_code == 2
     assert "cannot be written" in unwritable.stderr
+
+
+def test_a_judge_that_the_model_does_not_know_gives_no_number_when_it_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "a.cpp"
+    path.write_text("#include <bits/stdc++.h>\nint main() { int n; std::cin >> n; }\n")
+    looks, chosen = (rows_of(predict(path, "--format", "json", *more)) for more in ((), ("--judge", "boj")))
+    assert {(row["device"], row["abstained"]) for row in looks} == {("leetcode", None)}
+    assert {row["device"] for row in chosen} == {"boj"}
+    assert {row["abstained"] for row in chosen} == {
+        "the model was not trained on device boj; for programs it knows leetcode"
+    }
+    assert {row["workload"]["judge"] for row in chosen} == {"boj"}
+    table = predict(path).stdout
+    assert "predicted for LeetCode; the file looks like a program for BOJ" in table
+    path.write_text(f"// rlm: judge=boj\n{path.read_text()}")
+    stated = rows_of(predict(path, "--format", "json", "--judge", "leetcode"))
+    assert {row["device"] for row in stated} == {"boj"}

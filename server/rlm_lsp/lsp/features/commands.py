@@ -10,6 +10,7 @@ import json
 import re
 import textwrap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Event
 from typing import Any, TypeVar, get_args
@@ -19,7 +20,7 @@ from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 from rlm_core.inference.explain import Explanation, Reader, explain
 from rlm_core.inference.predictor import Predictor, WithoutComparison
-from rlm_core.inference.query_selection import QuerySelection, queries_for
+from rlm_core.inference.query_selection import queries_for
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.canonical import dedent
 from rlm_core.source.parsed import ParsedSource
@@ -139,8 +140,8 @@ async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, 
     code, metric = unit.analysed.code, arguments[2] if len(arguments) > 2 else None
     if metric is not None and metric not in _METRICS:
         raise JsonRpcInvalidParams(f"{metric!r} is not a metric; choose one of {', '.join(_METRICS)}")
-    devices = session.settings_for(analysis.document.uri).devices
-    selection = QuerySelection(None if metric is None else (metric,), devices)
+    selection = session.settings_for(analysis.document.uri).selection
+    selection = replace(selection, metrics=None if metric is None else (metric,))
     queries = await session.predictions.run(lambda predictor: queries_for(predictor, code, selection))
     if not queries:
         raise JsonRpcInvalidParams("there is no model, or it does not predict this metric for this unit")

@@ -120,7 +120,7 @@ class HeadDiffs:
             self._put(document.uri, None)
             return
         settings = session.settings_for(document.uri)
-        inputs = _Inputs(analysis, before, model, QuerySelection(settings.metrics, settings.devices))
+        inputs = _Inputs(analysis, before, model, settings.selection)
         known = self._known.get(document.uri)
         if known is None or not known[0].gives_the_same_as(inputs):
             diffs = await self._compare(inputs)
