@@ -1,7 +1,8 @@
-"""Files, written whole or not at all, and JSON Lines, read with the place of each mistake.
+"""Files: read within limits, written whole or not at all; JSON Lines, read with the place of each mistake.
 
 Every writer of the project goes through :func:`atomic_write`, every reader of JSON Lines through
-:func:`read_json_lines`. Nothing here knows what the files mean.
+:func:`read_json_lines`, and every reader of a file that a workspace, an archive or a model folder supplies through
+:func:`read_regular`. Nothing here knows what the files mean.
 """
 
 from __future__ import annotations
@@ -9,12 +10,73 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .errors import DataError
+
+# Opening a pipe must not wait for its other end, and a terminal must not become ours.
+_OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK"))
+
+
+class FileRefusedError(OSError):
+    """A file that is not read: not a regular file, over a limit, or outside a folder; ``strerror`` says which."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(None, reason, str(path))
+        self.strerror: str = reason
+
+
+def open_regular(path: Path, limit: int, root: Path | None = None) -> IO[bytes]:
+    """Open a regular file of at most ``limit`` bytes, which with its links resolved is below ``root``, if given.
+
+    Pipes, devices and folders are refused without reading or waiting for them.
+
+    Raises:
+        FileRefusedError: it is not such a file; an ``OSError``.
+        OSError: the file cannot be opened.
+    """
+    if root is not None and not (path := path.resolve()).is_relative_to(root.resolve()):
+        raise FileRefusedError(path, f"outside {root}")
+    file = os.open(path, _OPEN_FLAGS)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileRefusedError(path, "not a regular file")
+        if status.st_size > limit:
+            raise _over(path, status.st_size, limit)
+        return os.fdopen(file, "rb")
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def read_regular(path: Path, limit: int, root: Path | None = None) -> bytes:
+    """The bytes of a regular file; never more than ``limit``, also of a file that grows or has no true size.
+
+    Raises:
+        FileRefusedError: see :func:`open_regular`; an ``OSError``.
+        OSError: the file cannot be read.
+    """
+    with open_regular(path, limit, root) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise _over(path, len(content), limit)
+    return content
+
+
+def _over(path: Path, size: int, limit: int) -> FileRefusedError:
+    return FileRefusedError(path, f"{_size(size)} is over the limit of {_size(limit)}")
+
+
+def _size(size: int) -> str:
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.1f}".removesuffix(".0") + f" {name}"
+    return f"{size} bytes"
 
 
 @contextmanager

@@ -11,13 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rlm_core import SourceError
 from rlm_core.source import languages
-
-if TYPE_CHECKING:
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
@@ -31,45 +27,87 @@ class SourceFile:
 
 
 def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None]) -> list[SourceFile]:
-    """All files below ``paths``; a directory without any is reported to ``on_error``."""
+    """All files below ``paths``; directories without any, and those that cannot be read, are reported to ``on_error``.
+
+    Links to directories are not followed.
+    """
     found: list[SourceFile] = []
     for path in paths:
         if not path.is_dir():
             found.append(SourceFile(path, named=True))
             continue
-        below = [SourceFile(file, named=False) for file in _walk(path)]
+        below = [SourceFile(file, named=False) for file in _walk(path, on_error)]
         if not below:
             on_error(SourceError(f"{path}: no source file in this directory; name a file or another directory"))
         found += below
     return found
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
+def _walk(folder: Path, on_error: Callable[[SourceError], None]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        on_error(SourceError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions"))
+
+    for parent, folders, files in os.walk(folder, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not _is_skipped(Path(parent, name)))
         yield from (
             path
             for path in (Path(parent, name) for name in sorted(files))
-            if languages.by_path(path) and path.is_file()
+            if languages.by_path(path) and _is_file(path)
         )
 
 
 def _is_skipped(folder: Path) -> bool:
-    return folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or (folder / "pyvenv.cfg").is_file()
+    return folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or _is_file(folder / "pyvenv.cfg")
+
+
+def _is_file(path: Path) -> bool:
+    """Unlike ``Path.is_file``, False also where the folder may not be searched or the path is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def matches(glob: str, path: str) -> bool:
     """Whether ``path`` (relative, with ``/``) matches ``glob``, or is below a folder that does.
 
     As in a ``.gitignore``: ``*`` and ``?`` stay within a name, ``**`` crosses folders, and a glob without a slash
-    matches at any depth. Brackets and ``!`` have no special meaning: file names contain them.
+    matches at any depth. Brackets and ``!`` have no special meaning: file names contain them. Takes time proportional
+    to the product of the names in both.
     """
-    return _pattern(glob).match_file(path) is not None
+    pattern, of_folder = _pattern(glob)
+    names = path.split("/")
+    if not pattern or sum(entry is not None for entry in pattern) > len(names):
+        return False
+    # The numbers of entries that may be complete before the next name, as in a finite automaton.
+    reached = _skipping(pattern, {0})
+    for number, name in enumerate(names, 1):
+        following = {at for at in reached if at < len(pattern) and pattern[at] is None}
+        following |= {at + 1 for at in reached if at < len(pattern) and (entry := pattern[at]) and entry.match(name)}
+        found = len(pattern) in following or (pattern[-1] is None and len(pattern) - 1 in reached)
+        if found and (number < len(names) or not of_folder):
+            return True
+        reached = _skipping(pattern, following)
+    return False
+
+
+def _skipping(pattern: Sequence[re.Pattern[str] | None], reached: set[int]) -> set[int]:
+    """What is reached if ``**`` stands for no folder; the last one stands for at least one name."""
+    return reached | {at + 1 for at in reached if at < len(pattern) - 1 and pattern[at] is None}
 
 
 @lru_cache(maxsize=1024)
-def _pattern(glob: str) -> GitIgnoreSpecPattern:
-    # Imported for the first glob: most sessions have none, and the server should start fast.
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+def _pattern(glob: str) -> tuple[tuple[re.Pattern[str] | None, ...], bool]:
+    """A glob as regular expressions for names, None for ``**``; and whether it matches folders only."""
+    names = [name for name in glob.split("/") if name]
+    if names and "/" not in glob.rstrip("/"):
+        names.insert(0, "**")
+    distinct = [name for name, before in zip(names, [None, *names], strict=False) if (name, before) != ("**", "**")]
+    return tuple(None if name == "**" else _name_pattern(name) for name in distinct), glob.endswith("/")
 
-    return GitIgnoreSpecPattern(re.sub(r"([\\\[\]!#]| +\Z)", r"\\\1", glob))
+
+def _name_pattern(name: str) -> re.Pattern[str]:
+    """A name with ``*`` and ``?``. Each part between stars is taken where it is first found: no name takes long."""
+    first, *parts = (re.escape(part).replace(r"\?", ".") for part in re.split(r"\*+", name))
+    middle = "".join(f"(?>.*?{part})" for part in parts[:-1])
+    return re.compile(first + middle + (f".*{parts[-1]}" if parts else "") + r"\Z", re.DOTALL)

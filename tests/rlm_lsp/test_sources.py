@@ -1,11 +1,16 @@
-"""Globs: what stays in a folder and what crosses it."""
+"""Globs: what stays in a folder and what crosses it. Folders: what is found in them, and what cannot be read."""
 
 from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_lsp.sources import matches
+from rlm_core import SourceError
+from rlm_lsp.sources import find_sources, matches
 
 _NAMES = st.text("abc.[]+(", min_size=1, max_size=5)
 
@@ -42,3 +47,37 @@ def test_a_path_names_itself(parts: list[str]) -> None:
     path = "/".join(parts)
     assert matches(path, path)
     assert matches("**/" + parts[-1], path)
+
+
+def test_globs_that_repeat_stars_take_no_long_time() -> None:
+    began = time.process_time()
+    assert not matches("**/" + "*a" * 40, "a" * 200 + "b")
+    assert not matches("**/" + "*a**/" * 40 + "b", "/".join(["a" * 20] * 10))
+    assert not matches("/".join(["**"] * 200) + "/b", "/".join("a" * 200))
+    assert time.process_time() - began < 1
+
+
+def test_a_folder_whose_files_cannot_be_named_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(): pass\n")
+    # The path of the innermost folder is as long as the system allows: no file in it can be named.
+    here, length = os.open(tmp_path, os.O_RDONLY), 4095 - len(str(tmp_path)) - 8
+    while length > 0:
+        name = "d" * min(200, length - 1)
+        length -= len(name) + 1
+        os.mkdir(name, dir_fd=here)
+        here, outer = os.open(name, os.O_RDONLY, dir_fd=here), here
+        os.close(outer)
+    os.mkdir("e" * 100, dir_fd=here)
+    os.close(here)
+    errors: list[SourceError] = []
+    assert [source.path for source in find_sources([tmp_path], errors.append)] == [tmp_path / "a.py"]
+    assert "cannot be read (File name too long)" in str(errors[0])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may enter every folder")
+def test_a_folder_that_may_not_be_entered_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(): pass\n")
+    (tmp_path / "sub").mkdir(mode=0)
+    errors: list[SourceError] = []
+    assert [source.path for source in find_sources([tmp_path], errors.append)] == [tmp_path / "a.py"]
+    assert str(errors[0]) == f"{tmp_path / 'sub'}: cannot be read (Permission denied); check its permissions"

@@ -6,8 +6,8 @@ still has the units that parse.
 
 from __future__ import annotations
 
+import codecs
 import re
-import stat
 import tokenize
 from functools import cache
 from io import BytesIO
@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from tree_sitter import Node, Query, QueryCursor
 
 from rlm_core.errors import SourceError
+from rlm_core.files import FileRefusedError, read_regular
 from rlm_core.types import Span, Unit
 
 from . import languages
@@ -45,6 +46,12 @@ _STUB = re.compile(
 )
 _STUB_ENDS = ("...", '"', "'", ")", "NotImplementedError")
 _TEXT = re.compile(rb"[^\r\n]")
+# Normalised names of character sets. Python's other codecs escape or transform text (some in quadratic time, some into
+# lone surrogates), and packages may register codecs that run code.
+_CHARACTER_SET = re.compile(
+    r"utf-8(?:-sig)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|euc_\w+|shift_jis\w*|iso2022_\w+|gb\w+|big5\w*"
+    r"|johab|tis-620|kz1048|ptcp154|hp-roman8"
+)
 
 
 def find_units(parsed: ParsedSource, path: PurePath | None = None) -> list[Unit]:
@@ -139,26 +146,20 @@ def read_source(path: Path) -> ParsedSource:
     """
     language = languages.by_path(path)
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
+        if path.is_dir():
             raise SourceError(f"{path}: is a directory with no supported source file; name a file or another directory")
         if language is None:
+            path.stat()
             known = " ".join(suffix for entry in languages.LANGUAGES.values() for suffix in entry.suffixes)
             suffix = path.suffix or "missing"
             raise SourceError(f"{path}: unknown language (suffix {suffix!r}); supported suffixes: {known}")
-        if not stat.S_ISREG(status.st_mode):
-            # Reading a pipe or a device would block.
-            raise SourceError(f"{path}: is not a regular file; name a source file")
         if language.name == "onnx":
             return ParsedSource(render(read_onnx(path)).encode(), language.name)
-        size = status.st_size
-        if size > MAX_FILE_BYTES:
-            raise SourceError(
-                f"{path}: {size / 2**20:.1f} MiB is over the limit of {MAX_FILE_BYTES // 2**20} MiB; split or skip it"
-            )
-        source = path.read_bytes()
+        source = read_regular(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; check the path") from None
+    except FileRefusedError as error:
+        raise SourceError(f"{path}: {error.strerror}; skip it or name another file") from None
     except OSError as error:
         raise SourceError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     return ParsedSource(decode(source, language.name, str(path)), language.name)
@@ -178,8 +179,10 @@ def decode(source: bytes, language: str, path: str) -> bytes:
     try:
         if language == "python":
             encoding = tokenize.detect_encoding(BytesIO(source).readline)[0]
+        if not _CHARACTER_SET.fullmatch(codecs.lookup(encoding).name):
+            raise LookupError(encoding)
         return source.decode(encoding).encode()
-    except (UnicodeDecodeError, SyntaxError, LookupError):
+    except (UnicodeError, SyntaxError, LookupError):
         raise SourceError(f"{path}: is not valid UTF-8; save it as UTF-8") from None
 
 

@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_config_path
 from rlm_core import DataError
-from rlm_core.files import atomic_write
+from rlm_core.files import atomic_write, read_regular
 
 from .resolve import OF_WORKSPACE, SettingsProblem, SettingsSource
 
 OWN_FILE, SHARED_FILE = "rlm-lsp.toml", "pyproject.toml"
 FILE_NAMES = (OWN_FILE, SHARED_FILE)
 WORKSPACES = "workspaces.json"
-MAX_BYTES = 1024 * 1024
+MAX_BYTES = 64 * 1024
+_MAX_SHARED_BYTES = 1024 * 1024  # of a file that may be mostly about other tools
+_MAX_DEPTH = 16
+_MAX_INTEGER = 2**63  # the range that TOML demands; larger ones may be too long to print
+_TOO_LARGE = "has an integer of more than 64 bits"
 _TABLE = "rlm-lsp"
+# A key of more than `_MAX_DEPTH` parts: parsing takes a time that grows with the square of their number, and more.
+_PART = rb"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+"
+_DEEP_KEY = re.compile(rb"(?<![\w-])" + _PART + rb"(?:\.[ \t]*+" + _PART + rb"){%d}" % _MAX_DEPTH)
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)\Z")
 
 
@@ -123,6 +130,11 @@ def read_config(path: Path) -> ConfigFile | None:
         return None
     if path.name == SHARED_FILE and _TABLE.encode() not in source:
         return ConfigFile(path, source)
+    if len(source) > MAX_BYTES:
+        return ConfigFile(path, error=f"is over {MAX_BYTES // 2**10} KiB")
+    if deep := _DEEP_KEY.search(source):
+        line = source.count(b"\n", 0, deep.start())
+        return ConfigFile(path, source, error=f"has a key of more than {_MAX_DEPTH} parts", error_line=line)
     try:
         data: Any = tomllib.loads(source.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -134,6 +146,10 @@ def read_config(path: Path) -> ConfigFile | None:
         return ConfigFile(path, source, error=f"is not valid TOML: {reason}", error_line=line)
     except RecursionError:
         return ConfigFile(path, source, error="is nested too deeply")
+    except ValueError:  # a decimal number of more digits than Python converts
+        return ConfigFile(path, source, error=_TOO_LARGE)
+    if not all(-_MAX_INTEGER <= value < _MAX_INTEGER for value in _integers(data)):
+        return ConfigFile(path, source, error=_TOO_LARGE)
     if path.name == SHARED_FILE:
         tool = data.get("tool")
         data = tool.get(_TABLE) if isinstance(tool, dict) else None
@@ -197,16 +213,22 @@ def _read_workspaces(path: Path) -> ConfigFile:
     return ConfigFile(path, source or b"", settings, error)
 
 
+def _integers(data: Any) -> Iterator[int]:
+    """All integers in a document."""
+    stack = [data]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, int):
+            yield value
+        elif isinstance(value, dict | list):
+            stack += value.values() if isinstance(value, dict) else value
+
+
 def _read(path: Path) -> tuple[bytes | None, str | None]:
     """The bytes of a file, None when there is none; or why it cannot be read."""
     try:
-        # Reading a pipe or a device would block.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None, "is not a regular file"
-        with path.open("rb") as file:
-            source = file.read(MAX_BYTES + 1)
+        return read_regular(path, _MAX_SHARED_BYTES), None
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as error:
         return None, f"cannot be read ({error.strerror})"
-    return (source, None) if len(source) <= MAX_BYTES else (None, f"is over {MAX_BYTES // 2**20} MiB")

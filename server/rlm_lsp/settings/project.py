@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path, PurePath
 
 from rlm_core.types import Span
@@ -23,6 +24,9 @@ from rlm_lsp.sources import matches
 from .files import FILE_NAMES, OWN_FILE, ConfigFile, folder_config, folder_source, user_file, user_source
 from .model import Settings
 from .resolve import SettingsProblem, environment, resolve
+
+_KEY = re.compile(r"""("(?:[^"\\]|\\.)*+"|'[^']*+'|[^\s="']++)\s*+=""")
+_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*+"|'[^']*+')""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,76 +151,83 @@ def read_budgets(folder: Path) -> BudgetTable | None:
         return None
     text = config.source.decode("utf-8", errors="replace")
     if config.error is not None:
-        mistake = MalformedBudget(f"{config.error}; its budgets are not checked", _line(text, config.error_line), "")
+        line = _SourceLines(text, "").line(config.error_line)
+        mistake = MalformedBudget(f"{config.error}; its budgets are not checked", line, "")
         return BudgetTable(config.path, config.source, (), (mistake,))
     return _table(config, text)
 
 
 def _table(config: ConfigFile, text: str) -> BudgetTable:
     section = "budgets" if config.path.name == OWN_FILE else "tool.rlm-lsp.budgets"
+    lines = _SourceLines(text, section)
     values = config.table.get("budgets", {}) if isinstance(config.table, Mapping) else {}
     if not isinstance(values, Mapping):
-        mistake = MalformedBudget(f"{section} must be a table of glob = budgets", _find(text, section, "budgets"), "")
+        mistake = MalformedBudget(f"{section} must be a table of glob = budgets", lines.of("budgets"), "")
         return BudgetTable(config.path, config.source, (), (mistake,))
     entries: list[GlobBudgets] = []
     malformed: list[MalformedBudget] = []
     for glob, value in values.items():
-        line = _find(text, section, glob)
+        line = lines.of(glob)
         if not isinstance(value, str):
             message = f'the budgets of {glob!r} must be a string; write "latency < 1 ms, memory < 10 MiB"'
             malformed.append(MalformedBudget(message, line, str(value)))
             continue
         written, mistakes = parse(value)
         budgets = (
-            ActiveBudget(entry.budget, _inside(text, line, value, entry.start, entry.end), config.path)
+            ActiveBudget(entry.budget, lines.inside(line, value, entry.start, entry.end), config.path)
             for entry in written
         )
         entries.append(GlobBudgets(glob, tuple(budgets), str(config.path)))
         malformed += [
-            MalformedBudget(mistake.message, _inside(text, line, value, mistake.start, mistake.end), value)
+            MalformedBudget(mistake.message, lines.inside(line, value, mistake.start, mistake.end), value)
             for mistake in mistakes
         ]
     return BudgetTable(config.path, config.source, tuple(entries), tuple(malformed))
 
 
-def _find(text: str, section: str, key: str) -> Span:
-    """The line that gives ``key`` its value in a section; else the line of the section, else the first line.
+class _SourceLines:
+    """Where the keys of a section are in the text of a configuration file: TOML parsers do not report positions."""
 
-    TOML parsers do not report positions.
-    """
-    names = {key, json.dumps(key, ensure_ascii=False), f"'{key}'"}
-    lines = text.split("\n")
-    inside, best = False, 0
-    for number, line in enumerate(lines):
-        stripped = line.strip()
-        if stripped.startswith("["):
-            inside = re.sub(r"[\s\"']", "", stripped.partition("]")[0]) == f"[{section}"
-            best = number if inside else best
-        elif any(stripped.startswith(name) and stripped[len(name) :].lstrip().startswith("=") for name in names):
-            if inside:
-                return _line(text, number)
-            best = number
-        elif "=" in stripped and any(name in stripped for name in names - {key}):
-            # An inline table or dotted keys.
-            best = number
-    return _line(text, best)
+    def __init__(self, text: str, section: str) -> None:
+        self._lines = text.split("\n")
+        self._starts = [0, *accumulate(len(line.encode()) + 1 for line in self._lines)]
+        self._inside: dict[str, int] = {}  # keys as they are written -> the line of their value in the section
+        self._elsewhere: dict[str, int] = {}  # likewise outside it, and in inline tables and dotted keys
+        self._header = 0
+        inside = False
+        for number, line in enumerate(map(str.strip, self._lines)):
+            key = _KEY.match(line)
+            if line.startswith("["):
+                inside = re.sub(r"[\s\"']", "", line.partition("]")[0]) == f"[{section}"
+                self._header = number if inside else self._header
+            elif key is not None and inside:
+                self._inside.setdefault(key[1], number)
+            elif "=" in line:
+                self._elsewhere |= dict.fromkeys(
+                    [*_QUOTED.findall(line), *([key[1]] if key is not None else [])], number
+                )
 
+    def of(self, key: str) -> Span:
+        """The line that gives ``key`` its value in the section; else the line of the section, else the first line."""
+        names = (key, json.dumps(key, ensure_ascii=False), f"'{key}'")
+        inside = [self._inside[name] for name in names if name in self._inside]
+        return self.line(
+            min(inside) if inside else max([self._header, *(self._elsewhere.get(name, 0) for name in names)])
+        )
 
-def _line(text: str, number: int) -> Span:
-    lines = text.split("\n")
-    number = min(number, len(lines) - 1)
-    start = len("\n".join(lines[:number]).encode()) + (number > 0)
-    line = lines[number].rstrip()
-    indent = len(line) - len(line.lstrip())
-    return Span(number, indent, number, len(line.encode()), start + indent, start + len(line.encode()))
+    def line(self, number: int) -> Span:
+        """A line without the blanks around it; the last one for a number beyond it."""
+        number = min(number, len(self._lines) - 1)
+        start, line = self._starts[number], self._lines[number].rstrip()
+        indent, end = len(line) - len(line.lstrip()), len(line.encode())
+        return Span(number, indent, number, end, start + indent, start + end)
 
-
-def _inside(text: str, line_span: Span, value: str, start: int, end: int) -> Span:
-    """The span of the characters ``[start, end)`` of a value that is on one line, or else the whole line."""
-    line = text.split("\n")[line_span.start_line]
-    index = line.find(value, line.find("=") + 1) if value else -1
-    if index < 0:
-        return line_span
-    line_start = line_span.start_byte - line_span.start_column
-    first, last = (len(line[: index + offset].encode()) for offset in (start, end))
-    return Span(line_span.start_line, first, line_span.start_line, last, line_start + first, line_start + last)
+    def inside(self, line_span: Span, value: str, start: int, end: int) -> Span:
+        """The span of the characters ``[start, end)`` of a value that is on one line, or else the whole line."""
+        line = self._lines[line_span.start_line]
+        index = line.find(value, line.find("=") + 1) if value else -1
+        if index < 0:
+            return line_span
+        line_start = line_span.start_byte - line_span.start_column
+        first, last = (len(line[: index + offset].encode()) for offset in (start, end))
+        return Span(line_span.start_line, first, line_span.start_line, last, line_start + first, line_start + last)

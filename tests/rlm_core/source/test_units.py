@@ -205,6 +205,24 @@ def test_a_python_file_may_declare_its_encoding(tmp_path: Path) -> None:
     assert "é" in parsed.source.decode()
 
 
+@pytest.mark.parametrize(
+    "codec",
+    ["undefined", "punycode", "idna", "unicode_escape", "raw_unicode_escape", "rot13", "base64", "utf-7", "none"],
+)
+def test_a_codec_that_is_not_a_character_set_is_refused_in_one_line(tmp_path: Path, codec: str) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(f"# coding: {codec}\ndef f(): return '\\ud800'\n")
+    with pytest.raises(SourceError, match="is not valid UTF-8; save it as UTF-8"):
+        read_source(path)
+
+
+@pytest.mark.parametrize("codec", ["cp1252", "koi8-r", "shift_jis", "euc-jp", "gb18030", "big5", "mac-roman", "cp949"])
+def test_the_character_sets_of_python_are_read(tmp_path: Path, codec: str) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(f"# coding: {codec}\ndef f(): pass\n".encode(codec))
+    assert b"def f" in read_source(path).source
+
+
 def test_a_byte_order_mark_is_removed() -> None:
     assert decode(b"\xef\xbb\xbfint x;", "c", "a.c") == b"int x;"
 
@@ -212,8 +230,8 @@ def test_a_byte_order_mark_is_removed() -> None:
 def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     with path.open("wb") as file:
-        file.truncate(MAX_FILE_BYTES + 1)
-    with pytest.raises(SourceError, match=r"2\.0 MiB is over the limit of 2 MiB"):
+        file.truncate(MAX_FILE_BYTES + 2**17)
+    with pytest.raises(SourceError, match=r"2\.1 MiB is over the limit of 2 MiB"):
         read_source(path)
 
 

@@ -173,7 +173,7 @@ def make_bad(folder: Path, kind: str) -> Path:
         ("binary", "is a binary file"),
         ("empty", "is empty"),
         ("blank", "is empty"),
-        ("huge", "50.0 MiB is over the limit"),
+        ("huge", "50 MiB is over the limit"),
         ("not utf-8", "is not valid UTF-8"),
         ("unknown", "unknown language"),
         ("directory", "no source file in this directory"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,13 @@ def test_the_clients_budgets_take_precedence_over_the_projects_and_the_users_com
     deep = [("latency < 1 s", False), ("latency < 6 s", True), ("latency < 3 s", False), ("latency < 4 s", False)]
     assert configured(store, project / "deep" / "b.py") == deep[:3]
     assert configured_budgets(None, Path(), Settings(), None) == []
+
+
+def test_thousands_of_budgets_are_found_in_one_pass(tmp_path: Path) -> None:
+    lines = "".join(f'"{number}" = "x"\n' for number in range(4_000))
+    (tmp_path / "rlm-lsp.toml").write_text(f"[budgets]\n{lines}")
+    began = time.process_time()
+    table = read_budgets(tmp_path)
+    assert table is not None
+    assert [mistake.span.start_line for mistake in table.malformed] == list(range(1, 4_001))
+    assert time.process_time() - began < 3
