@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from rlm_core.errors import ModelError
@@ -146,7 +147,7 @@ class WorkMixture:
         """Read what :meth:`save` wrote.
 
         Raises:
-            ModelError: the file is missing or is not one of a mixture.
+            ModelError: the file is missing or corrupt, or is not one of a mixture.
         """
         try:
             tensors = load_file(path)
@@ -154,15 +155,15 @@ class WorkMixture:
                 metric: Network(*(tensors[f"{metric}.{name}"].astype(np.float64) for name in Network.__slots__))
                 for metric in METRICS
             }
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise ModelError(f"{path}: not the work mixture of a model ({error}); reinstall the model") from None
         for network in networks.values():
-            if (
-                network.mean.shape != (FEATURES,)
-                or network.hidden.shape[:1] != (FEATURES,)
-                or network.out.shape[1:] != (3,)
-            ):
+            units = network.hidden_bias.size
+            shapes = [(FEATURES,), (FEATURES,), (FEATURES, units), (units,), (units, 3), (3,)]
+            if [getattr(network, name).shape for name in Network.__slots__] != shapes:
                 raise ModelError(f"{path}: has other features than this version reads; reinstall the model")
+            if not all(np.isfinite(getattr(network, name)).all() for name in Network.__slots__):
+                raise ModelError(f"{path}: corrupt; reinstall the model")
         return cls(networks)
 
     def save(self, path: Path) -> None:
