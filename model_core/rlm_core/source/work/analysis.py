@@ -6,7 +6,7 @@ Nothing is run. The time that the analysis takes is bounded by a budget of synta
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WaitKind, WorkFacts
@@ -164,7 +164,7 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
     seconds, memory, unknown = meter.total, meter.peak, meter.unknown
     sizes = {name for quantity in (seconds, unknown) for name in quantity.names}
     missing = max(unknown.evaluate(lambda name: TYPICAL_SIZE)[1], 0.0)
-    waits = _merged(_wait(wait.kind, wait.line, wait.call, wait.seconds, wait.share) for wait in meter.waits)
+    waits = [_wait(wait.kind, wait.line, wait.call, wait.seconds, wait.share) for wait in meter.waits]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
         latency=_cost(seconds, meter.causes, memory=False, extra=missing * TYPICAL_CALL_SECONDS),
@@ -184,21 +184,6 @@ def _wait(kind: WaitKind, line: int, call: str, seconds: Quantity | None, share:
         low = seconds.evaluate(lambda name: 0.0)[0]
         amount = Amount(max(low, 0.0), max(likely, 0.0), max(high, 0.0))
     return Wait(kind, line, call, amount, min(max(share[1], 0.0), 1.0))
-
-
-def _merged(waits: Iterable[Wait]) -> list[Wait]:
-    """One wait per place: a short loop is unrolled, so its body has a wait per pass."""
-    merged: dict[tuple[WaitKind, int, str], Wait] = {}
-    for wait in waits:
-        key = wait.kind, wait.line, wait.call
-        other = merged.get(key)
-        if other is not None:
-            a, b, seconds = other.seconds, wait.seconds, None
-            if a is not None and b is not None:
-                seconds = Amount(a.least + b.least, a.likely + b.likely, a.most + b.most)
-            wait = replace(wait, seconds=seconds, share=max(other.share, wait.share))
-        merged[key] = wait
-    return list(merged.values())
 
 
 def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, extra: float = 0.0) -> CostFacts:

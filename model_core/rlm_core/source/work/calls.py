@@ -12,7 +12,7 @@ from functools import lru_cache
 from rlm_core.types import CauseKind, WaitKind
 
 from . import library, object_sizes
-from .expressions import ENDLESS, Expressions, is_stored, literal
+from .expressions import ENDLESS, Expressions, is_stored, literal, without_end
 from .frames import Frame, Function, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
 from .quantities import ONE, ZERO, Quantity, Range, constant, larger, of_size
@@ -174,17 +174,26 @@ class Calls(Expressions):
     def _lazy(self, name: str, args: list[Value]) -> Value:
         """``map`` and ``filter`` call their function when they are consumed."""
         self.meter.spend(primitive("builtins.map"))
+        sizes = [self.length(value) for value in args[1:]]
+        endless = all(library.is_endless(size) for size in sizes)
         with self.region(Meter(self.meter.parallel)) as body:
-            counts = [self.consume(value) for value in args[1:]]
+            counts = [
+                self.consume(value)
+                for value, size in zip(args[1:], sizes, strict=True)
+                if endless or not library.is_endless(size)
+            ]
             items = [replace(value.item, bytes=ZERO) if value.item is not None else UNKNOWN for value in args[1:]]
             with self.region() as each_call:
                 result = self.call_value(args[0], items, {}, "")
                 self.meter.spend(each("builtins.map"))
             self.meter.add(each_call, counts[0])
+        item = library.passed(args[1]) if name == "builtins.filter" else result
+        if endless:
+            return without_end(item, body)
         if name == "builtins.filter":
             kept = counts[0] * constant(0.0, 1.0, 0.5)
-            return Value("iterator", size=kept, item=library.passed(args[1]), payload=body)
-        return Value("iterator", size=counts[0], item=result, payload=body)
+            return Value("iterator", size=kept, item=item, payload=body)
+        return Value("iterator", size=counts[0], item=item, payload=body)
 
     def _together(self, node: ast.Call) -> Value:
         """Coroutines that wait at the same time."""
@@ -213,15 +222,25 @@ class Calls(Expressions):
                 return None
             count = self.length(iterator)
             exact = count.exact
-            if isinstance(iterator.payload, Meter) and (exact is None or exact < ENDLESS):
+            if isinstance(iterator.payload, Meter):
                 total = count.constant
                 share = constant(0.0, 1.0, 0.3)
-                if total is not None and total[1] > 0:
+                if exact is not None and exact >= ENDLESS:
+                    share = ONE
+                elif total is not None and total[1] > 0:
                     first = min(1 / total[1], 1.0)
                     share = constant(first) if not _is_filtered(node) else constant(0.0, 1.0, first)
                 self.meter.add(iterator.payload, share)
+            self.meter.spend(iterator.step)
             self.meter.spend(primitive("call.builtin"))
             return replace(iterator.item, bytes=ZERO) if iterator.item is not None else UNKNOWN
+        if library.is_endless(iterator.size):
+            # It ends at an item that is not known.
+            items = self.named_size(UNKNOWN)
+            self.meter.spend(iterator.step * items)
+            if isinstance(iterator.payload, Meter):
+                self.meter.add(iterator.payload, items)
+            return Value("bool")
         share = self._stopping_share(name, node)
         if isinstance(iterator.payload, Meter) and iterator.kind == "iterator":
             self.meter.spend(primitive("call.builtin"))
@@ -415,7 +434,8 @@ class Calls(Expressions):
         self.meter.spend(primitive("call.builtin"))
         self.meter.miss()
         for value in args:
-            if value.kind == "iterator":
+            # Of an iterator without end it takes what it needs.
+            if value.kind == "iterator" and not library.is_endless(value.size):
                 self.consume(value)
         return UNKNOWN
 
@@ -557,8 +577,8 @@ class Calls(Expressions):
             if frame.depth:
                 # Calling a generator function runs nothing: its cost is that of consuming what it yields.
                 generator = Value("iterator", size=frame.yields, item=item, payload=body, name="generator")
-                if frame.yields_endlessly and not body.waits:
-                    generator = replace(generator, size=library.ENDLESS, step=body.total, payload=None)
+                if frame.yields_endlessly:
+                    generator = replace(without_end(item, body), name="generator")
                 return generator, Meter()
         if not frame.results:
             return NONE, body

@@ -7,15 +7,16 @@ import math
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlm_core.types import CauseKind
 
 from . import library, object_sizes
-from .frames import Frame, Loop, LoopVariable, State, joined, table_of
+from .frames import SAMPLES, Frame, Loop, LoopVariable, State, joined, table_of
 from .meter import Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, constant, exponential, mixed
+from .trips import FLIPPED, NEGATED, Counter
 from .unit_costs import each, primitive, seconds
 from .values import MISSING, NONE, UNKNOWN, Entries, Value
 
@@ -25,7 +26,8 @@ _MOST_PARTS = 16
 _MOST_SHARED = 256  # CPython keeps one object for each small number
 _GENERATOR_BYTES = 500.0  # a generator object with its frame
 _MOST_DEPTH = 80
-_SAMPLES = 24
+_MOST_SAMPLED_NODES = 24
+_MOST_PERIOD = 64
 _DIGIT_BITS = 30
 ENDLESS = 1e290
 _SUBSCRIPTS = {"dict": "subscript.dict", "tuple": "subscript.tuple", "str": "subscript.text", "bytes": "subscript.text"}
@@ -90,6 +92,20 @@ def number_of(value: Value) -> Quantity | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How often a condition is true (``share``) and false (``rest``), as (least, likely, most).
+
+    Where it depends on the variable of a loop over known numbers: the sampled iterations in which it is true and false.
+    """
+
+    share: Range
+    rest: Range
+    variable: LoopVariable | None = None
+    hits: Sequence[int] = ()
+    misses: Sequence[int] = ()
+
+
 class Expressions(State):
     """Evaluates expressions; calls are left to a subclass."""
 
@@ -128,17 +144,22 @@ class Expressions(State):
 
     def probability(self, test: ast.expr) -> Range:
         """How often a condition is true, as (least, likely, most); evaluating it is paid for."""
+        return self.judged(test).share
+
+    def judged(self, test: ast.expr) -> Condition:
+        """How often a condition is true and false; evaluating it is paid for."""
         value = self.value(test)
         truth = self.truth(value)
         if truth is not None:
-            return (1.0, 1.0, 1.0) if truth else (0.0, 0.0, 0.0)
-        sampled = self.sampled_share(test)
+            return Condition((1.0, 1.0, 1.0), (0.0, 0.0, 0.0)) if truth else Condition((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        sampled = self.sampled(test)
         if sampled is not None:
             return sampled
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            low, likely, high = self._guess(test.operand, self.scratch(test.operand))
-            return 1 - high, 1 - likely, 1 - low
-        return self._guess(test, value)
+            share = self._guess(test.operand, self.scratch(test.operand))
+            return Condition(rest_of(share), share)
+        share = self._guess(test, value)
+        return Condition(share, rest_of(share))
 
     def _guess(self, test: ast.expr, value: Value) -> Range:
         if isinstance(value.payload, tuple) and value.payload[:1] == ("default",):
@@ -172,37 +193,99 @@ class Expressions(State):
             return True
         return None
 
-    def sampled_share(self, test: ast.expr) -> Range | None:
-        """The share of a loop's iterations in which a condition on its variable holds, from a sample of them."""
-        loop = next((loop for loop in reversed(self.frame.loops) if loop.variable is not None), None)
-        if loop is None or loop.variable is None or len(list(ast.walk(test))) > 24:
+    def sampled(self, test: ast.expr) -> Condition | None:
+        """How often a condition on the variable of a loop over known numbers holds: exact where that is arithmetic."""
+        if not self.frame.loops:
             return None
-        variable, frame = loop.variable, self.frame
-        if not any(isinstance(node, ast.Name) and node.id == variable.name for node in ast.walk(test)):
+        nodes = list(ast.walk(test))
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        frame = self.frame
+        loop = next(
+            (
+                loop
+                for loop in reversed(frame.loops)
+                if loop.variable is not None
+                and loop.variable.name in names
+                and frame.names.get(loop.variable.name) is loop.variable.value
+            ),
+            None,
+        )
+        if loop is None or loop.variable is None or len(nodes) > _MOST_SAMPLED_NODES or not loop.variable.points:
             return None
-        count = int(min(variable.count, 1e15))
-        if count <= 0:
-            return None
-        points = range(count) if count <= _SAMPLES else [_spread(index, count) for index in range(_SAMPLES)]
-        before, held, hits = frame.names.get(variable.name), frame.held, 0
+        variable = loop.variable
+        hits: list[int] = []
+        misses: list[int] = []
+        held = frame.held
         try:
-            for k in points:
-                number = variable.start + variable.step * k
-                frame.names[variable.name] = literal(int(number) if number == int(number) else number)
-                truth = self.truth(self.scratch(test))
+            for k in variable.points:
+                truth = self._holds_at(test, variable, k)
                 if truth is None:
                     return None
-                hits += truth
+                (hits if truth else misses).append(k)
         finally:
             frame.held = held
-            if before is not None:
-                frame.names[variable.name] = before
-        share = hits / len(points)
-        if count > _SAMPLES and hits in (0, len(points)):
-            # Few of many iterations may be missed by a sample.
-            rare = min(1 / len(points), max(1 / count, 1e-6))
-            return (0.0, rare, 1 / len(points)) if hits == 0 else (1 - 1 / len(points), 1 - rare, 1.0)
-        return (share, share, share)
+            frame.names[variable.name] = variable.value
+        number = len(hits) + len(misses)
+        share = (hits and len(hits) / number) or 0.0
+        low = high = share
+        if variable.is_sampled:
+            exact = self._exact_share(test, variable) if number == SAMPLES else None
+            if exact is not None:
+                low = share = high = exact
+            else:
+                # One threshold falls between two points; few of many iterations may be missed by a sample.
+                rare = min(1 / number, max(1 / variable.count, 1e-6))
+                low, high = max(share - 2 / number, 0.0), min(share + 2 / number, 1.0)
+                share = min(max(share, rare), 1 - rare)
+        if any(outer.may_leave for outer in frame.loops[frame.loops.index(loop) :]) and high > 0 and low < 1:
+            # Not all iterations run: of those that do, either the one or the other may be missing.
+            return Condition((0.0, share, 1.0), (0.0, 1 - share, 1.0), variable, hits, misses)
+        return Condition((low, share, high), (1 - high, 1 - share, 1 - low), variable, hits, misses)
+
+    def _holds_at(self, test: ast.expr, variable: LoopVariable, k: int) -> bool | None:
+        """Whether a condition holds in an iteration."""
+        number = variable.at(k)
+        self.frame.names[variable.name] = literal(int(number) if number == int(number) else number)
+        return self.truth(self.scratch(test))
+
+    def _exact_share(self, test: ast.expr, variable: LoopVariable) -> float | None:
+        """The share of all iterations in which ``variable < number`` or a test of its remainder holds."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            share = self._exact_share(test.operand, variable)
+            return None if share is None else 1 - share
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
+            return None
+        left, right, op = test.left, test.comparators[0], type(test.ops[0])
+        if isinstance(right, ast.Name) and right.id == variable.name and op in FLIPPED:
+            left, right, op = right, left, FLIPPED[op]
+        whole = variable.count
+        if isinstance(left, ast.Name) and left.id == variable.name and op in FLIPPED:
+            bound = number_of(self.scratch(right))
+            limit = bound.exact if bound is not None else None
+            if limit is None:
+                return None
+            counter = Counter(variable.start, "+", variable.step)
+            if op in (ast.Eq, ast.NotEq):
+                at = counter.first(ast.Eq, limit)
+                equal = float(at is not None and at[0] < whole)
+                return (equal if op is ast.Eq else whole - equal) / whole if at is not None else None
+            begins, ends = counter.first(op, limit), counter.first(NEGATED[op], limit)
+            if begins is None or ends is None:
+                return None
+            # A comparison holds either from a trip on or up to one.
+            return (min(ends[0], whole) if begins[0] == 0 else whole - min(begins[0], whole)) / whole
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and isinstance(left.right, ast.Constant):
+            divisor, step = left.right.value, variable.step
+            if not (isinstance(divisor, int) and 0 < divisor <= _MOST_PERIOD and step == int(step)):
+                return None
+            period = divisor // math.gcd(divisor, int(step))
+            held = [self._holds_at(test, variable, k) for k in range(period)]
+            self.frame.names[variable.name] = variable.value
+            rounds, over = divmod(int(whole), period)
+            if None in held or not isinstance(left.left, ast.Name) or _mentions(right, variable.name):
+                return None
+            return (rounds * sum(map(bool, held)) + sum(map(bool, held[:over]))) / whole
+        return None
 
     # One method per kind of expression.
 
@@ -585,24 +668,27 @@ class Expressions(State):
         return Value("bool")
 
     def _conditional(self, node: ast.IfExp) -> Value:
-        share = self.probability(node.test)
-        return self.chosen(share, lambda: self.value(node.body), lambda: self.value(node.orelse))
-
-    def chosen(self, share: Range, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
-        """The value of one of two expressions; spends what each costs by its share."""
+        condition = self.judged(node.test)
+        share = condition.share
         if share[0] == 1:
-            return yes()
+            return self.value(node.body)
         if share[2] == 0:
-            return no()
-        other_share = (1 - share[2], 1 - share[1], 1 - share[0])
-        with self.region() as first:
-            self.path = scaled(self.path, share)
-            one_value = yes()
-        with self.region() as second:
-            self.path = scaled(self.path, other_share)
-            other_value = no()
-        self.meter.branch([(share, first), (other_share, second)])
-        return joined([(share[1], one_value), (1 - share[1], other_value)])
+            return self.value(node.orelse)
+        results, meters = [], []
+        for chance, points, part in (
+            (share, condition.hits, node.body),
+            (condition.rest, condition.misses, node.orelse),
+        ):
+            with self.region() as meter:
+                self.path = scaled(self.path, chance)
+                if condition.variable is not None:
+                    condition.variable.points = points
+                results.append((chance[1], self.value(part)))
+            meters.append((chance, meter))
+        if condition.variable is not None:
+            condition.variable.points = sorted([*condition.hits, *condition.misses])
+        self.meter.branch(meters)
+        return joined(results)
 
     def _sequence(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
         kind = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}[type(node)]
@@ -814,14 +900,18 @@ class Expressions(State):
         first, rest = generators[0], generators[1:]
         iterable = self.value(first.iter)
         trips = self.consume(iterable)
-        variable = self.bind_items(first.target, iterable, trips)
+        variable = self.bind_items(first.target, iterable)
+        if variable is not None:
+            variable.restart()
         self.frame.loops.append(Loop(variable))
         share = ONE
         with self.region() as body:
             for test in first.ifs:
-                chance = self.probability(test)
+                condition = self.judged(test)
+                if condition.variable is not None:
+                    condition.variable.points = condition.hits
                 self.meter.spend(primitive("branch"))
-                share = share * Quantity({(): chance})
+                share = share * Quantity({(): condition.share})
             with self.region() as inner:
                 entry: Value | None = None
                 if rest:
@@ -858,6 +948,8 @@ class Expressions(State):
             count, item, _ = self._lazily(node, iterable, body)
         self.frame.restore(names, held_before)
         result = Value("iterator", size=count, item=item, payload=body, name="generator", bytes=object_sizes.GENERATOR)
+        if library.is_endless(iterable.size):
+            result = replace(without_end(item, body), name="generator", bytes=object_sizes.GENERATOR)
         self.hold(result)
         return result
 
@@ -867,7 +959,7 @@ class Expressions(State):
         count, item, _ = self._generated([stand_in, *node.generators[1:]], node, body)
         return count, item, None
 
-    def bind_items(self, target: ast.expr, iterable: Value, trips: Quantity) -> LoopVariable | None:
+    def bind_items(self, target: ast.expr, iterable: Value) -> LoopVariable | None:
         """Bind a loop's target to an average item; the loop variable where it runs over known numbers."""
         item = iterable.item if iterable.item is not None else Value("unknown", name=_label(target))
         if item.kind == "unknown" and not item.name and isinstance(target, ast.Name):
@@ -875,9 +967,9 @@ class Expressions(State):
         if iterable.kind not in ("range", "iterator"):
             item = replace(item, bytes=ZERO)
         self.bind_target(target, item)
-        bounds = iterable.payload if iterable.kind == "range" else None
+        bounds = iterable.payload if iterable.kind == "range" or iterable.name == library.COUNTING else None
         if isinstance(target, ast.Name) and isinstance(bounds, tuple) and len(bounds) == 3:
-            return LoopVariable(target.id, *bounds)
+            return LoopVariable(target.id, *bounds, value=item)
         return None
 
     def bind_target(self, target: ast.expr, value: Value) -> None:
@@ -997,9 +1089,19 @@ class _Evaluated(ast.expr):
         self.result = result
 
 
-def _spread(index: int, count: int) -> int:
-    """The index-th of ``_SAMPLES`` points over ``count``: evenly, with offsets that differ from multiples."""
-    return min(index * count // _SAMPLES + (index * 7) % 12, count - 1)
+def rest_of(share: Range) -> Range:
+    """How often a condition is false that is true so often."""
+    return 1 - share[2], 1 - share[1], 1 - share[0]
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+
+
+def without_end(item: Value, body: Meter) -> Value:
+    """An iterator without end, which is not a fault while it is not consumed; ``body`` is what one item costs."""
+    rest = Meter(body.parallel, unknown=body.unknown, waits=body.waits, causes=body.causes)
+    return Value("iterator", size=library.ENDLESS, item=item, step=body.total, payload=rest)
 
 
 def distinct(item: Value, count: Quantity) -> Quantity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -13,27 +13,60 @@ from .quantities import ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
 from .values import MISSING, UNKNOWN, Value
 
+SAMPLES = 24
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(slots=True)
 class LoopVariable:
-    """The variable of a loop over a range of known numbers: ``start + step * k`` for k below ``count``."""
+    """The variable of a loop over a range of known numbers: ``start + step * k`` for k below ``count``.
+
+    ``value`` is what the loop binds to the name, and ``points`` are the k of a sample of the iterations that get to the
+    statement that is being read: all of them while there are few.
+    """
 
     name: str
     start: float
     step: float
     count: float
+    value: Value = UNKNOWN
+    points: Sequence[int] = ()
+
+    def at(self, k: int) -> float:
+        """The value in iteration ``k``."""
+        return self.start + self.step * k
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more iterations than points."""
+        return self.count > SAMPLES
+
+    def restart(self) -> None:
+        """Get back to the iterations that enter the loop's body."""
+        count = int(min(self.count, 1e15))
+        self.points = range(count) if count <= SAMPLES else [_spread(index, count) for index in range(SAMPLES)]
+
+
+def _spread(index: int, count: int) -> int:
+    """The index-th of ``SAMPLES`` points over ``count``: one in each part, at places that differ from multiples."""
+    begins, ends = index * count // SAMPLES, (index + 1) * count // SAMPLES
+    return begins + index * 7 % 12 * (ends - begins) // 12
 
 
 @dataclass(slots=True)
 class Loop:
-    """A loop that is being read: how often it is left early (share of its iterations), and by which exact trip."""
+    """A loop that is being read.
+
+    ``may_leave`` says whether something in it may end it early, at a trip that is not known; ``exits`` whether such a
+    statement was reached. ``exit`` is the statement that leaves in a trip that is known, and ``exit_share`` the share
+    of the trips in which it does.
+    """
 
     variable: LoopVariable | None = None
-    exit_share: float = 0.0
+    may_leave: bool = False
     exits: bool = False
-    leaves_at: float | None = None
+    exit: ast.If | None = None
+    exit_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +126,16 @@ class Frame:
     def restore(self, names: dict[str, Value], held: Quantity) -> None:
         """Go back to an earlier state of the names."""
         self.names, self.held = names, held
+
+    def points(self) -> list[tuple[LoopVariable, Sequence[int]]]:
+        """The iterations of the loops around this statement that get to it."""
+        return [(loop.variable, loop.variable.points) for loop in self.loops if loop.variable is not None]
+
+
+def restore_points(points: Sequence[tuple[LoopVariable, Sequence[int]]]) -> None:
+    """Let all iterations that got to an earlier statement get to the next one."""
+    for variable, remaining in points:
+        variable.points = remaining
 
 
 class TooComplex(Exception):  # noqa: N818 - ends an analysis, not an error of the user

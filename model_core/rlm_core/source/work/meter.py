@@ -99,9 +99,21 @@ class Meter:
 
     def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None) -> None:
         """Note a wait."""
+        weighted = None if seconds is None else self.weighted(seconds)
+        self._note(PendingWait(kind, line, call, weighted, self.reach))
+
+    def _note(self, wait: PendingWait) -> None:
+        """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them."""
+        for index, other in enumerate(self.waits):
+            if (other.line, other.kind, other.call) == (wait.line, wait.kind, wait.call):
+                seconds = None
+                if other.seconds is not None and wait.seconds is not None:
+                    seconds = other.seconds + wait.seconds
+                low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
+                self.waits[index] = replace(other, seconds=seconds, share=(low, likely, high))
+                return
         if len(self.waits) < _MOST_WAITS:
-            weighted = None if seconds is None else self.weighted(seconds)
-            self.waits.append(PendingWait(kind, line, call, weighted, self.reach))
+            self.waits.append(wait)
 
     def run_on(self, line: int) -> None:
         """Note a loop that may not end."""
@@ -117,11 +129,11 @@ class Meter:
             self.miss(unknown if once else unknown * times)
         enters = ALWAYS if once else _entered(times)
         reach = scaled(self.reach, enters)
-        for wait in other.waits[: _MOST_WAITS - len(self.waits)]:
+        for wait in other.waits:
             seconds = wait.seconds
             if seconds is not None:
                 seconds = self.weighted(seconds if once or self.parallel else seconds * times)
-            self.waits.append(replace(wait, seconds=seconds, share=scaled(wait.share, reach)))
+            self._note(replace(wait, seconds=seconds, share=scaled(wait.share, reach)))
         for cause in other.causes:
             amount, count = cause.amount, cause.count
             if not once:
@@ -144,7 +156,8 @@ class Meter:
         for share, meter in branches:
             inner = Meter(self.parallel, scaled(self.reach, share))
             inner.add(Meter(waits=meter.waits, causes=meter.causes, endless=meter.endless, peak=meter.peak))
-            self.waits += inner.waits[: _MOST_WAITS - len(self.waits)]
+            for wait in inner.waits:
+                self._note(wait)
             self.causes += inner.causes
             if inner.endless is not None and (self.endless is None or self.endless[1] < inner.endless[1]):
                 self.endless = inner.endless

@@ -81,12 +81,13 @@ class BlockSyntax:
     """What the statements of a loop or branch do, nested functions left out; read in one pass.
 
     ``breaks`` and ``continues`` are those of the block itself, not of loops in it. ``assigned`` are the names that are
-    bound or changed by a method; ``updates`` says how a name changes in one pass, see :func:`read_update`.
+    bound or changed by a method, ``stores`` counts the places that bind a name, and ``updates`` says how a name changes
+    in one pass, see :func:`read_update`.
     """
 
     __slots__ = (
         "assigned", "breaks", "continues", "leaves_program", "nested_loops", "nodes", "raises", "returns", "risks",
-        "takes_middle", "updates", "yields",
+        "stores", "takes_middle", "updates", "yields",
     )  # fmt: skip
 
     def __init__(self, body: Sequence[ast.AST]) -> None:
@@ -94,7 +95,8 @@ class BlockSyntax:
         self.leaves_program = self.risks = self.takes_middle = self.nested_loops = False
         self.nodes = 0
         self.assigned: dict[str, None] = {}  # in the order of the text
-        self.updates: dict[str, tuple[str, ast.expr | float] | None] = {}
+        self.stores: dict[str, int] = {}
+        self.updates: dict[str, tuple[str, ast.expr] | None] = {}
         stack: list[tuple[ast.AST, bool]] = [(node, False) for node in reversed(body)]
         while stack:
             node, nested = stack.pop()
@@ -102,7 +104,9 @@ class BlockSyntax:
             kind = type(node)
             if kind is ast.Name:
                 if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
-                    self.assigned[node.id] = None  # type: ignore[attr-defined]
+                    name: str = node.id  # type: ignore[attr-defined]
+                    self.assigned[name] = None
+                    self.stores[name] = self.stores.get(name, 0) + 1
                 continue
             if kind is ast.Constant or kind in _LEAF_TYPES:
                 continue
@@ -178,7 +182,7 @@ class BlockSyntax:
                     if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                         self.updates[inner.id] = None
 
-    def _update(self, name: str, update: tuple[str, ast.expr | float] | None) -> None:
+    def _update(self, name: str, update: tuple[str, ast.expr] | None) -> None:
         self.updates[name] = update if self.updates.get(name, update) is not None else None
 
 
@@ -200,8 +204,11 @@ _READERS: dict[type, Callable[[BlockSyntax, Any, bool], None]] = {
 }
 
 
-def read_update(op: ast.operator, amount: ast.expr) -> tuple[str, ast.expr | float] | None:
-    """How ``name op= amount`` changes a name: ``+``, ``-``, ``*`` or ``/`` by an amount; None for anything else."""
+def read_update(op: ast.operator, amount: ast.expr) -> tuple[str, ast.expr] | None:
+    """How ``name op= amount`` changes a name: ``+``, ``-``, ``*``, ``/`` or ``//`` by an amount, else None.
+
+    A shift multiplies or divides by a power of two.
+    """
     match op:
         case ast.Add():
             return "+", amount
@@ -209,14 +216,36 @@ def read_update(op: ast.operator, amount: ast.expr) -> tuple[str, ast.expr | flo
             return "-", amount
         case ast.Mult():
             return "*", amount
-        case ast.FloorDiv() | ast.Div():
+        case ast.Div():
             return "/", amount
-        case ast.RShift():
-            return "/", 2.0
-        case ast.LShift():
-            return "*", 2.0
+        case ast.FloorDiv():
+            return "//", amount
+        case ast.RShift() | ast.LShift():
+            return "//" if isinstance(op, ast.RShift) else "*", ast.BinOp(ast.Constant(2), ast.Pow(), amount)
         case _:
             return None
+
+
+def own_update(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement binds a name and nothing else: ``name op= amount`` or ``name = ...``."""
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.target, ast.Name) and statement.target.id == name
+    return (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id == name
+    )
+
+
+def leaving(body: Sequence[ast.stmt]) -> str:
+    """How a block ends: ``return``, ``raise``, ``break``, ``continue``, or nothing."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.Return):
+        return "return"
+    if isinstance(last, ast.Raise):
+        return "raise"
+    return "break" if isinstance(last, ast.Break) else "continue" if isinstance(last, ast.Continue) else ""
 
 
 def dotted_name(node: ast.expr) -> str:

@@ -29,11 +29,12 @@ from . import (
     waits,
 )
 from .array_values import new_pages, refaulted, temporary
-from .rules import ENDLESS, Attribute, Rule, collection_cost, is_endless, passed
+from .rules import COUNTING, ENDLESS, Attribute, Rule, collection_cost, is_endless, passed
 from .waits import CONVENTIONAL
 
 __all__ = [
     "CONVENTIONAL",
+    "COUNTING",
     "ENDLESS",
     "Rule",
     "attribute",

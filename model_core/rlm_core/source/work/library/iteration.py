@@ -11,6 +11,7 @@ from ..unit_costs import each, primitive, seconds
 from ..values import NONE, UNKNOWN, Call, Value
 from .rules import (
     BOOL,
+    COUNTING,
     ENDLESS,
     Attribute,
     Rule,
@@ -41,7 +42,13 @@ def _adaptor(call: Call) -> None:
 
 def _counting(call: Call) -> Value:
     _adaptor(call)
-    return lazy(ENDLESS, integer(), primitive("loop.range"))
+    counter = lazy(ENDLESS, integer(), primitive("loop.range"))
+    first, by = argument(call, 0, "start"), argument(call, 1, "step")
+    start = 0.0 if first is UNKNOWN else exact_number(first)
+    step = 1.0 if by is UNKNOWN else exact_number(by)
+    if start is None or step is None:
+        return counter
+    return replace(counter, name=COUNTING, payload=(start, step, math.inf))
 
 
 def _repeat(call: Call) -> Value:
