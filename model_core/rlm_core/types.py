@@ -262,13 +262,70 @@ class JudgeChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownCost:
+    """A measured cost of a function in SI units: median, and 10 % and 90 % quantiles over its calls."""
+
+    metric: Metric
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """A function that a call may run: its source text, what static analysis knows, and what was measured of it."""
+
+    text: str
+    work: WorkFacts | None = None
+    known: tuple[KnownCost, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Calls at one place: one of ``candidates`` runs, ``times`` in all by literal trip counts.
+
+    ``loops`` and ``branches`` count what is around the place in its unit.
+    """
+
+    candidates: tuple[CalledFunction, ...]
+    loops: int = 0
+    branches: int = 0
+    times: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a unit calls: functions of the workspace, and how many other calls there are.
+
+    ``outside`` counts calls of builtins, of containers and of other packages, ``unresolved`` calls of unknown objects.
+    """
+
+    sites: tuple[CallSite, ...] = ()
+    outside: int = 0
+    unresolved: int = 0
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Texts with calls are keys of caches, and a unit may call a hundred functions.
+        object.__setattr__(self, "_hash", hash((self.sites, self.outside, self.unresolved)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def functions(self) -> tuple[CalledFunction, ...]:
+        """All candidates of all sites, site by site."""
+        return tuple(function for site in self.sites for function in site.candidates)
+
+
+@dataclass(frozen=True, slots=True)
 class CodeText:
     """What the predictor reads about one unit: its source, what it calls, its language and basis.
 
     ``workloads`` are those that the unit's file wants to know about, each as pairs of name and value. They say what to
     ask; no number depends on them otherwise. The same is true of ``judge``, the judge of a program's file. ``work`` is
     what static analysis knows; None where there was none. ``measured`` is what was measured of the unit. No model reads
-    it: it takes precedence over what they predict, see :mod:`rlm_core.inference.anchoring`.
+    it: it takes precedence over what they predict, see :mod:`rlm_core.inference.anchoring`. ``calls`` is where costs of
+    callees come from; None where calls were not resolved.
     """
 
     text: str
@@ -279,6 +336,7 @@ class CodeText:
     work: WorkFacts | None = None
     measured: tuple[Anchor, ...] = ()
     judge: JudgeChoice | None = None
+    calls: Calls | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,23 @@
 
 The command line and the server both use this module, so their numbers are equal. Callees outside the file are looked
 up in the file's package on disk; ``overlay`` gives the texts that take precedence over the disk, such as those of open
-editors, already parsed where they are analysed too.
+editors, already parsed where they are analysed too. Calls are resolved over the whole package: its files are scanned
+for names once, and parsed when a call may run a function of theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
-from rlm_core.source.call_graph import Call, CallGraph, ModuleIndex, index_module, merged
+from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, merged
+from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
@@ -22,7 +26,9 @@ from rlm_core.source.units import MAX_FILE_BYTES, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
 from rlm_core.source.work.outline_facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
-from rlm_core.types import Anchor, CodeText, FoundCost, Unit, WorkFacts
+from rlm_core.types import Anchor, CodeText, FoundCost, KnownCost, Unit, WorkFacts
+
+from .called_functions import CallReader, PackageView
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
@@ -31,6 +37,8 @@ Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
 _ANALYSED_UNITS = 20_000
+_SCANNED_FILES = 20_000  # of a package, for names of functions
+_PACKAGES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,15 @@ class MeasuredUnits(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _Package:
+    """The names of functions in a package by module, and the version on disk of each file that was scanned."""
+
+    names: FunctionNames[str] = field(default_factory=FunctionNames)
+    versions: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    is_current: bool = False
+
+
 class Analyser:
     """Analyses files and remembers the indices of the files that they import. Not thread-safe: use one per thread.
 
@@ -74,6 +91,23 @@ class Analyser:
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
         self._work: LRUCache[Hashable, Analysis | None] = LRUCache(_ANALYSED_UNITS)
+        self._calls = CallReader(self._known_costs)
+        self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
+        # Modules of the current analysis: a file is looked at once, however many calls lead to it.
+        self._loaded: dict[tuple[Path | None, str], ModuleIndex | None] = {}
+        self._contexts: dict[Path, int] = {}
+        self._changes: dict[Path | None, int] = {}
+
+    def refresh(self) -> None:
+        """Look at the files of packages on disk again: some may be new, changed or gone."""
+        for package in self._packages.values():
+            package.is_current = False
+
+    def _known_costs(self, path: Path | None, unit: Unit) -> Iterator[KnownCost]:
+        """What was measured of the present text of a function."""
+        for cost, before in self._measured.find(unit, path) if self._measured is not None else ():
+            if before is None and cost.kind == "function":
+                yield KnownCost(cost.metric, cost.median, cost.low, cost.high)
 
     def analyse(self, parsed: ParsedSource, path: Path | None = None, name: str | None = None) -> list[AnalysedUnit]:
         """The units of a source text.
@@ -92,9 +126,22 @@ class Analyser:
             return _with_judge(outlined, parsed, path)
         root, dotted = _package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
+        self._loaded.clear()
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
-        graph = CallGraph(lambda module: file.index if module == dotted else self._load(root, dotted, module))
-        return _with_judge(self._analysed(parsed, file.units, path, ModuleScope(file.index, graph)), parsed, path)
+        names = self._names(root, dotted)
+        if path is not None:
+            self._note(path, dotted, parsed.source, file.index, names)
+
+        def load(module: str) -> ModuleIndex | None:
+            return file.index if module == dotted else self._load(root, dotted, module)
+
+        def named(name: str) -> list[ModuleIndex] | None:
+            modules = names.files(name)
+            return [home for home in map(load, modules) if home is not None] if modules is not None else None
+
+        view = PackageView(load, _context, lambda module: path if module == dotted else _path_of(root, module))
+        scope = ModuleScope(file.index, CallGraph(load, named))
+        return _with_judge(self._analysed(parsed, file.units, path, scope, view), parsed, path)
 
     def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
         """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
@@ -107,8 +154,9 @@ class Analyser:
             self._cells[cell.source] = previous.get(cell.source) or self._reader.read(cell)
         files = [self._cells[cell.source] for cell in cells]
         index, graph = merged(file.index for file in files), CallGraph()
+        view = PackageView(graph.load, _context, lambda module: None)
         return [
-            self._analysed(cell, file.units, None, ModuleScope(index, graph))
+            self._analysed(cell, file.units, None, ModuleScope(index, graph), view)
             for cell, file in zip(cells, files, strict=True)
         ]
 
@@ -118,20 +166,24 @@ class Analyser:
         units: list[Unit],
         path: Path | None,
         scope: ModuleScope,
+        view: PackageView,
     ) -> list[AnalysedUnit]:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
-        context = _context(scope.index)
+        context = view.context(scope.index)
+        structure = sum(self._changes.values()) - self._changes.get(path, 0)
 
         def read(unit: Unit) -> CodeText:
             work = self._work_of(unit, scope, context) if unit.kind in ("function", "program") else None
-            callees = scope.graph.callees(scope.index, unit) if unit.kind == "function" else ()
+            is_function = unit.kind == "function"
+            callees = scope.graph.callees(scope.index, unit) if is_function else ()
+            calls = self._calls.calls(scope.graph, scope.index, unit, view, structure) if is_function else None
             of_unit = sizes.get(unit)
             workloads = tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
-            return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work)
+            return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work, calls=calls)
 
         def read_earlier(unit: Unit) -> CodeText:
             if unit.kind == "function" and unit.text not in scope.index.calls:
-                scope.index.calls[unit.text] = _calls_in(unit.text)
+                _add_calls(scope.index, unit.text)
             return read(unit)
 
         if self._measured is not None:
@@ -157,7 +209,7 @@ class Analyser:
             return code
         earlier = read_earlier or read
         texts = {before: earlier(replace(unit, text=before)) for _, before in found if before}
-        texts[""] = replace(code, text="", callees=(), work=None)
+        texts[""] = replace(code, text="", callees=(), work=None, calls=None)
         anchors = (Anchor(cost, texts[before] if before is not None else None) for cost, before in found)
         return replace(code, measured=tuple(anchors))
 
@@ -193,12 +245,43 @@ class Analyser:
         # Only the file's package: what other packages cost is not looked up.
         if root is None or module.partition(".")[0] != dotted.partition(".")[0]:
             return None
-        stem = root.joinpath(*module.split("."))
-        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-            index = self._index(path, module)
-            if index is not None:
-                return index
-        return None
+        key = root, module
+        if key not in self._loaded:
+            stem = root.joinpath(*module.split("."))
+            indices = (self._index(path, module) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
+            self._loaded[key] = next((index for index in indices if index is not None), None)
+        return self._loaded[key]
+
+    def _names(self, root: Path | None, dotted: str) -> FunctionNames[str]:
+        """The names of functions in the package of a module; files are scanned when they are new or have changed."""
+        folder = root / dotted.partition(".")[0] if root is not None else None
+        if root is None or folder is None or not (folder / "__init__.py").is_file():
+            return FunctionNames()
+        package = self._packages.setdefault(folder, _Package())
+        if package.is_current:
+            return package.names
+        seen: dict[Path, tuple[int, int]] = {}
+        for path, version in _python_files(folder):
+            seen[path] = version
+            if package.versions.get(path) != version:
+                module = _module_of(root, path)
+                with suppress(OSError):
+                    overlay = self._overlay(path)
+                    source = overlay.source if isinstance(overlay, ParsedSource) else overlay
+                    if package.names.put(module, path.read_bytes() if source is None else source):
+                        self._changes[path] = self._changes.get(path, 0) + 1
+        for path in package.versions.keys() - seen.keys():
+            package.names.remove(_module_of(root, path))
+            self._changes[path] = self._changes.get(path, 0) + 1
+        package.versions, package.is_current = seen, True
+        return package.names
+
+    def _note(self, path: Path, dotted: str, source: bytes, index: ModuleIndex, names: FunctionNames[str]) -> None:
+        """Notice what of a file other files depend on: the names that it defines, imports and classes."""
+        context = _context(index)
+        if (names.put(dotted, source) if len(names) else False) or self._contexts.get(path, context) != context:
+            self._changes[path] = self._changes.get(path, 0) + 1
+        self._contexts[path] = context
 
     def _index(self, path: Path, dotted: str) -> ModuleIndex | None:
         overlay = self._overlay(path)
@@ -217,6 +300,10 @@ class Analyser:
             if parsed is None or parsed.language != "python":
                 parsed = ParsedSource(path.read_bytes() if parsed is None else parsed.source, "python")
             index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
+            context = _context(index)
+            if self._contexts.setdefault(path, context) != context:
+                self._changes[path] = self._changes.get(path, 0) + 1
+                self._contexts[path] = context
         except (OSError, ValueError):
             return None
         self._indices[path] = (version, index)
@@ -237,11 +324,12 @@ def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | No
 _NOT_ANALYSED = Analysis(WorkFacts())
 
 
-def _calls_in(text: str) -> tuple[Call, ...]:
-    """The calls in the text of a function, as an index of its file has them."""
-    index = index_module(ParsedSource(text.encode("utf-8", errors="replace"), "python"))
-    function = next(iter(index.units.values()), None)
-    return index.calls.get(function.text, ()) if function is not None else ()
+def _add_calls(index: ModuleIndex, text: str) -> None:
+    """Add the calls in the text of a function to the index of its file."""
+    own = index_module(ParsedSource(text.encode("utf-8", errors="replace"), "python"))
+    function = next(iter(own.units.values()), None)
+    index.calls[text] = own.calls.get(function.text, ()) if function is not None else ()
+    index.types[text] = own.types.get(function.text, {}) if function is not None else {}
 
 
 def _context(index: ModuleIndex) -> int:
@@ -250,7 +338,8 @@ def _context(index: ModuleIndex) -> int:
         (
             frozenset(index.imports.items()),
             frozenset(index.constants.items()),
-            frozenset(index.bases),
+            frozenset((name, tuple(bases)) for name, bases in index.bases.items()),
+            frozenset((name, frozenset(types.items())) for name, types in index.attributes.items()),
             frozenset(index.units),
         )
     )
@@ -267,6 +356,38 @@ def _is_current(analysis: Analysis, scope: ModuleScope) -> bool:
         if unit is None or unit.text != definition.text:
             return False
     return True
+
+
+def _python_files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The Python files of a package with their versions on disk, at most ``_SCANNED_FILES``."""
+    count = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        for name in sorted(files):
+            if not name.endswith(".py"):
+                continue
+            path = Path(parent, name)
+            with suppress(OSError):
+                stat = path.stat()
+                if stat.st_size <= MAX_FILE_BYTES:
+                    count += 1
+                    yield path, (stat.st_mtime_ns, stat.st_size)
+            if count >= _SCANNED_FILES:
+                return
+
+
+def _module_of(root: Path, path: Path) -> str:
+    """The dotted name of a file's module."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _path_of(root: Path | None, module: str) -> Path | None:
+    """The file of a module."""
+    if root is None:
+        return None
+    stem = root.joinpath(*module.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
 
 
 def _package_of(path: Path) -> tuple[Path, str]:

@@ -21,7 +21,7 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from rlm_core.errors import DataError
-from rlm_core.types import LEVELS, Basis, Callee, CodeText, Prediction, Query, WorkFacts
+from rlm_core.types import LEVELS, Basis, Callee, Calls, CodeText, Prediction, Query, WorkFacts
 
 VERSION: Literal[3] = 3
 PREDICT, INFO, HEALTH, METRICS = "/v3/predict", "/v3/info", "/health", "/metrics"
@@ -45,21 +45,25 @@ class Question:
     queries: tuple[Query, ...]
     callees: tuple[Callee, ...] = ()
     work: WorkFacts | None = None
+    calls: Calls | None = None
 
     @classmethod
     def about(cls, code: CodeText, queries: Sequence[Query]) -> Question:
         """``queries`` about ``code``."""
-        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work)
+        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work, code.calls)
 
     @property
     def code(self) -> CodeText:
         """What the predictor reads."""
-        return CodeText(self.text, self.language, self.basis, self.callees, work=self.work)
+        return CodeText(self.text, self.language, self.basis, self.callees, work=self.work, calls=self.calls)
 
     @property
     def characters(self) -> int:
         """The length of the longest text in it."""
-        return max(len(self.text), *(len(callee.text) for callee in self.callees), 0)
+        texts = [self.text, *(callee.text for callee in self.callees)]
+        if self.calls is not None:
+            texts += [function.text for function in self.calls.functions()]
+        return max(map(len, texts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(entry.name for entry in fields(kind))
+    return tuple(entry.name for entry in fields(kind) if entry.init)
 
 
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -352,8 +356,12 @@ def _mapping(read: _Reader) -> _Reader:
 
 def _object(kind: type, strict: bool) -> _Reader:
     hints = get_type_hints(kind)
-    readers = {entry.name: _reader(hints[entry.name], strict) for entry in fields(kind)}
-    needed = [e.name for e in fields(kind) if e.default is MISSING and e.default_factory is MISSING]
+    readers = {entry.name: _reader(hints[entry.name], strict) for entry in fields(kind) if entry.init}
+    needed = [
+        entry.name
+        for entry in fields(kind)
+        if entry.init and entry.default is MISSING and entry.default_factory is MISSING
+    ]
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -405,6 +413,8 @@ def _object_schema(kind: type, found: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     properties, needed = {}, []
     for entry in fields(kind):
+        if not entry.init:
+            continue
         properties[entry.name] = _schema(hints[entry.name], found)
         if entry.default is not MISSING:
             properties[entry.name]["default"] = _plain(entry.default)

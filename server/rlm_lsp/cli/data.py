@@ -13,7 +13,7 @@ from rlm_lsp.rendering import console
 
 from .options import PATH, Group, optional_packages
 
-Kind = Literal["functions", "leethub", "boj", "atcoder", "triton", "growth", "texts", "code-regression"]
+Kind = Literal["functions", "calls", "leethub", "boj", "atcoder", "triton", "growth", "texts", "code-regression"]
 _OF_JUDGES = ("leethub", "boj", "atcoder")
 # Their generators are experiments of the repository, which no installed package holds.
 _IN_TOOLS = ("nas", "counterfactual")
@@ -65,7 +65,7 @@ def build(
     if wanted and kind not in _OF_JUDGES:
         raise DataError(f"--languages: only {', '.join(_OF_JUDGES)} have several languages; leave it out for {kind}")
     with optional_packages():
-        from rlm_core.training.datasets import growth, schema
+        from rlm_core.training.datasets import calls, growth, schema
         from rlm_core.training.datasets.cache import default_cache
         from rlm_core.training.datasets.texts import build_texts
     cache = source_cache or default_cache()
@@ -78,7 +78,8 @@ def build(
         raise DataError(f"--labels is missing; name the labels of {kind}")
     builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted)
     with console.progress("building") as progress:
-        schema.write_rows(builder.rows(progress), out, growth.SCHEMA if kind == "growth" else schema.SCHEMA)
+        columns = {"growth": growth.SCHEMA, "calls": calls.SCHEMA}.get(kind, schema.SCHEMA)
+        schema.write_rows(builder.rows(progress), out, columns)
     report = builder.report()
     print(f"{out}: {report.rows:,} rows of {report.units:,} units")
     for line in report.lines():
@@ -87,10 +88,12 @@ def build(
 
 def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
     """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
-    from rlm_core.training.datasets import code_regression, functions, growth, judged_programs, triton
+    from rlm_core.training.datasets import calls, code_regression, functions, growth, judged_programs, triton
 
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
+    if kind == "calls":
+        return calls.CallGraphBuilder(labels, cache, split, download=download)
     if kind == "triton":
         return triton.TritonBuilder(labels, cache, split, download=download)
     if kind == "growth":

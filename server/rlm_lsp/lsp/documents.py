@@ -173,6 +173,8 @@ class Documents:
     def invalidate(self) -> None:
         """Files on disk or settings have changed: no analysis holds any more."""
         self._generation += 1
+        # On its thread: an analysis may be running.
+        self._worker.submit(self._analyser.refresh)
 
     def document(self, uri: str) -> Document | None:
         """The current version of a document; None when it is closed."""

@@ -47,6 +47,9 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
     for callee in code.callees:
         parts += [str(callee.depth), callee.text]
     parts.append(repr(code.work))
+    parts.append(str(hash(code.calls)))
+    for function in code.calls.functions() if code.calls is not None else ():
+        parts += [function.text, repr(function.known)]
     for query in queries:
         parts += [
             query.metric,

@@ -14,14 +14,36 @@ from hypothesis import strategies as st
 from rlm_core import Band, Callee, CodeText, Prediction, Query
 from rlm_core.serving import wire
 from rlm_core.serving.wire import WireError
-from rlm_core.types import LEVELS, Abstention, AbstentionCode, Basis, CalibrationSource, CpuScale, Metric
+from rlm_core.types import (
+    LEVELS,
+    Abstention,
+    AbstentionCode,
+    Basis,
+    CalibrationSource,
+    CalledFunction,
+    Calls,
+    CallSite,
+    CpuScale,
+    KnownCost,
+    Metric,
+)
 
 BASES = st.sampled_from(get_args(Basis))
 METRICS = st.sampled_from(get_args(Metric))
 WORKLOADS = st.dictionaries(st.text(), st.text(), max_size=4)
 QUERIES = st.builds(Query, METRICS, st.none() | st.text(), WORKLOADS)
+COSTS = st.builds(KnownCost, METRICS, *[st.floats(allow_nan=False)] * 3)
+FUNCTIONS = st.builds(CalledFunction, st.text(), known=st.lists(COSTS, max_size=2).map(tuple))
+SITES = st.builds(
+    CallSite, st.lists(FUNCTIONS, max_size=2).map(tuple), st.integers(), st.integers(), st.floats(allow_nan=False)
+)
 CODES = st.builds(
-    CodeText, st.text(), st.text(), BASES, st.lists(st.builds(Callee, st.text(), st.integers()), max_size=3).map(tuple)
+    CodeText,
+    st.text(),
+    st.text(),
+    BASES,
+    st.lists(st.builds(Callee, st.text(), st.integers()), max_size=3).map(tuple),
+    calls=st.none() | st.builds(Calls, st.lists(SITES, max_size=2).map(tuple), st.integers(), st.integers()),
 )
 SOURCES = st.builds(
     CalibrationSource,

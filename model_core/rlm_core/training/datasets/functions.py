@@ -37,7 +37,7 @@ LATENCY_FLOOR_SECONDS = 5e-8  # 0.05 µs: below it the profiler's own correction
 DEVICE = "x86-64"
 RUNTIME = {"runtime": "cpython-3.12"}
 
-_FIELDS = frozenset(
+LABEL_FIELDS = frozenset(
     {"package", "version", "module", "qualname", "file", "firstlineno", "source_sha1", "generator"}
     | {"calls", "latency_ok", "latency_us", "mem_calls", "peak_bytes"}
 )
@@ -50,7 +50,7 @@ class FunctionBuilder(RowBuilder):
         self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
     ) -> None:
         super().__init__(split)
-        self._labels = read_labels(labels, _FIELDS, "function")
+        self._labels = read_labels(labels, LABEL_FIELDS, "function")
         self._cache, self._download, self._workers = cache, download, workers
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
@@ -81,14 +81,14 @@ def _package_rows(
     rows: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
     with zipfile.ZipFile(wheel) as archive:
-        sources = _WheelSources(archive)
+        sources = WheelSources(archive)
         graph = CallGraph(sources.load)
         for label in labels:
             name = f"{label['package']}:{label['module']}:{label['qualname']}"
             if label["generator"]:
                 left_out.append(("generator or coroutine", name))
                 continue
-            values = _values(label)
+            values = values_of(label)
             if not values:
                 left_out.append((f"fewer than {MIN_CALLS} good calls", name))
                 continue
@@ -127,7 +127,8 @@ def _package_rows(
     return rows, left_out
 
 
-def _values(label: dict[str, Any]) -> dict[str, float]:
+def values_of(label: dict[str, Any]) -> dict[str, float]:
+    """The medians of a label by metric, in SI units; only those with enough good calls."""
     values: dict[str, float] = {}
     if label["latency_ok"] and label["latency_us"] and label["calls"] >= MIN_CALLS:
         values["latency"] = max(label["latency_us"]["p50"] * 1e-6, LATENCY_FLOOR_SECONDS)
@@ -136,24 +137,37 @@ def _values(label: dict[str, Any]) -> dict[str, float]:
     return values
 
 
-class _WheelSources:
+class WheelSources:
     """Python files of one wheel, read and indexed on first use."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self._names = set(archive.namelist())
-        self._indices: dict[str, ModuleIndex | None] = {}
+        self._indices: dict[str, ModuleIndex] = {}
         self._lines: dict[str, list[str]] = {}
 
+    def paths(self, top: str) -> list[str]:
+        """The Python files of a top-level package or module."""
+        return sorted(
+            path for path in self._names if path.endswith(".py") and (path.startswith(f"{top}/") or path == f"{top}.py")
+        )
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file."""
+        return self._archive.read(path)
+
     def load(self, dotted: str) -> ModuleIndex | None:
+        """The index of a module; None where the wheel has none."""
         stem = dotted.replace(".", "/")
         for path in (f"{stem}.py", f"{stem}/__init__.py"):
             if path in self._names:
-                return self._index(path, dotted)
+                return self.index(path)
         return None
 
-    def _index(self, path: str, dotted: str) -> ModuleIndex | None:
+    def index(self, path: str) -> ModuleIndex:
+        """The index of a file."""
         if path not in self._indices:
+            dotted = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
             source = self._archive.read(path)
             self._indices[path] = index_module(
                 ParsedSource(source, "python"), dotted, is_package=path.endswith("__init__.py")
@@ -174,8 +188,7 @@ class _WheelSources:
         path, line = label["file"], label["firstlineno"]
         if path not in self._names:
             return None, None, None
-        index = self._index(path, path.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."))
-        assert index is not None
+        index = self.index(path)
         unit = index.units.get(label["qualname"])
         if unit is not None and unit.span.start_line + 1 != line:
             unit = None

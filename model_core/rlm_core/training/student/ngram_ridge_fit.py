@@ -75,7 +75,7 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
         width = _bits(len(own), bits)
         used = np.unique(np.concatenate([corpus.rows.text[rows], corpus.rows.callees[rows].ravel()]))
         bags = {int(i): bag(ids[i], words_of(corpus.texts[i][0]), width) for i in used if i >= 0}
-        idf = _idf([bags[int(i)] for i in own], width)
+        idf = idf_of([bags[int(i)] for i in own], width)
         units = {i: tfidf(value, idf) for i, value in bags.items()}
         features = _matrix(corpus, rows, units, scales, width)
         changing = prefix.split("/")[0] in CHANGING
@@ -150,7 +150,8 @@ def _bits(texts: int, most: int) -> int:
     return int(np.clip(np.ceil(np.log2(16 * max(texts, 1))), 12, most))
 
 
-def _idf(bags: list[Bag], bits: int) -> npt.NDArray[np.float32]:
+def idf_of(bags: list[Bag], bits: int) -> npt.NDArray[np.float32]:
+    """Inverse document frequencies of buckets, 0 for those in one bag only."""
     frequency = np.zeros(1 << bits)
     for value in bags:
         frequency[value.buckets] += 1

@@ -1,0 +1,126 @@
+"""The calls of units with the functions that they may run: a unit in its module -> what a predictor reads of them.
+
+Resolving a call is far slower than looking it up, and an edit changes few units, so places are remembered until a
+definition, an import or a class changes in the file, or in another file of the package (``structure``). The texts at
+these places are looked up each time: an edit of a function changes what its callers read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from rlm_core.source.call_graph import CallGraph, ModuleIndex
+from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, Unit
+
+# What was measured of a function in a file; the file is None where it is not known.
+KnownCosts = Callable[[Path | None, Unit], Iterable[KnownCost]]
+_REMEMBERED = 50_000  # units
+_Place = tuple[str, str]  # module and qualified name
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    places: tuple[_Place, ...]
+    loops: int
+    branches: int
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    sites: tuple[_Site, ...]
+    outside: int
+    unresolved: int
+
+
+class PackageView:
+    """The modules of a package as they are during one analysis, each read once.
+
+    ``load`` gives the index of a module, ``context`` a hash of everything but bodies in it, ``path`` its file.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], ModuleIndex | None],
+        context: Callable[[ModuleIndex], int],
+        path: Callable[[str], Path | None],
+    ) -> None:
+        self._load, self._context, self.path = load, context, path
+        self._modules: dict[str, ModuleIndex | None] = {}
+        self._contexts: dict[str, int] = {}
+        self.called: dict[_Place, CalledFunction] = {}
+
+    def load(self, dotted: str) -> ModuleIndex | None:
+        """The index of a module; None where it cannot be had."""
+        if dotted not in self._modules:
+            self._modules[dotted] = self._load(dotted)
+        return self._modules[dotted]
+
+    def context(self, index: ModuleIndex) -> int:
+        """A hash of what the meaning of a module's names depends on."""
+        known = self._contexts.get(index.dotted)
+        if known is None:
+            known = self._contexts[index.dotted] = self._context(index)
+        return known
+
+
+class CallReader:
+    """Reads the calls of units and remembers where they lead. Not thread-safe."""
+
+    def __init__(self, known_costs: KnownCosts | None = None) -> None:
+        self._known_costs: KnownCosts = known_costs or (lambda path, unit: ())
+        self._places: LRUCache[Hashable, _Places] = LRUCache(_REMEMBERED)
+        # Equal calls are one object, so that comparing units of two versions of a file is fast.
+        self._calls: LRUCache[Calls, Calls] = LRUCache(_REMEMBERED)
+
+    def calls(self, graph: CallGraph, module: ModuleIndex, unit: Unit, view: PackageView, structure: int) -> Calls:
+        """The calls of a unit of ``module``; ``structure`` is a number that changes with the rest of the package."""
+        key = unit.text, unit.qualname, module.dotted, view.context(module), structure
+        places = self._places.get(key)
+        calls = self._read(places, module, view) if places is not None else None
+        if calls is None:
+            resolved = graph.call_sites(module, unit)
+            places = self._places[key] = _Places(
+                tuple(
+                    _Site(
+                        tuple((home.dotted, callee.qualname) for home, callee in site.candidates),
+                        site.loops,
+                        site.branches,
+                        site.times,
+                    )
+                    for site in resolved.sites
+                ),
+                resolved.outside,
+                resolved.unresolved,
+            )
+            calls = self._read(places, module, view)
+            assert calls is not None, "a resolved call leads to a function of the same view"
+        return self._calls.setdefault(calls, calls)
+
+    def _read(self, places: _Places, module: ModuleIndex, view: PackageView) -> Calls | None:
+        """The functions at the places as they are now; None where one is gone."""
+        sites = []
+        for site in places.sites:
+            candidates = []
+            for place in site.places:
+                called = view.called.get(place) or self._called(place, module, view)
+                if called is None:
+                    return None
+                candidates.append(called)
+            # The order of files and definitions must not count.
+            candidates.sort(key=lambda called: called.text)
+            sites.append(CallSite(tuple(candidates), site.loops, site.branches, site.times))
+        return Calls(tuple(sites), places.outside, places.unresolved)
+
+    def _called(self, place: _Place, module: ModuleIndex, view: PackageView) -> CalledFunction | None:
+        dotted, qualname = place
+        home = module if dotted == module.dotted else view.load(dotted)
+        unit = home.units.get(qualname) if home is not None else None
+        if unit is None:
+            return None
+        called = view.called[place] = CalledFunction(unit.text, known=tuple(self._known_costs(view.path(dotted), unit)))
+        return called
