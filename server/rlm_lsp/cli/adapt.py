@@ -52,8 +52,8 @@ def command(device: str, measurements: Path, model: str, out: Path | None, choos
     path = out or adapter_path(device)
     write_adapters(adaptation.adapters, path)
     for adapter in adaptation.adapters:
-        print(_summary(adapter))
-    print(f"{path}: written; predictions for {device} use it from now on")
+        console.line(_summary(adapter))
+    console.line(f"{path}: written; predictions for {device} use it from now on")
 
 
 def _read(path: Path, *, candidates: bool) -> list[Measurement]:

@@ -285,8 +285,8 @@ def pruner(rows: tuple[Path, ...], out: Path) -> None:
     for kernel in fitted.forests:
         of_kernel = [trial for trial in trials if trial.kernel == kernel]
         devices = sorted({trial.choice.device or "unknown device" for trial in of_kernel})
-        print(f"{kernel}: {len(of_kernel)} configurations on {', '.join(devices)}")
-    print(f"{out}: written; pass it to rlm_core.measurement.gpu.autotune_pruner.early_config_prune")
+        console.line(f"{kernel}: {len(of_kernel)} configurations on {', '.join(devices)}")
+    console.line(f"{out}: written; pass it to rlm_core.measurement.gpu.autotune_pruner.early_config_prune")
 
 
 def _require_gpu(advice: str) -> None:

@@ -197,7 +197,7 @@ def _print_row(row: Row) -> None:
     case = " ".join(f"{name}={value}" for name, value in (row.get("case") or {}).items())
     config = " ".join(f"{name}={value}" for name, value in (row.get("config") or {}).items())
     words = [str(row.get("path", "")), str(row.get("entry") or row.get("name") or ""), str(row.get("device", ""))]
-    print("  ".join(filter(None, (*words, case, config, _outcome(row)))))
+    console.line("  ".join(filter(None, (*words, case, config, _outcome(row)))))
 
 
 def _outcome(row: Row) -> str:

@@ -72,7 +72,7 @@ def build(
     if kind == "texts":
         with console.progress("reading") as progress:
             count = build_texts(sorted({*cache.glob("*.whl"), *cache.glob("wheels/*.whl")}), out, progress=progress)
-        print(f"{out}: {count:,} texts")
+        console.line(f"{out}: {count:,} texts")
         return
     if labels is None:
         raise DataError(f"--labels is missing; name the labels of {kind}")
@@ -81,9 +81,9 @@ def build(
         columns = {"growth": growth.SCHEMA, "calls": calls.SCHEMA}.get(kind, schema.SCHEMA)
         schema.write_rows(builder.rows(progress), out, columns)
     report = builder.report()
-    print(f"{out}: {report.rows:,} rows of {report.units:,} units")
+    console.line(f"{out}: {report.rows:,} rows of {report.units:,} units")
     for line in report.lines():
-        print(f"  {line}")
+        console.line(f"  {line}")
 
 
 def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:

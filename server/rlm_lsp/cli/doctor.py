@@ -17,6 +17,7 @@ from rlm_core.inference.model_store import BUILTIN, builtin
 from rlm_core.inference.query_selection import queries_for
 
 from rlm_lsp import __version__
+from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 
 from . import options
@@ -35,11 +36,11 @@ def command(model: str, threads: int, rescore: bool) -> None:
 
     The first run measures a score of this CPU, to which latencies of calls are then scaled.
     """
-    print(f"rlm-lsp      {__version__} ({Path(__file__).parents[1]})")
-    print(f"python       {platform.python_version()} ({sys.executable})")
+    console.line(f"rlm-lsp      {__version__} ({Path(__file__).parents[1]})")
+    console.line(f"python       {platform.python_version()} ({sys.executable})")
     for package in ("onnxruntime", "pygls", "tree-sitter"):
-        print(f"{package:<12} {_version(package)}")
-    print(f"processor    {_processor()}")
+        console.line(f"{package:<12} {_version(package)}")
+    console.line(f"processor    {_processor()}")
     started = time.perf_counter()
     predictor = rlm_core.load(model, threads=threads)
     loaded = time.perf_counter()
@@ -51,20 +52,22 @@ def command(model: str, threads: int, rescore: bool) -> None:
         before = time.perf_counter()
         [predictions] = predictor.predict([code], [queries_for(predictor, code)])
         times.append((time.perf_counter() - before) * 1e3)
-    print(f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms")
-    print(f"             a small function: {render.label(predictions) or 'no prediction'}")
+    console.line(
+        f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms"
+    )
+    console.line(f"             a small function: {render.label(predictions) or 'no prediction'}")
     _print_score(rescore)
 
 
 def _print_model(model_id: str, model: str) -> None:
     if loading.is_remote(model):
-        print(f"model        {model_id} ({model})")
+        console.line(f"model        {model_id} ({model})")
         return
     directory = builtin() if model == BUILTIN else Path(model)
     sizes = {path.name: path.stat().st_size for path in sorted(directory.iterdir()) if path.is_file()}
-    print(f"model        {model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
+    console.line(f"model        {model_id} ({directory}, {sum(sizes.values()) / 2**20:.1f} MiB)")
     for name, size in sizes.items():
-        print(f"             {name} {size / 2**20:.2f} MiB")
+        console.line(f"             {name} {size / 2**20:.2f} MiB")
 
 
 def _print_score(rescore: bool) -> None:
@@ -73,14 +76,14 @@ def _print_score(rescore: bool) -> None:
     if score is None:
         score = cpu_score.measure()
         cpu_score.write(score, path)
-    print(
+    console.line(
         f"cpu score    {score.overall:.2f} times the reference, within a factor of {10**score.spread:.2f}"
         f" ({score.date}; --rescore measures again)"
     )
     parts = (("interpreter", score.interpreter), ("allocation", score.allocation), ("numpy", score.numpy))
-    print("             " + ", ".join(f"{name} {value:.2f}" for name, value in parts))
+    console.line("             " + ", ".join(f"{name} {value:.2f}" for name, value in parts))
     used = "scaled by" if cpu_score.enabled() else f"not scaled ({cpu_score.SWITCH} is off) by"
-    print(f"             latencies of calls are {used} {1 / score.overall:.2g} to this CPU")
+    console.line(f"             latencies of calls are {used} {1 / score.overall:.2g} to this CPU")
 
 
 def _version(package: str) -> str:

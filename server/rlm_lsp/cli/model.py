@@ -56,7 +56,7 @@ def list_(form: Literal["table", "json"]) -> None:
             }
         )
     if form == "json":
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        print(json.dumps(rows, indent=1))
         return
     cells = [["", "name", "id", "kind", "MiB", "tuned from"]]
     for row in rows:
@@ -64,7 +64,7 @@ def list_(form: Literal["table", "json"]) -> None:
         cells.append([mark, row["name"], row["id"], row["kind"], size, row["tuned_from"] or ""])
     console.print_table(cells)
     if not any(row["used"] for row in rows):
-        print(f"used here: {used}")
+        console.line(f"used here: {used}")
 
 
 @command.command()
@@ -88,13 +88,13 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
         value = str(directory)
     if everywhere:
         path = files.use_everywhere("model", value)
-        print(f"{path}: model = {value}")
+        console.line(f"{path}: model = {value}")
         return
     folder = (workspace or Path.cwd()).resolve()
     if not folder.is_dir():
         raise DataError(f"{folder}: is not a folder; name the workspace with --workspace")
     path = files.use_in_workspace(folder, "model", value)
-    print(f"{path}: model = {value} for {folder}")
+    console.line(f"{path}: model = {value} for {folder}")
 
 
 @command.command()
@@ -105,20 +105,20 @@ def show(model: str, form: Literal["table", "json"]) -> None:
     summary = model_store.summary(model_store.find(model))
     if form == "json":
         facts = {name: getattr(summary, name) for name in summary.__slots__} | {"directory": str(summary.directory)}
-        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        print(json.dumps(facts, indent=1))
         return
-    print(f"model        {summary.model_id} ({summary.kind}, {summary.size / 2**20:.1f} MiB)")
-    print(f"directory    {summary.directory}")
+    console.line(f"model        {summary.model_id} ({summary.kind}, {summary.size / 2**20:.1f} MiB)")
+    console.line(f"directory    {summary.directory}")
     for basis, names in _tasks_by_basis(summary).items():
         devices = summary.devices.get(basis, ())
         known = f"; devices {_first_of(devices)}" if devices else ""
-        print(f"{basis:<12} {_first_of(names)}{known}")
+        console.line(f"{basis:<12} {_first_of(names)}{known}")
     for name in ("rows", "texts", "parameters", "epochs", "validation_loss", "validation_spearman"):
         value = summary.trained.get(name)
         if isinstance(value, int | float):
-            print(f"{'trained':<12} {name.replace('_', ' ')} {value:,}")
+            console.line(f"{'trained':<12} {name.replace('_', ' ')} {value:,}")
     for refit in summary.trained.get("refitted", ()):
-        print(
+        console.line(
             f"refitted     {refit['date']} from {refit['from']} on {refit['rows']:,} rows of"
             f" {refit['families']:,} project groups ({_first_of(refit['slices'])})"
         )
@@ -127,7 +127,7 @@ def show(model: str, form: Literal["table", "json"]) -> None:
 
 
 def _print_tuning(tuning: dict[str, Any]) -> None:
-    print(
+    console.line(
         f"tuned        {tuning['date']} from {tuning['from']} on {tuning['rows']:,} rows of {tuning['groups']:,} groups"
         f" ({_first_of(tuning['families'])})"
     )
@@ -135,7 +135,7 @@ def _print_tuning(tuning: dict[str, Any]) -> None:
         before, after = entry["before"], entry["after"]
         ranks = [figures["spearman"]["value"] if figures["spearman"] else float("nan") for figures in (before, after)]
         what = "offset and slope only; " if entry["kind"] == "level" else ""
-        print(
+        console.line(
             f"             {key}: {what}held-out Spearman {ranks[0]:.3f} to {ranks[1]:.3f}, error"
             f" {before['error']:.3f} to {after['error']:.3f}, coverage {before['coverage']:.0%} to"
             f" {after['coverage']:.0%}"
@@ -162,14 +162,14 @@ def verify(model: str) -> None:
     summary = model_store.summary(model_store.find(model))
     checked = model_store.verify(summary)
     for file in checked:
-        print(f"{file.state:<8} {file.name}")
+        console.line(f"{file.state:<8} {file.name}")
     if not checked:
         raise ModelError(f"{summary.directory}: its card lists no files; export the model again")
     bad = sum(file.state != "ok" for file in checked)
     if bad:
         console.report_error(f"{summary.directory}: {bad} of {len(checked)} files differ from the card")
         raise click.exceptions.Exit(1)
-    print(f"{summary.model_id}: all {len(checked)} files match the card")
+    console.line(f"{summary.model_id}: all {len(checked)} files match the card")
 
 
 @command.command()
@@ -207,4 +207,6 @@ def convert(checkpoint: Path, out: Path, tokenizer: Path | None, t5gemma: str | 
             encoder = T5GemmaEncoder(T5GemmaSettings(t5gemma, mode="full"))
         model = regress_lm.convert(checkpoint, tokens, tokenizer, encoder)
         card = store.save(model, out, checkpoint.stem)
-    print(f"{out}: written, {sum(weight.numel() for weight in model.parameters()):,} parameters, model {card.model_id}")
+    console.line(
+        f"{out}: written, {sum(weight.numel() for weight in model.parameters()):,} parameters, model {card.model_id}"
+    )

@@ -35,6 +35,7 @@ from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import other_judge, reason
 from rlm_lsp.rendering.console import ErrorCounter, counted
+from rlm_lsp.rendering.escaping import printable
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 from rlm_lsp.rendering.work_words import growth_words
 from rlm_lsp.sources import SourceFile, find_sources
@@ -234,7 +235,9 @@ def _write_table(batches: _Batches) -> None:
     header = ("WHERE", "UNIT", "BASIS", "METRIC", "80 % BAND", "MEDIAN", "NOTE")
     widths = [len(title) for title in header]
     for number, batch in enumerate(batches):
-        lines = [_cells(unit, prediction) for unit, predictions in batch for prediction in predictions]
+        lines = [
+            tuple(map(printable, _cells(unit, prediction))) for unit, predictions in batch for prediction in predictions
+        ]
         widths = [max(width, *(len(line[i]) for line in lines)) for i, width in enumerate(widths)] if lines else widths
         for line in [header, *lines] if number == 0 else lines:
             print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -84,7 +84,7 @@ def command(
         partial.write_text(text, encoding="utf-8", errors="surrogatepass")
     if left_out:
         console.note(f"{sum(left_out.values()):,} values are left out; the report lists the reasons")
-    print(f"{out}: written, {out.stat().st_size / 2**20:.1f} MiB; open it in a browser")
+    console.line(f"{out}: written, {out.stat().st_size / 2**20:.1f} MiB; open it in a browser")
 
 
 def _rows(

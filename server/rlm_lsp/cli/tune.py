@@ -87,7 +87,7 @@ def _refit(data: Sequence[Path], model: str, name: str, directory: Path, *, work
 
         fit = fit_known_work if work else refit
         model_id = fit(data, model_store.find(model), directory, name, console.note)
-    print(f"{directory}: model {model_id}")
+    console.line(f"{directory}: model {model_id}")
 
 
 def _tune(
@@ -123,12 +123,12 @@ def _tune(
             if not outcome.results:
                 raise DataError(f"{', '.join(map(str, data))}: too few rows to tune on; see the lines above")
         for result in outcome.results:
-            print(_describe(result))
+            console.line(_describe(result))
         if outcome.model is None:
             console.report_error(f"refused: {outcome.refused}")
             # The status of the main process is that of the command.
             return not processes.main
-        print(f"{directory}: model {outcome.model}; use it in a workspace with: rlm-lsp model use {shown}")
+        console.line(f"{directory}: model {outcome.model}; use it in a workspace with: rlm-lsp model use {shown}")
     return True
 
 

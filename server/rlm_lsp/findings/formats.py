@@ -19,6 +19,7 @@ from rlm_core.types import SI_UNIT, Span
 
 from rlm_lsp import __version__
 from rlm_lsp.rendering.console import PROGRAM
+from rlm_lsp.rendering.escaping import printable
 from rlm_lsp.rendering.json_rows import growth_fields, work_fields
 from rlm_lsp.settings.model import Severity
 
@@ -83,7 +84,8 @@ def _text(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str
         others = [f"{other.file}:{other.region.line}" for _, other in located.related if other.file != location.file]
         at = f" (budget at {', '.join(others)})" if others else ""
         where = f"{location.file}:{location.region.line}:{location.region.column}"
-        yield f"{where}: {finding.severity}: {' '.join(finding.message.split())}{at} [{finding.code}]\n"
+        text = f"{where}: {finding.severity}: {' '.join(finding.message.split())}{at} [{finding.code}]"
+        yield f"{printable(text)}\n"
 
 
 def _json(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
@@ -159,11 +161,12 @@ def _github(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[s
             "title": f"{PROGRAM} {finding.code}",
         }
         parameters = ",".join(f"{name}={str(value).translate(_GITHUB_PROPERTY)}" for name, value in properties.items())
-        yield f"::{_GITHUB_COMMANDS[finding.severity]} {parameters}::{finding.message.translate(_GITHUB_DATA)}\n"
+        line = f"::{_GITHUB_COMMANDS[finding.severity]} {parameters}::{finding.message.translate(_GITHUB_DATA)}"
+        yield f"{printable(line)}\n"
 
 
-# What XML 1.0 does not allow, not even escaped.
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML 1.0 does not allow, not even escaped, and the other control characters.
+_NOT_XML = re.compile("[^\t\n\r -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _junit(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:

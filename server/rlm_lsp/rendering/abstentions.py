@@ -6,12 +6,14 @@ JSON output all take them from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource, CodeText, Prediction
+
+from .escaping import printable
 
 if TYPE_CHECKING:
     from rlm_core.queries.kernel_sizes import UnitSizes
@@ -46,7 +48,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.DEVICE_NOT_TRAINED: "the model was not trained on device {device}; for {kinds} it knows {known}",
     AbstentionCode.SETTING_NOT_TRAINED: "the model was not trained on {metric} with {workload}",
     AbstentionCode.EMPTY_TEXT: "the text is empty",
-    AbstentionCode.INVALID_DATE: "the workload date {date!r} is not a date; write it like 2026-01-31",
+    AbstentionCode.INVALID_DATE: "the workload date '{date}' is not a date; write it like 2026-01-31",
     AbstentionCode.UNLIKE_TRAINING_DATA: "the text is unlike the training data (distance {distance}, limit {limit})",
     AbstentionCode.SIZES_UNKNOWN: "the tensor sizes are unknown; {remedy}",
     AbstentionCode.TOO_FEW_GROUPS: "{groups} held-out groups of {kinds} are too few for calibration ({needed} needed)",
@@ -60,14 +62,17 @@ _REASONS: Mapping[AbstentionCode, str] = {
 }
 
 
-def reason(abstention: Abstention) -> str:
-    """Why there is no prediction, as a clause in lower case."""
+_OWN_WORDS = frozenset({"kinds", "units", "remedy"})
+
+
+def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
+    """Why there is no prediction, as a clause in lower case; ``quote`` escapes names and other text from outside."""
     details = dict(abstention.details)
     basis, language = details.get("basis", ""), languages.LANGUAGES.get(details.get("language", ""))
     details["kinds"] = KINDS.get(basis, basis)
     # The language of other units follows from their kind.
     named = basis in ("call", "program") or language is None
-    title = language.title if language is not None else details.get("language", "")
+    title = language.title if language is not None else quote(details.get("language", ""))
     details["units"] = f"{title} {details['kinds']}" if named else details["kinds"]
     if abstention.code is AbstentionCode.DEVICE_NOT_TRAINED and details["others"] != "0":
         details["known"] += f" and {details['others']} more"
@@ -76,13 +81,17 @@ def reason(abstention: Abstention) -> str:
             f" on device {details['device']}" if details["device"] else ""
         )
     if abstention.code is AbstentionCode.SIZES_UNKNOWN:
-        example, place = details.get("example", "arg0=4096x4096"), "class" if basis == "module" else "kernel"
+        example = printable(details.get("example", "arg0=4096x4096")).replace("`", "'")
+        place = "class" if basis == "module" else "kernel"
         has_comments = basis and details["language"] != "ttir"
         in_comment = f"write `# rlm: sizes {example}` above the {place}"
         details["remedy"] = in_comment if has_comments else f"set them in the workload, for example {example}"
-    sentence = _REASONS[abstention.code].format_map(details)
+    sentence = _REASONS[abstention.code].format_map(
+        {name: value if name in _OWN_WORDS else quote(value) for name, value in details.items()}
+    )
     if abstention.known_device is not None:
-        return f"the known device {abstention.known_device}, on which the answer rests, has no prediction: {sentence}"
+        known = quote(abstention.known_device)
+        return f"the known device {known}, on which the answer rests, has no prediction: {sentence}"
     return sentence
 
 
@@ -119,7 +128,7 @@ def sizes_origin(sizes: UnitSizes, kind: str) -> str:
         place="class" if is_module else "kernel",
         example=first if is_module else "M=4096",
         line=sizes.line,
-        call=call.replace("`", ""),
+        call=printable(call).replace("`", ""),
     )
 
 

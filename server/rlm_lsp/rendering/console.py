@@ -1,4 +1,7 @@
-"""Terminal output: one-line errors, one-line notes and a progress bar on stderr; aligned tables on stdout."""
+"""Terminal output: one-line errors, one-line notes and a progress bar on stderr; lines and aligned tables on stdout.
+
+Everything printed here may name files, code and models of strangers, so it is made printable.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+from .escaping import printable
 
 PROGRAM = "rlm-lsp"
 
@@ -33,18 +38,18 @@ class ErrorCounter:
         report_error(error)
 
 
-def _print(line: str) -> None:
+def _print(text: str) -> None:
     if "tqdm" in sys.modules:
         # Clears a visible progress bar before printing, and redraws it below the line.
         from tqdm import tqdm
 
-        tqdm.write(line, file=sys.stderr)
+        tqdm.write(text, file=sys.stderr)
     else:
-        print(line, file=sys.stderr)
+        print(text, file=sys.stderr)
 
 
 def _one_line(text: Exception | str) -> str:
-    return " ".join(str(text).split())
+    return printable(" ".join(str(text).split()))
 
 
 class Progress(Protocol):
@@ -80,8 +85,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 or noun == 'information' else 's'}"
 
 
+def line(text: str) -> None:
+    """Print one line on stdout."""
+    print(printable(text))
+
+
 def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Print rows on stdout in aligned columns; all rows have the same number of cells."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

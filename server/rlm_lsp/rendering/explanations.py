@@ -12,6 +12,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import Query
 
 from .abstentions import reason
+from .escaping import code_span, markdown
 from .work_words import facts
 
 _SHOWN_STATEMENTS = 10
@@ -24,11 +25,12 @@ def explanation_text(analysed: AnalysedUnit, query: Query, explanation: Explanat
     ``lines`` gives for each line of the unit's text that an effect names the 0-based line of its document.
     """
     qualname = analysed.unit.qualname
-    name = "this file" if qualname == "<file>" else f"`{qualname}`"
+    name = "this file" if qualname == "<file>" else code_span(qualname)
     known = [f"- {clause[:1].upper()}{clause[1:]}." for clause in facts(analysed, [explanation.prediction])]
     parts = [f"What the code of {name} says about its {query.metric}:\n\n" + "\n".join(known)] if known else []
     if explanation.abstained is not None:
-        parts.append(f"The {query.metric} of {name} cannot be explained because {reason(explanation.abstained)}.")
+        why = reason(explanation.abstained, markdown)
+        parts.append(f"The {query.metric} of {name} cannot be explained because {why}.")
     elif not explanation.effects:
         parts.append(f"{name[:1].upper()}{name[1:]} has no statement that can be left out.")
     else:
@@ -37,7 +39,8 @@ def explanation_text(analysed: AnalysedUnit, query: Query, explanation: Explanat
             " statement."
         )
         rows = [
-            f"| {_lines(lines[effect.line], lines[effect.last_line])} | {effect.ratio:.2f}× | {_cell(effect.text)} |"
+            f"| {_lines(lines[effect.line], lines[effect.last_line])} | {effect.ratio:.2f}×"
+            f" | {code_span(effect.text)} |"
             for effect in strongest(explanation, _SHOWN_STATEMENTS)
         ]
         parts.append("| line | ratio | statement |\n|---|---|---|\n" + "\n".join(rows))
@@ -50,8 +53,3 @@ def explanation_text(analysed: AnalysedUnit, query: Query, explanation: Explanat
 def _lines(first: int, last: int) -> str:
     """``7``, or ``7–9`` for a statement of several lines; 1-based."""
     return f"{first + 1}" if first == last else f"{first + 1}–{last + 1}"
-
-
-def _cell(text: str) -> str:
-    shown = text.strip().replace("|", "\\|")
-    return f"`` {shown} ``" if "`" in shown else f"`{shown}`"

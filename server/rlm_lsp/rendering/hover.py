@@ -6,14 +6,14 @@ Input: a unit, its predictions and what else is known about it. Output: Markdown
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
 from rlm_core.types import Band, Basis, CostRatio, Metric, Prediction, Unit
 
-from . import abstentions, labels, work_words
+from . import abstentions, escaping, labels, work_words
 
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
@@ -57,6 +57,7 @@ def hover_text(
         measured: measurements of the unit, at most one per metric, or per metric, device and workload.
     """
     unit, basis = analysed.unit, predictions[0].basis
+    quote = escaping.markdown if markdown else escaping.printable
     answered = [prediction for prediction in predictions if prediction.bands]
     blocks = [f"{_title(unit, markdown)}: {labels.BASIS_WORDS[basis]}"]
     facts = work_words.facts(analysed, predictions) + work_words.growth_lines(analysed, predictions)
@@ -68,30 +69,35 @@ def hover_text(
     notes = [f"Against HEAD: {_plain(against_head, markdown)}"] if against_head else []
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
-    notes += measured_words(measured, answered[:MOST_ROWS])
-    notes += _shared_query(answered)
+    notes += measured_words(measured, answered[:MOST_ROWS], quote)
+    notes += map(quote, _shared_query(answered))
     notes += dict.fromkeys(
         text for one in answered if (text := abstentions.other_judge(analysed.code, one)) is not None
     )
     if analysed.sizes is not None and answered:
         notes.append(_plain(abstentions.sizes_origin(analysed.sizes, unit.kind), markdown))
     notes += [_share(prediction, share, unit.language) for prediction, share in shares]
-    notes += _calibration(answered)
-    notes += _scaled(answered)
-    notes += _abstained(predictions)
+    notes += map(quote, _calibration(answered))
+    notes += map(quote, _scaled(answered))
+    notes += _abstained(predictions, quote)
     if any(prediction.truncated for prediction in predictions):
         notes.append("the text is long: the model read only its beginning and end")
     missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
     notes += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     if answered:
         notes.append(f"meaning: {_MEANING[basis]}; about 80 % of costs fall within the 80 % band")
-    notes.append(f"predicted by model {predictions[0].model}; nothing was run")
+    notes.append(f"predicted by model {quote(predictions[0].model)}; nothing was run")
     blocks.append(_listed(notes, markdown))
     return "\n\n".join(blocks)
 
 
-def head_words(state: str, changes: Sequence[CostRatio], others: Sequence[str] = ()) -> str:
-    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` are more clauses."""
+def head_words(
+    state: str, changes: Sequence[CostRatio], others: Sequence[str] = (), *, quote: Callable[[str], str] = str
+) -> str:
+    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` are more clauses.
+
+    ``quote`` escapes what comes from outside, such as names of devices.
+    """
     if state != "changed":
         return {"new": "new", "same": "unchanged"}[state]
     ratios = [
@@ -102,7 +108,9 @@ def head_words(state: str, changes: Sequence[CostRatio], others: Sequence[str] =
     ]
     if ratios or others:
         return ", ".join([*ratios, *others])
-    reasons = dict.fromkeys(abstentions.reason(change.abstained) for change in changes if change.abstained is not None)
+    reasons = dict.fromkeys(
+        abstentions.reason(change.abstained, quote) for change in changes if change.abstained is not None
+    )
     return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
 
 
@@ -111,21 +119,24 @@ def _measured_value(one: StoredMeasurement) -> str:
     return labels.measured(one.measurement) + (" (stale)" if one.stale else "")
 
 
-def measured_words(measured: Sequence[StoredMeasurement], shown: Sequence[Prediction] = ()) -> Iterable[str]:
+def measured_words(
+    measured: Sequence[StoredMeasurement], shown: Sequence[Prediction] = (), quote: Callable[[str], str] = str
+) -> Iterable[str]:
     """Where and when measurements were made, once for those of the same run.
 
-    Values are given where they are not next to a prediction already (``shown``).
+    Values are given where they are not next to a prediction already (``shown``). ``quote`` escapes what comes from
+    outside, such as names of inputs.
     """
     by_run: dict[tuple[str, bool], list[str]] = {}
     for one in measured:
         its = one.measurement
         value = "" if any(one.matches(prediction) for prediction in shown) else f" {_measured_value(one)}"
         at = f" at {labels.workload(its.asked)}" if its.basis not in ("call", "program") and its.asked else ""
-        where = f"on {its.device}{at}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}"
+        where = quote(f"on {its.device}{at}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}")
         low, high = max(its.low, 0.0), max(its.high, 0.0)
         spread = labels.band(its.metric, Band(low, high, 0.8), labels.MEASURED_FLOORS[its.metric])
         rests = f"{_counted(its)}, {spread}" if low < high else _counted(its)
-        words = f"{labels.METRIC_WORDS[its.metric]}{value} ({rests})"
+        words = f"{labels.METRIC_WORDS[its.metric]}{value} ({quote(rests)})"
         by_run.setdefault((where, one.stale), []).append(words)
     for (where, _), words_of in itertools.islice(by_run.items(), MOST_MEASURED):
         yield f"measured {where}: {' and '.join(words_of)}"
@@ -150,7 +161,10 @@ def _listed(notes: Sequence[str], markdown: bool) -> str:
 
 
 def _title(unit: Unit, markdown: bool) -> str:
-    name = "this file" if unit.qualname == "<file>" else f"`{unit.qualname}`" if markdown else unit.qualname
+    if unit.qualname == "<file>":
+        name = "this file"
+    else:
+        name = escaping.code_span(unit.qualname) if markdown else escaping.printable(unit.qualname)
     return f"**{name}**" if markdown else name
 
 
@@ -175,7 +189,7 @@ def _rows(predictions: Sequence[Prediction], measured: Sequence[StoredMeasuremen
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
     # Padded: some editors show the source of a table.
-    cells = [list(rows[0]), *(list(row.values()) for row in rows)]
+    cells = [list(map(escaping.markdown, line)) for line in (rows[0], *(row.values() for row in rows))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
     lines = (map(str.ljust, line, widths) for line in cells)
@@ -188,7 +202,7 @@ def _lines(rows: Sequence[Mapping[str, str]]) -> str:
         of = cells[""] + (f" on {cells['device']}" if cells.get("device") else "")
         of += f" at {cells['at']}" if cells.get("at") else ""
         values = (f"{name} {text}" for name, text in cells.items() if name not in ("", "device", "at") and text)
-        lines.append(f"{of}: {', '.join(values)}")
+        lines.append(escaping.printable(f"{of}: {', '.join(values)}"))
     return "\n".join(lines)
 
 
@@ -240,10 +254,11 @@ def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
             yield f"{labels.METRIC_WORDS[prediction.metric]}: {note}"
 
 
-def _abstained(predictions: Sequence[Prediction]) -> list[str]:
+def _abstained(predictions: Sequence[Prediction], quote: Callable[[str], str]) -> list[str]:
     """Why there is no prediction, once per reason."""
     notes = (
-        f"{labels.METRIC_WORDS[prediction.metric]}: no prediction because {abstentions.reason(prediction.abstained)}"
+        f"{labels.METRIC_WORDS[prediction.metric]}: no prediction because"
+        f" {abstentions.reason(prediction.abstained, quote)}"
         for prediction in predictions
         if prediction.abstained is not None
     )

@@ -31,6 +31,7 @@ from rlm_core.types import (
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange, usual_waits
 
 from . import labels
+from .escaping import printable
 
 MOST_FACTS = 3
 # Below it a class is less likely than all others together.
@@ -357,5 +358,5 @@ def _named(*names: str) -> str:
 
 def _code(name: str) -> str:
     """A piece of source text on one line, as code."""
-    text = " ".join(name.replace("`", "'").split())
+    text = printable(" ".join(name.replace("`", "'").split()))
     return f"`{text if len(text) <= _MAX_NAME else f'{text[: _MAX_NAME - 1]}…'}`"

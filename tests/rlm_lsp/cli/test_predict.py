@@ -397,3 +397,18 @@ def test_a_judge_that_the_model_does_not_know_gives_no_number_when_it_is_chosen(
     path.write_text(f"// rlm: judge=boj\n{path.read_text()}")
     stated = rows_of(predict(path, "--format", "json", "--judge", "leetcode"))
     assert {row["device"] for row in stated} == {"boj"}
+
+
+def test_names_of_files_and_functions_cannot_control_the_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "a\x1b]0;owned\x07\n::stop-commands::x"
+    folder.mkdir()
+    (folder / "b\x9b.py").write_text("def f(n):\n    return n\n")
+    (folder / "c\x1b.py").write_bytes(b"\0")
+    (folder / "k.ttir").write_text('tt.func public @"k\x1b[2J"(%arg0: i32) {\n}\n')
+    result = predict(folder)
+    assert result.exit_code == 2
+    assert r"\x1b]0;owned\x07\x0a::stop-commands::x/b\x9b.py:1" in result.stdout
+    assert r"k\x1b[2J" in result.stdout
+    shown = result.stdout + result.stderr
+    assert not [c for c in shown if c != "\n" and not c.isprintable() and c != "\u202f"]
+    assert not [line for line in shown.splitlines() if line.startswith("::")]

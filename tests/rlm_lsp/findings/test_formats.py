@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from rlm_core.types import GrowthEstimate, Span, Wait, WaitKind, WorkFacts
 from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding
 from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, TextRegion, region_of
 from rlm_lsp.history.work_changes import GrowthRise
+from rlm_lsp.rendering.escaping import printable
 from rlm_lsp.settings.model import Severity
 
 from .sarif_schema import SCHEMA
@@ -24,8 +27,8 @@ from .sarif_schema import SCHEMA
 SPAN = Span(0, 0, 0, 1, 0, 1)
 REGION = TextRegion(3, 5, 3, 9)
 # What JSON, XML, URIs and workflow commands have to escape, and what XML cannot say at all.
-_TEXTS = st.text("aµ😀 \"'<>&%:,;=]\n\r\t\0\x0b\ufffe\ud800", max_size=20)
-_NAMES = st.text('aµ😀 /.%:,=#?&<"\n\udcff', min_size=1, max_size=12).filter(lambda name: not name.startswith("/"))
+_TEXTS = st.text("aµ😀 \"'<>&%:,;=]\n\r\t\0\x0b\x1b\x9b\u202e\ufffe\ud800", max_size=20)
+_NAMES = st.text('aµ😀 /.%:,=#?&<"\n\x1b\udcff', min_size=1, max_size=12).filter(lambda name: not name.startswith("/"))
 
 
 def location(name: str = "src/a b.py", region: TextRegion = REGION) -> Location:
@@ -160,9 +163,20 @@ def test_github_gets_one_command_a_line(found: list[LocatedFinding]) -> None:
         kind, _, properties = command.partition(" ")
         assert kind == {"information": "notice"}.get(entry.finding.severity, entry.finding.severity)
         read = dict(part.split("=", 1) for part in properties.split(","))
-        assert unescaped(read["file"]) == entry.location.name
+        assert unescaped(read["file"]) == shown(entry.location.name)
         assert ("col" in read) == (entry.location.region.line == entry.location.region.end_line)
-        assert unescaped(message) == entry.finding.message
+        assert unescaped(message) == shown(entry.finding.message)
+
+
+def shown(text: str) -> str:
+    """What GitHub's format keeps of a text: line ends, but no other character that controls a terminal."""
+    return "".join(part if part in "\r\n" else printable(part) for part in re.split(r"([\r\n])", text))
+
+
+@settings(max_examples=30)
+@given(st.lists(anything(), max_size=4), st.sampled_from(["text", "json", "sarif", "github", "junit"]))
+def test_no_format_has_a_character_that_controls_a_terminal(found: list[LocatedFinding], form: Format) -> None:
+    assert not [c for c in written(form, found) if unicodedata.category(c) == "Cc" and c not in "\t\r\n"]
 
 
 def unescaped(text: str) -> str:

@@ -57,3 +57,10 @@ def test_without_a_prediction_the_reason_is_given(make_prediction: MakePredictio
 def test_a_unit_without_statements_says_so(make_prediction: MakePrediction) -> None:
     text = explanation_text(unit("def f(n):\n    return n\n"), QUERY, Explanation(make_prediction(), ()), {})
     assert text == "`f` has no statement that can be left out."
+
+
+def test_a_statement_cannot_leave_its_cell(make_prediction: MakePrediction) -> None:
+    statement = "f('`` ![p](https://evil.invalid/p.png) `|` \x1b[2J')"
+    effects = (StatementEffect(1, 1, statement, 2.0),)
+    text = explanation_text(unit("def f(n):\n    return n\n"), QUERY, Explanation(make_prediction(), effects), {1: 1})
+    assert r"| ``` f('`` ![p](https://evil.invalid/p.png) `\|` \x1b[2J') ``` |" in text

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 from rlm_core import Prediction
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
@@ -216,3 +217,22 @@ def test_a_change_that_is_not_known_says_why() -> None:
         " latency of kernels"
     )
     assert head_words("changed", ()) == "changed, but the ratio cannot be predicted"
+
+
+def test_names_from_outside_are_shown_as_they_are(make_prediction: MakePrediction) -> None:
+    device = "x](http://a) ![p](https://evil.invalid/p.png) | `b` \x1b[2J"
+    missing = Abstention(
+        AbstentionCode.DEVICE_NOT_TRAINED, {"device": device, "known": device, "others": "0", "basis": "kernel"}
+    )
+    unit = replace(UNIT, unit=replace(UNIT.unit, qualname="a` ![p](https://evil.invalid/p.png)"))
+    predictions = [
+        replace(make_prediction(), device=device, workload={"M": device}, model=device),
+        replace(make_prediction(), device="other", abstained=missing, bands=()),
+    ]
+    text = hover_text(unit, predictions, markdown=True)
+    assert text.startswith("**`` a` ![p](https://evil.invalid/p.png) ``**")
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(text)
+    assert "<a " not in page
+    assert "<img " not in page
+    assert "\x1b" not in text
+    assert "\x1b" not in hover_text(unit, predictions, markdown=False)

@@ -14,6 +14,7 @@ from rlm_core.types import Prediction
 from rlm_lsp.history.measurements import user_measurements
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
+from rlm_lsp.rendering.escaping import markdown, printable
 from rlm_lsp.rendering.hover import head_words, hover_text
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 from rlm_lsp.settings.model import Settings
@@ -52,11 +53,14 @@ async def content_of(
     measured = await asyncio.to_thread(user_measurements, analysed.unit, document.path)
     diff = head_diffs.of(document.uri, analysed)
     shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
+    as_markdown = kind == types.MarkupKind.Markdown
+    quote = markdown if as_markdown else printable
+    clauses = _clauses(diff, analysed, settings) if diff else []
     text = hover_text(
         analysed,
         predictions,
-        markdown=kind == types.MarkupKind.Markdown,
-        against_head=head_words(diff.state, diff.changes, _clauses(diff, analysed, settings)) if diff else "",
+        markdown=as_markdown,
+        against_head=head_words(diff.state, diff.changes, clauses, quote=quote) if diff else "",
         shares=[(answer, share) for answer, share in shares if share is not None],
         measured=measured,
     )
