@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Store
 from rlm_core.measurement.functions.sources import FunctionFile
@@ -132,3 +133,12 @@ async def test_the_command_that_measures_is_shown_and_not_run(measured: Path, tm
         outside = session.open(tmp_path / "alone.py", TEXT)
         await session.pull(outside)
         assert "rlm-lsp.measureCommand" not in [one.command for one in await actions(session, outside, 0)]
+
+
+async def test_the_setting_switches_the_command_off(measured: Path, tmp_path: Path) -> None:
+    async with recording(client(literals=False), tmp_path, options={"measure": False}) as session:
+        uri = session.open(measured, TEXT)
+        await session.pull(uri)
+        assert "rlm-lsp.measureCommand" not in [one.command for one in await actions(session, uri, 0)]
+        with pytest.raises(JsonRpcException, match="the setting `measure` switches measurements off"):
+            await session.command("rlm-lsp.measureCommand", uri)

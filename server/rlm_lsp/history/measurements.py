@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,7 +98,11 @@ def _is_more_expensive(entry: StoredMeasurement, known: StoredMeasurement) -> bo
 
 
 def command_for(path: Path | None) -> str | None:
-    """The command that measures the package of a file with its project's tests; None for a file outside a package."""
+    """The command that measures the package of a file with its project's tests.
+
+    None for a file outside a package, and where a name might not be one word for a shell: people paste the
+    command into a terminal.
+    """
     if path is None or not (path.parent / "__init__.py").is_file():
         return None
     package = path.parent
@@ -107,5 +110,14 @@ def command_for(path: Path | None) -> str | None:
         package = package.parent
     around = package.parents
     project = next((folder for folder in around if any((folder / mark).exists() for mark in _PROJECT)), around[0])
-    quoted = subprocess.list2cmdline([str(project)]) if os.name == "nt" else shlex.quote(str(project))
-    return f"cd {quoted} && rlm-lsp measure tests --package {package.name}"
+    folder = _quoted(str(project))
+    if folder is None or not package.name.isidentifier():
+        return None
+    return f"cd {folder} && rlm-lsp measure tests --package {package.name}"
+
+
+def _quoted(word: str, *, windows: bool = os.name == "nt") -> str | None:
+    """A word for the shell, None if it cannot be one: on Windows it has to be one for ``cmd`` and for PowerShell."""
+    if not word.isprintable() or (windows and any(sign in word for sign in '"%!$`')):
+        return None
+    return f'"{word}"' if windows else shlex.quote(word)

