@@ -94,7 +94,7 @@ Start = Callable[..., Awaitable[Session]]
 
 @asynccontextmanager
 async def _session(
-    refresh: bool, encoding: str, markup: str, options: Any, editor: str | None
+    refresh: bool, encoding: str, markup: str, options: Any, editor: str | None, folder: Path | None
 ) -> AsyncIterator[Session]:
     client = make_test_lsp_client()
     read_notebook_filters(client)
@@ -123,7 +123,10 @@ async def _session(
     )
     if editor is not None:
         capabilities = capabilities_of(editor)
-    await client.initialize_session(types.InitializeParams(capabilities, initialization_options=options))
+    folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)] if folder is not None else None
+    await client.initialize_session(
+        types.InitializeParams(capabilities, initialization_options=options, workspace_folders=folders)
+    )
     try:
         yield session
         await client.shutdown_session()
@@ -143,8 +146,9 @@ async def start() -> AsyncIterator[Start]:
             markup: str = "markdown",
             options: Any = None,
             editor: str | None = None,
+            folder: Path | None = None,
         ) -> Session:
-            return await stack.enter_async_context(_session(refresh, encoding, markup, options, editor))
+            return await stack.enter_async_context(_session(refresh, encoding, markup, options, editor, folder))
 
         yield begin
 

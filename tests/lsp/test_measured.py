@@ -1,8 +1,13 @@
-"""Measured values over a real connection: next to the predicted ones, stale after an edit, and how to make them."""
+"""Measured values over a real connection: in place of predicted ones, carried over by an edit, and how to make them."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,23 +49,33 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     source = FunctionFile(path).function("f", 1)
     assert source is not None
     today = datetime.now(UTC).isoformat(timespec="seconds")
-    one = measurement(source_hash=source.hash, device=cpu_name(), path=str(path.resolve()), measured_at=today)
+    one = measurement(
+        source_hash=source.hash,
+        device=cpu_name(),
+        path=str(path.resolve()),
+        measured_at=today,
+        text=source.measured_text,
+    )
     Store(tmp_path / "home" / "rlm-lsp" / "measurements.sqlite3").add([one])
     return path
 
 
-async def test_the_hover_has_the_measured_value_and_says_when_it_is_stale(start: Start, measured: Path) -> None:
+async def test_the_hover_has_the_measured_value_and_carries_it_over_to_a_changed_text(
+    start: Start, measured: Path
+) -> None:
     session = await start()
     uri = session.open(measured)
     text = await session.hover(uri, 0, 4)
-    assert "| | median | measured | 80 % band | 90 % band |" in unpadded(text)
-    assert "| 2 µs |" in unpadded(text)
+    assert "| | median | 80 % band | 90 % band | predicted |" in unpadded(text)
+    assert "| latency | ✓ 2 µs | 1–8 µs | | " in unpadded(text)
     assert f"measured on {cpu_name()}, cpython-3.12, {datetime.now(UTC).date()}" in text
     assert "stale" not in text
     session.change(uri, f"# A comment changes nothing.\n{TEXT}")
-    assert "| 2 µs |" in unpadded(await session.hover(uri, 1, 4))
+    assert "| ✓ 2 µs |" in unpadded(await session.hover(uri, 1, 4))
     session.change(uri, TEXT.replace("sorted", "list"))
-    assert "| 2 µs (stale) |" in unpadded(await session.hover(uri, 0, 4))
+    text = await session.hover(uri, 0, 4)
+    assert "| latency | ≈ " in unpadded(text)
+    assert "latency: 2 µs measured, times " in text
 
 
 async def test_the_tooltip_of_a_hint_has_the_measured_value_too(start: Start, measured: Path) -> None:
@@ -69,7 +84,7 @@ async def test_the_tooltip_of_a_hint_has_the_measured_value_too(start: Start, me
     await session.labels(uri, 1)
     [hint] = await session.hints(uri)
     tooltip = (await session.client.inlay_hint_resolve_async(hint)).tooltip
-    assert "| 2 µs |" in unpadded(tooltip.value)
+    assert "| ✓ 2 µs |" in unpadded(tooltip.value)
 
 
 async def test_a_store_that_cannot_be_read_costs_only_the_measured_values(start: Start, measured: Path) -> None:
@@ -95,12 +110,13 @@ async def test_a_kernel_has_what_the_bench_measured_on_each_device(
     uri = session.open(path)
     line = KERNELS[: KERNELS.index("def softmax_kernel")].count("\n")
     [on_a100, on_h100] = [one for one in (await session.hover(uri, line, 6)).splitlines() if "| nvidia-" in one]
-    assert "| 20 µs |" in unpadded(on_a100)
-    assert "| 20 µs |" not in unpadded(on_h100)
+    assert "| ✓ 20 µs |" in unpadded(on_a100)
+    assert "✓" not in on_h100
     session.change(uri, KERNELS.replace("exp", "log"))
     text = await session.hover(uri, line, 6)
-    assert "| 20 µs (stale) |" in unpadded(text)
-    assert f"measured on nvidia-a100-sxm4-80gb at dtype fp16, m 4096, n 1024, triton-3.7.1, {today[:10]}" in text
+    assert "✓" not in text
+    place = f"on nvidia-a100-sxm4-80gb at dtype fp16, m 4096, n 1024, triton-3.7.1, {today[:10]}"
+    assert f"measured {place}: latency 20 µs (stale) (" in text
 
 
 async def test_a_network_has_what_the_bench_measured_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,3 +158,110 @@ async def test_the_setting_switches_the_command_off(measured: Path, tmp_path: Pa
         assert "rlm-lsp.measureCommand" not in [one.command for one in await actions(session, uri, 0)]
         with pytest.raises(JsonRpcException, match="the setting `measure` switches measurements off"):
             await session.command("rlm-lsp.measureCommand", uri)
+
+
+PACKAGE = '''"""Shapes."""
+
+
+def total(rows: list[int]) -> int:
+    result = 0
+    for row in rows:
+        result += row * row
+    return result
+
+
+def largest(rows: list[int]) -> int:
+    return max(rows)
+'''
+TESTS = """from shapes import area
+
+
+def test_total() -> None:
+    for _ in range(8):
+        assert area.total(list(range(2000))) > 0
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package whose function `total` is measured, really, and whose function `largest` no test calls."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    folder = tmp_path / "project"
+    (folder / "shapes").mkdir(parents=True)
+    (folder / "shapes" / "__init__.py").touch()
+    (folder / "shapes" / "area.py").write_text(PACKAGE)
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_area.py").write_text(TESTS)
+    return folder
+
+
+def rlm_lsp(*arguments: str) -> str:
+    """The output of a command."""
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def microseconds(label: str) -> float:
+    """The median in a marked label."""
+    found = re.search(r"[✓≈]\?? ([\d.]+) (ns|µs|ms|s)\b", label)
+    assert found is not None, label
+    return float(found[1]) * {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}[found[2]]
+
+
+@pytest.mark.timeout(240)
+async def test_a_project_is_measured_edited_and_shared(
+    start: Start, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project / "shapes" / "area.py"
+    total, largest = (PACKAGE[: PACKAGE.index(f"def {name}")].count("\n") for name in ("total", "largest"))
+    session = await start(folder=project)
+    uri = session.open(path)
+    before = await session.labels(uri, 2)
+    assert not any(mark in label for label in before.values() for mark in "✓≈")
+    session.forget_refreshes()
+    # Measured while the server runs: it notices.
+    command = [sys.executable, "-m", "rlm_lsp", "measure", "tests", "--python", sys.executable]
+    await asyncio.to_thread(subprocess.run, command, cwd=project, capture_output=True, timeout=120, check=True)
+    while "✓" not in (labels := await session.labels(uri, 2))[total]:
+        await session.refreshes.get()
+    measured = microseconds(labels[total])
+    assert labels[largest] == before[largest]
+    session.change(uri, PACKAGE.replace("result", "value").replace(": list[int]", ""))
+    renamed = await session.labels(uri, 2)
+    assert (renamed[total], renamed[largest]) == (labels[total], labels[largest])
+    # A loop around the loop.
+    loop = "    for row in rows:\n        result += row * row\n"
+    nested = "    for other in rows:\n        for row in rows:\n            result += row * other\n"
+    session.change(uri, PACKAGE.replace(loop, nested))
+    while "≈" not in (edited := await session.labels(uri, 2))[total]:
+        await session.refreshes.get()
+    assert microseconds(edited[total]) > 2 * measured
+    hover = await session.hover(uri, total, 4)
+    assert "the predicted ratio of the present text to the measured one" in hover
+    assert "measured before the text changed, on " in hover
+    session.change(uri, PACKAGE.replace(loop, "    result = len(rows)\n"))
+    while (faster := await session.labels(uri, 2))[total] == edited[total]:
+        await session.refreshes.get()
+    assert "≈" in faster[total]
+    assert microseconds(faster[total]) < measured / 2
+    monkeypatch.chdir(project)
+    # The same for everyone who has the project, on the command line too.
+    rlm_lsp("measure", "export", "--to", ".rlm")
+    committed = (project / ".rlm" / "measurements.jsonl").read_bytes()
+    rlm_lsp("measure", "export", "--to", ".rlm")
+    assert (project / ".rlm" / "measurements.jsonl").read_bytes() == committed
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another home"))
+    rows = json.loads(rlm_lsp("predict", "shapes", "--format", "json"))
+    assert {(row["qualname"], row["metric"], row["source"]) for row in rows} == {
+        ("total", "latency", "measured"),
+        ("total", "memory", "measured"),
+        ("largest", "latency", "predicted"),
+        ("largest", "memory", "predicted"),
+    }
+    [latency] = [row for row in rows if (row["qualname"], row["metric"]) == ("total", "latency")]
+    assert latency["measured"]["committed"]
+    assert latency["median"] * 1e6 == pytest.approx(measured, rel=0.06)
+    other = await start(folder=project)
+    assert (await other.labels(other.open(path), 2))[total] == labels[total]

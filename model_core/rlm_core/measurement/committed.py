@@ -176,6 +176,8 @@ def export_committed(measurements: Iterable[Measurement], folder: Path, root: Pa
         known = units.get(unit.key)
         if known is None or _at(known.date) <= _at(unit.date):
             units[unit.key] = unit
+    if not units:
+        return 0
     path = folder / FILE
     data = b"".join(msgspec.json.encode(units[key]) + b"\n" for key in sorted(units))
     try:

@@ -42,7 +42,7 @@ _UPGRADES = {1: (*_TO_VERSION_2, *_TO_VERSION_3), 2: _TO_VERSION_3}
 _WAIT_SECONDS = 30.0
 _NAMES_AT_ONCE = 500
 _TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
-# The texts have a table of their own: the metrics and runs of a unit share one.
+# The texts have a separate table: the metrics and runs of a unit share one.
 _COLUMNS = tuple(field.name for field in fields(Measurement) if field.name != "text")
 _KEY = ("source_hash", "device", "workload", "metric", "module", "qualname", "line", "run")
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -97,14 +97,6 @@ class Store:
             return len(rows)
 
         return self._use(write) if rows else 0
-
-    def find(self, source_hash: str, qualname: str, path: Path | None) -> list[Measurement]:
-        """What is known of a unit: of its text wherever that stands, and of other texts in its place.
-
-        Newest first. A file elsewhere counts as its place if the path from the package on is the same.
-        """
-        found = self.of_names([qualname])
-        return [one for one in found if one.source_hash == source_hash or _is_place(one, path)]
 
     def of_names(self, qualnames: Iterable[str]) -> list[Measurement]:
         """All measurements of units with these qualified names, newest first."""
@@ -259,12 +251,6 @@ def _measurement(row: Sequence[Any]) -> Measurement:
     values["workload"] = json.loads(values["workload"])
     values |= {name: bool(values[name]) for name in ("recursive", "threads", "ok")}
     return Measurement(**values)
-
-
-def _is_place(one: Measurement, path: Path | None) -> bool:
-    if path is None:
-        return False
-    return one.path == str(path) or (not one.path and path.as_posix().endswith(f"/{one.file}"))
 
 
 def _is_broken(path: Path) -> bool:

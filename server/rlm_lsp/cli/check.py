@@ -63,6 +63,7 @@ class _Tally:
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Files to skip; repeatable.")
 @options.model
 @options.threads
+@options.no_measured
 @options.cpu_scale
 def command(
     paths: tuple[Path, ...],
@@ -76,6 +77,7 @@ def command(
     exclude: tuple[str, ...],
     model: str,
     threads: int,
+    no_measured: bool,
 ) -> None:
     """Check units against their budgets; the exit status is 1 if a cost is over its budget.
 
@@ -89,7 +91,10 @@ def command(
     started = time.perf_counter()
     known = Baseline() if update_baseline or baseline is None else Baseline.read(baseline)
     checked = find_files(paths or (Path(),), exclude, diff)
-    checker = Checker(checked, lambda: loading.load_corrected(model, threads=threads), confidence, diff or "HEAD")
+    measured = options.known_measurements(off=no_measured)
+    checker = Checker(
+        checked, lambda: loading.load_corrected(model, threads=threads), confidence, diff or "HEAD", measured
+    )
     tally = _Tally()
     with ExitStack() as stack:
         findings: Iterator[LocatedFinding] = checker.run(stack.enter_context(console.progress("checking")))

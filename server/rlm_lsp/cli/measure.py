@@ -13,6 +13,7 @@ from rlm_core import DataError, RlmError
 from rlm_core.files import atomic_write, read_json_lines
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Measurement, Store
+from rlm_core.measurement.committed import FILE, FOLDER, export_committed
 from rlm_core.measurement.functions.cluster import spread_tests
 from rlm_core.measurement.functions.collect import RunMeasurements, import_left_runs, import_run, new_run
 from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
@@ -294,6 +295,12 @@ def _unit_row(measurement: Measurement) -> dict[str, str]:
 @options.output_format("jsonl", "parquet")
 @click.option("--out", metavar="FILE|-", default="-", help="File for the rows.")
 @click.option(
+    "--to",
+    metavar="DIR",
+    type=PATH,
+    help="Write the measurements of the project in the working directory into DIR, usually .rlm, to commit them.",
+)
+@click.option(
     "--source",
     is_flag=True,
     help="Add the source text of functions and callees if unchanged; with Parquet, the result is a training data set.",
@@ -304,14 +311,19 @@ def export(
     packages: tuple[str, ...],
     form: Literal["jsonl", "parquet"],
     out: str,
+    to: Path | None,
     source: bool,
     all_runs: bool,
     store: Path | None,
 ) -> None:
-    """Write measurements as labels for `data build functions`, `train`, `tune` or `measure import`.
+    """Write measurements as labels for `data build functions`, `train`, `tune` or `measure import`, or to commit.
 
-    Rows contain source text only with --source.
+    Rows contain source text only with --source. With --to, write the measurements of this project as one line per unit,
+    with the text that was measured; the editor, `predict` and `check` read them from the folder .rlm of a project.
     """
+    if to is not None:
+        _export_to(to, packages, open_store(store))
+        return
     if form == "parquet" and out == "-":
         raise RlmError("measure export: Parquet needs a file; add --out FILE")
     kept = open_store(store)
@@ -326,6 +338,20 @@ def export(
         _write_labels(labels, form, out, source=source)
     if without:
         console.note(f"{without:,} of {len(labels):,} rows have no text: their files are missing or have changed")
+
+
+def _export_to(folder: Path, packages: Sequence[str], kept: Store) -> None:
+    """Write the measurements of the project in the working directory into a folder that can be committed."""
+    import_left_runs(kept, console.note)
+    root = Path.cwd()
+    count = export_committed(kept.all(packages), folder, root, console.note)
+    console.note(f"{folder / FILE}: {count:,} lines")
+    if folder.absolute() != root / FOLDER:
+        console.note(f"measurements are read from {FOLDER} in the project's folder: {root / FOLDER}")
+    if not count:
+        raise DataError(
+            f"{kept.path}: holds no measurement of {root}; run rlm-lsp measure tests in the project's folder"
+        )
 
 
 def _write_labels(labels: list[Label], form: str, out: str, *, source: bool) -> None:

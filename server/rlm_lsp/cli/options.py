@@ -15,6 +15,7 @@ from rlm_core import DataError, RlmError
 
 if TYPE_CHECKING:
     from rlm_core.measurement import Store
+    from rlm_core.measurement.known import KnownMeasurements
     from rlm_core.training.distributed import Processes
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -96,6 +97,9 @@ cpu_scale = click.option(
     expose_value=False,
     callback=lambda ctx, option, off: os.environ.update(RLM_LSP_CPU_SCALE="0") if off else None,
     help="Do not scale latencies to this CPU; same as RLM_LSP_CPU_SCALE=0.",
+)
+no_measured = click.option(
+    "--no-measured", is_flag=True, help="Predict from the text alone, whatever was measured of it."
 )
 store = click.option(
     "--store",
@@ -215,6 +219,21 @@ def write_errors(path: Path | str, advice: str = "check the disk and the path") 
         raise
     except OSError as error:
         raise RlmError(f"{path}: cannot be written ({error.strerror}); {advice}") from None
+
+
+def known_measurements(*, off: bool = False) -> KnownMeasurements:
+    """The user's measurements, and those committed in the working directory or around it up to its repository."""
+    from rlm_core.measurement.known import KnownMeasurements
+
+    from rlm_lsp.rendering import console
+
+    if off:
+        return KnownMeasurements(None)
+    here = Path.cwd()
+    above = list(here.parents)
+    root = next((number for number, folder in enumerate(above, 1) if (folder / ".git").exists()), 0)
+    inside = 0 if (here / ".git").exists() else root
+    return KnownMeasurements(open_store(None), [here, *above[:inside]], console.note)
 
 
 def open_store(path: Path | None) -> Store:

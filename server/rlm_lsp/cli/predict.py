@@ -24,18 +24,19 @@ import click
 import msgspec
 from rlm_core import DataError, RlmError, SourceError
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
-from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
 from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source
-from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
+from rlm_core.types import Basis, Callee, CodeText, MeasuredPrediction, Metric, Prediction, Query
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import other_judge, reason
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
+from rlm_lsp.rendering.hover import measured_note
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 from rlm_lsp.rendering.work_words import growth_words
 from rlm_lsp.sources import SourceFile, find_sources
@@ -73,6 +74,7 @@ _ROWS_ASKED = 64
 @options.model
 @options.threads
 @options.ray
+@options.no_measured
 @options.cpu_scale
 def command(
     paths: tuple[Path, ...],
@@ -85,6 +87,7 @@ def command(
     model: str,
     threads: int,
     ray: str | None,
+    no_measured: bool,
 ) -> None:
     """Predict the cost of every unit in source files or directories."""
     if (batch is None) == (not paths):
@@ -92,7 +95,9 @@ def command(
     if batch is not None:
         status = _predict_rows(batch, out, model, threads, ray)
     else:
-        status = _predict_paths(paths, form, query_selection(devices, workload, judge), model, threads, ray)
+        known = options.known_measurements(off=no_measured)
+        selected = query_selection(devices, workload, judge)
+        status = _predict_paths(paths, form, selected, model, threads, ray, known)
     raise click.exceptions.Exit(status)
 
 
@@ -136,6 +141,7 @@ def _predict_paths(
     model: str,
     threads: int,
     ray: str | None,
+    known: MeasuredUnits,
 ) -> int:
     tally = _Tally()
     sources = find_sources(paths, tally.report)
@@ -143,7 +149,7 @@ def _predict_paths(
     with ExitStack() as stack:
         predictor = stack.enter_context(BatchPredictor(model, threads, ray)) if sources else None
         started = time.perf_counter()
-        units = _analyse(sources, tally, stack.enter_context(console.progress("predicting")))
+        units = _analyse(sources, tally, known, stack.enter_context(console.progress("predicting")))
         size = _UNITS_ASKED if ray is None else _UNITS_PER_NODE
         predicted = _predict_units(predictor, units, selected, size) if predictor is not None else ()
         write(chunks(predicted, _UNITS_WRITTEN))
@@ -156,8 +162,10 @@ def _predict_paths(
     return 2 if tally.count else 0
 
 
-def _analyse(sources: Sequence[SourceFile], tally: _Tally, progress: console.Progress) -> Iterator[_FileUnit]:
-    analyser = Analyser()
+def _analyse(
+    sources: Sequence[SourceFile], tally: _Tally, known: MeasuredUnits, progress: console.Progress
+) -> Iterator[_FileUnit]:
+    analyser = Analyser(measured=known)
     for done, source in enumerate(sources):
         progress(done, len(sources))
         try:
@@ -251,7 +259,7 @@ def _cells(unit: _FileUnit, prediction: Prediction) -> tuple[str, ...]:
         prediction.basis,
         _metric(unit.analysed, prediction),
         render.band(prediction.metric, band, prediction.floor) if band else "-",
-        render.median(prediction) or "-",
+        render.marked_median(prediction) or "-",
         "; ".join(_notes(unit.analysed, prediction)),
     )
 
@@ -268,8 +276,10 @@ def _metric(analysed: AnalysedUnit, prediction: Prediction) -> str:
 
 
 def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
-    """What the unit waits for, how its cost grows, and why the number is missing or less certain."""
+    """What was measured, what the unit waits for, how its cost grows, why the number is missing or less certain."""
     work, band = analysed.code.work, prediction.band
+    if isinstance(prediction, MeasuredPrediction):
+        yield measured_note(prediction)
     waits = render.wait_text(prediction, work)
     if waits:
         yield waits
@@ -279,7 +289,7 @@ def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield reason(prediction.abstained)
     if (other := other_judge(analysed.code, prediction)) is not None:
         yield other
-    if band is not None and band.source.by_data_sheet:
+    if band is not None and band.source.by_data_sheet and prediction.source == "predicted":
         yield "by its data sheet"
     if prediction.truncated:
         yield "text truncated"

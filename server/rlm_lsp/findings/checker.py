@@ -16,7 +16,7 @@ from typing import cast
 
 from rlm_core import ModelError, RlmError, SourceError
 from rlm_core.inference.predictor import Predictor
-from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
 from rlm_core.queries.devices import answers_for
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import decode, read_source
@@ -55,6 +55,7 @@ class Checker:
         load: Callable[[], Predictor],
         confidence: float | None = None,
         revision: str = "HEAD",
+        measured: MeasuredUnits | None = None,
     ) -> None:
         self._checked, self._load = checked, load
         self._confidence, self._revision = confidence, revision
@@ -63,7 +64,7 @@ class Checker:
         self.settings = ProjectSettings(self._tables)
         self._reported_tables: dict[Path, BudgetTable] = {}
         # One for the current texts, one for those of the compared revision.
-        self._analyser = Analyser(default_sizes=self._default_sizes)
+        self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
         self._earlier = Analyser(checked.overlay, self._default_sizes)
         self.files = self.units = self.with_budget = self.compared = self.errors = 0
         self.abstained: Counter[str] = Counter()

@@ -117,6 +117,7 @@ def _json_row(located: LocatedFinding) -> dict[str, Any]:
         "low": band.low if band else None,
         "high": band.high if band else None,
         "coverage": band.coverage if band else None,
+        "source": prediction.source if prediction is not None else None,
         "device": source.device if source is not None else None,
         "model": source.model if source is not None else None,
         **_work(finding),

@@ -17,7 +17,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument, Workspace
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
@@ -135,11 +135,11 @@ class Analysis:
 class Documents:
     """The documents that the client has open; lives on the event loop."""
 
-    def __init__(self, default_sizes: DefaultSizes | None = None) -> None:
+    def __init__(self, default_sizes: DefaultSizes | None = None, measured: MeasuredUnits | None = None) -> None:
         self._open: dict[str, Document] = {}
         self._parsed: dict[Path, ParsedSource] = {}
         self._generation = 0
-        self._analyser = Analyser(self._parsed.get, default_sizes)
+        self._analyser = Analyser(self._parsed.get, default_sizes, measured)
         self.notebooks = Notebooks()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-analysis")
         self._analyses: dict[str, tuple[int, asyncio.Future[Analysis]]] = {}

@@ -50,6 +50,8 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
     parts.append(str(hash(code.calls)))
     for function in code.calls.functions() if code.calls is not None else ():
         parts += [function.text, repr(function.known)]
+    if code.measured:
+        parts.append(repr(code.measured))
     for query in queries:
         parts += [
             query.metric,
@@ -135,10 +137,11 @@ class PredictionService:
         self._lock = Lock()
         self._predictor: Predictor | None = None
         self._loaded, self._loading = asyncio.Event(), asyncio.Lock()
-        self._invalidate()
+        self.outdate()
 
-    def _invalidate(self) -> None:
-        # A new object when shown predictions are out of date: another model, another selection, a cleared cache.
+    def outdate(self) -> None:
+        """What is shown is out of date: another model, another selection, other measurements, a cleared cache."""
+        # A new object each time.
         self.generation = object()
         self._unit_queries: dict[CodeText, _UnitQueries] = {}
         self._queries_of_kind: dict[object, tuple[Query, ...]] = {}
@@ -157,7 +160,7 @@ class PredictionService:
             except (RlmError, ImportError, OSError) as error:
                 return str(error)
             finally:
-                self._invalidate()
+                self.outdate()
                 self._loaded.set()
 
     async def reload(self, settings: Settings) -> str | None:
@@ -168,7 +171,7 @@ class PredictionService:
     def select(self, selection: QuerySelection) -> None:
         """Choose what to ask about units."""
         self._selection = selection
-        self._invalidate()
+        self.outdate()
 
     @property
     def ready(self) -> bool:
@@ -281,7 +284,7 @@ class PredictionService:
         """Remove all predictions; returns the number of units."""
         with self._lock:
             self._changes.clear()
-        self._invalidate()
+        self.outdate()
         return self._cache.clear()
 
     def close(self) -> None:

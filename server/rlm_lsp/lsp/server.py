@@ -133,6 +133,7 @@ async def _initialized(
 ) -> None:
     """Register for notifications, and load the model while the client is asked for its settings."""
     settings.watch()
+    session.spawn("measurements", session.watch_measurements())
     await asyncio.gather(_load_model(session), settings.refresh())
 
 

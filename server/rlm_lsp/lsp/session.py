@@ -20,6 +20,8 @@ from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.measurement import Store
+from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, Prediction
 
@@ -33,6 +35,8 @@ from .prediction_service import PredictionService
 from .scheduler import Scheduler
 
 MAX_LOG_LINES = 500
+# Measurements that were made or merged meanwhile are shown after this time; a look at the state of a few files.
+MEASUREMENT_SECONDS = 2.0
 _LOG_LEVELS = {
     "error": types.MessageType.Error,
     "warning": types.MessageType.Warning,
@@ -89,7 +93,8 @@ class Session:
 
     def __init__(self, client: LanguageServer) -> None:
         self.client = client
-        self.documents = Documents(self._default_sizes)
+        self.measurements = KnownMeasurements(Store(note=_log.warning), (), _log.warning)
+        self.documents = Documents(self._default_sizes, self.measurements)
         self.head_units = HeadUnits(self._default_sizes)
         self.log_tail = LogTail()
         # A document was opened or edited.
@@ -114,6 +119,7 @@ class Session:
     def configure(self, store: SettingsStore) -> None:
         """Start with these settings; the model is not loaded yet."""
         self.settings_store = store
+        self.measurements.use_roots(self._folders)
         self.predictions = PredictionService(store.session)
         self.predictions.select(selection_of(store))
         self.scheduler = Scheduler(
@@ -140,6 +146,22 @@ class Session:
     def capability(self, name: str) -> Any:
         """A capability of the client by its path, such as ``workspace.configuration``; None where it has none."""
         return get_capability(self.client.client_capabilities, name)
+
+    async def watch_measurements(self) -> None:
+        """Refresh whenever there are other measurements than before, until the session ends."""
+        while True:
+            await asyncio.sleep(MEASUREMENT_SECONDS)
+            if await asyncio.to_thread(self._measurements_changed, self._folders):
+                self.documents.invalidate()
+                self.predictions.outdate()
+                self.refresh()
+
+    def _measurements_changed(self, folders: Sequence[Path]) -> bool:
+        return self.measurements.use_roots(folders) or self.measurements.changed()
+
+    @property
+    def _folders(self) -> list[Path]:
+        return [folder for folder in self.settings_store.by_folder if folder is not None]
 
     async def analysis(self, uri: str) -> Analysis | None:
         """The units of an open document; None when it is excluded or in a language that the settings leave out."""

@@ -5,7 +5,7 @@ Input: the unit and the model's answer. Output: one sentence; the editor and all
 
 from __future__ import annotations
 
-from rlm_core.types import CostRatio, Prediction, Unit
+from rlm_core.types import CostRatio, MeasuredPrediction, Prediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange
@@ -22,12 +22,21 @@ def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, prob
     if prediction.basis in _ON_DEVICES:
         cost += f" on {prediction.device}" if prediction.device else ""
         cost += f" ({labels.workload(prediction.workload)})" if prediction.workload else ""
+    if isinstance(prediction, MeasuredPrediction) and prediction.ratio is None:
+        shown = labels.marked_spread(prediction).removeprefix(labels.source_mark(prediction)).lstrip()
+        probable = f"{percent(probability)} probability if measured again"
+        on = f"on {prediction.cost.device}, {prediction.cost.date}"
+        return f"{cost} exceeds its budget of {bound(budget)} ({probable}): measured {shown} {on}"
     message = f"{cost} is predicted to {verb} its budget of {bound(budget)} ({percent(probability)} probability)"
     band = prediction.band
     if band is None:
         return message
     shown = labels.band(prediction.metric, band, prediction.floor)
-    return f"{message}: {shown} ({band.coverage * 100:.0f} % band, median {labels.median(prediction)})"
+    message = f"{message}: {shown} ({band.coverage * 100:.0f} % band, median {labels.median(prediction)})"
+    if isinstance(prediction, MeasuredPrediction) and prediction.ratio is not None and prediction.ratio.ratio:
+        before, ratio = labels.measured(prediction.cost), labels.times(prediction.ratio.ratio)
+        message += f", from {before} measured on {prediction.cost.date} times {ratio}"
+    return message
 
 
 def regression_message(unit: Unit, change: CostRatio, revision: str, ratio: float, probability: float) -> str:

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from rlm_core.measurement.known import OLD_DAYS
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
-from rlm_core.types import Band, Basis, CostRatio, Metric, Prediction, Unit
+from rlm_core.types import (
+    MEASURED_FLOORS,
+    Anchor,
+    Band,
+    Basis,
+    CostRatio,
+    MeasuredCost,
+    MeasuredPrediction,
+    MeasurementMark,
+    Metric,
+    Prediction,
+    Unit,
+)
 
 from . import abstentions, escaping, labels, work_words
-
-if TYPE_CHECKING:
-    from rlm_core.measurement import Measurement
-
-    from rlm_lsp.history.measurements import StoredMeasurement
 
 MOST_ROWS = 24
 MOST_NAMES = 3
@@ -29,6 +36,18 @@ _MEANING: Mapping[Basis, str] = {
     "kernel": "time of one launch at these sizes on this GPU",
     "module": "time of one forward pass at these sizes on this GPU",
     "network": "accuracy after training, and time of one batch on this device",
+}
+_AT_SIZES = frozenset({"kernel", "module", "network"})
+_DOUBTS: Mapping[MeasurementMark, str] = {
+    MeasurementMark.OTHER_MACHINE: "measured on another processor and not scaled to this one, since one has no score"
+    " of rlm-lsp doctor",
+    MeasurementMark.OTHER_PYTHON: "measured with another Python than that of the project",
+    MeasurementMark.OLD: f"measured more than {OLD_DAYS} days ago",
+}
+_DOUBTS_IN_SHORT: Mapping[MeasurementMark, str] = {
+    MeasurementMark.OTHER_MACHINE: "on another processor",
+    MeasurementMark.OTHER_PYTHON: "with another Python",
+    MeasurementMark.OLD: "long ago",
 }
 _MORE: Mapping[Metric, str] = {
     "latency": "slower",
@@ -44,7 +63,6 @@ def hover_text(
     markdown: bool,
     against_head: str = "",
     shares: Sequence[tuple[Prediction, float]] = (),
-    measured: Sequence[StoredMeasurement] = (),
 ) -> str:
     """The text of a hover, as Markdown or plain text.
 
@@ -54,7 +72,6 @@ def hover_text(
         markdown: whether the client shows Markdown.
         against_head: the text of :func:`head_words`.
         shares: predictions with the share of comparable units that cost less.
-        measured: measurements of the unit, at most one per metric, or per metric, device and workload.
     """
     unit, basis = analysed.unit, predictions[0].basis
     quote = escaping.markdown if markdown else escaping.printable
@@ -64,29 +81,32 @@ def hover_text(
     if facts:
         blocks.append(_listed([_plain(fact, markdown) for fact in facts], markdown))
     if answered:
-        rows = _rows(answered, measured)
+        rows = _rows(answered)
         blocks.append(_table(rows) if markdown else _lines(rows))
     notes = [f"Against HEAD: {_plain(against_head, markdown)}"] if against_head else []
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
-    notes += measured_words(measured, answered[:MOST_ROWS], quote)
+    notes += measured_words(analysed.code.measured, answered[:MOST_ROWS], quote)
     notes += map(quote, _shared_query(answered))
+    by_model = [prediction for prediction in answered if prediction.source == "predicted"]
     notes += dict.fromkeys(
-        text for one in answered if (text := abstentions.other_judge(analysed.code, one)) is not None
+        text for one in by_model if (text := abstentions.other_judge(analysed.code, one)) is not None
     )
     if analysed.sizes is not None and answered:
         notes.append(_plain(abstentions.sizes_origin(analysed.sizes, unit.kind), markdown))
     notes += [_share(prediction, share, unit.language) for prediction, share in shares]
-    notes += map(quote, _calibration(answered))
-    notes += map(quote, _scaled(answered))
+    notes += map(quote, _calibration(by_model))
+    notes += map(quote, _scaled(by_model))
     notes += _abstained(predictions, quote)
     if any(prediction.truncated for prediction in predictions):
         notes.append("the text is long: the model read only its beginning and end")
     missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
     notes += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     if answered:
-        notes.append(f"meaning: {_MEANING[basis]}; about 80 % of costs fall within the 80 % band")
-    notes.append(f"predicted by model {quote(predictions[0].model)}; nothing was run")
+        calls = "; of what was measured, the band is that of the calls" if len(by_model) < len(answered) else ""
+        notes.append(f"meaning: {_MEANING[basis]}; about 80 % of costs fall within the 80 % band{calls}")
+    if any(prediction.source != "measured" for prediction in predictions):
+        notes.append(f"predicted by model {quote(predictions[0].model)}; nothing was run")
     blocks.append(_listed(notes, markdown))
     return "\n\n".join(blocks)
 
@@ -114,46 +134,90 @@ def head_words(
     return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
 
 
-def _measured_value(one: StoredMeasurement) -> str:
-    """The median of a measurement, marked where it is stale."""
-    return labels.measured(one.measurement) + (" (stale)" if one.stale else "")
-
-
 def measured_words(
-    measured: Sequence[StoredMeasurement], shown: Sequence[Prediction] = (), quote: Callable[[str], str] = str
+    measured: Sequence[Anchor], shown: Sequence[Prediction] = (), quote: Callable[[str], str] = str
 ) -> Iterable[str]:
-    """Where and when measurements were made, once for those of the same run.
+    """Where and when measurements were made, once for those of the same run, and how far they hold.
 
     Values are given where they are not next to a prediction already (``shown``). ``quote`` escapes what comes from
     outside, such as names of inputs.
     """
-    by_run: dict[tuple[str, bool], list[str]] = {}
-    for one in measured:
-        its = one.measurement
-        value = "" if any(one.matches(prediction) for prediction in shown) else f" {_measured_value(one)}"
-        at = f" at {labels.workload(its.asked)}" if its.basis not in ("call", "program") and its.asked else ""
-        where = quote(f"on {its.device}{at}, {its.workload.get('runtime', '')}, {its.measured_at[:10]}")
-        low, high = max(its.low, 0.0), max(its.high, 0.0)
-        spread = labels.band(its.metric, Band(low, high, 0.8), labels.MEASURED_FLOORS[its.metric])
-        rests = f"{_counted(its)}, {spread}" if low < high else _counted(its)
-        words = f"{labels.METRIC_WORDS[its.metric]}{value} ({quote(rests)})"
-        by_run.setdefault((where, one.stale), []).append(words)
-    for (where, _), words_of in itertools.islice(by_run.items(), MOST_MEASURED):
-        yield f"measured {where}: {' and '.join(words_of)}"
+    by_run: dict[str, list[str]] = {}
+    stale = False
+    for anchor in measured:
+        cost = anchor.cost
+        answer = _answer_with(cost, shown)
+        is_stale = anchor.before is not None and answer is None
+        stale |= is_stale
+        value = f" {labels.measured(cost)}" if answer is None or answer.ratio is not None else ""
+        value += " (stale)" if is_stale else ""
+        at = f" at {labels.workload(dict(cost.workload))}" if cost.workload and cost.kind in _AT_SIZES else ""
+        origin = "; committed with the project" if cost.committed else ""
+        where = quote(f"on {cost.device}{at}, {cost.runtime}, {cost.date}{origin}")
+        low, high = max(cost.low, 0.0), max(cost.high, 0.0)
+        spread = labels.band(cost.metric, Band(low, high, 0.8), MEASURED_FLOORS[cost.metric])
+        rests = quote(f"{_counted(cost)}, {spread}" if low < high else _counted(cost))
+        changed = "before the text changed, " if anchor.before is not None and answer is not None else ""
+        by_run.setdefault(f"{changed}{where}", []).append(f"{labels.METRIC_WORDS[cost.metric]}{value} ({rests})")
+    for where, words in itertools.islice(by_run.items(), MOST_MEASURED):
+        yield f"measured {where}: {' and '.join(words)}"
     if len(by_run) > MOST_MEASURED:
         yield f"{len(by_run) - MOST_MEASURED} more measurements: rlm-lsp measure list --functions"
-    if any(stale for _, stale in by_run):
+    if stale:
         yield "stale: the code has changed since it was measured"
+    yield from _anchored(shown)
+    yield from _doubts(measured)
 
 
-def _counted(its: Measurement) -> str:
+def measured_note(answer: MeasuredPrediction) -> str:
+    """What a number rests on, in a few words: ``measured 2026-11-23``, ``2 µs measured 2026-11-23, times 2.1×``."""
+    cost, ratio = answer.cost, answer.ratio
+    words = f"measured {cost.date}"
+    if ratio is not None and ratio.ratio is not None:
+        words = f"{labels.measured(cost)} {words}, times {labels.times(ratio.ratio)}"
+    return ", ".join([words, *(_DOUBTS_IN_SHORT[mark] for mark in cost.marks)])
+
+
+def _answer_with(cost: MeasuredCost, shown: Sequence[Prediction]) -> MeasuredPrediction | None:
+    """The answer that rests on a measurement."""
+    answers = (answer for answer in shown if isinstance(answer, MeasuredPrediction))
+    return next((answer for answer in answers if answer.cost == cost), None)
+
+
+def _anchored(shown: Sequence[Prediction]) -> Iterable[str]:
+    """How measurements were carried over to a changed text."""
+    for answer in shown:
+        ratio = answer.ratio if isinstance(answer, MeasuredPrediction) else None
+        if isinstance(answer, MeasuredPrediction) and ratio is not None and ratio.ratio is not None:
+            band = f" ({_percent(ratio.bands[0])} band {labels.ratio_band(ratio.bands[0])})" if ratio.bands else ""
+            yield (
+                f"{labels.METRIC_WORDS[answer.metric]}: {labels.measured(answer.cost)} measured, times"
+                f" {labels.times(ratio.ratio)}{band}, the predicted ratio of the present text to the measured one"
+            )
+
+
+def _doubts(measured: Sequence[Anchor]) -> Iterable[str]:
+    """Why measurements may not hold here as they are, once for all metrics."""
+    metrics: dict[str, dict[str, None]] = {}
+    for anchor in measured:
+        cost = anchor.cost
+        words = [_DOUBTS[mark] for mark in cost.marks]
+        if cost.cpu_ratio is not None:
+            words.append(f"scaled by {cost.cpu_ratio:.2g} from the processor that it was measured on to this one")
+        for text in words:
+            metrics.setdefault(text, {})[labels.METRIC_WORDS[cost.metric]] = None
+    for text, names in metrics.items():
+        yield f"{_joined(list(names))}: {text}"
+
+
+def _counted(cost: MeasuredCost) -> str:
     """The number of runs or calls behind a measurement."""
-    if its.basis == "program":
-        return f"{its.calls:,} runs on {its.workload.get('input', 'its input')}"
-    if its.basis != "call":
-        return f"{its.calls:,} runs" if its.calls > 1 else "1 run"
-    resumes = "calls" if its.kind == "function" else "resumes"
-    return f"{its.calls:,} {resumes} in {its.tests:,} tests"
+    if cost.kind == "program":
+        return f"{cost.calls:,} runs on {dict(cost.workload).get('input', 'its input')}"
+    if cost.kind in _AT_SIZES:
+        return f"{cost.calls:,} runs" if cost.calls > 1 else "1 run"
+    resumes = "calls" if cost.kind == "function" else "resumes"
+    return f"{cost.calls:,} {resumes} in {cost.tests:,} tests"
 
 
 def _listed(notes: Sequence[str], markdown: bool) -> str:
@@ -168,7 +232,7 @@ def _title(unit: Unit, markdown: bool) -> str:
     return f"**{name}**" if markdown else name
 
 
-def _rows(predictions: Sequence[Prediction], measured: Sequence[StoredMeasurement]) -> list[dict[str, str]]:
+def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
     """The cells of each prediction by column; empty columns are left out, and so is what all predictions share."""
     common = _common(predictions)
     rows = []
@@ -177,13 +241,15 @@ def _rows(predictions: Sequence[Prediction], measured: Sequence[StoredMeasuremen
         cells = {"": labels.METRIC_WORDS[prediction.metric]}
         cells["device"] = prediction.device or "" if ("device", prediction.device) not in common else ""
         cells["at"] = labels.workload(workload)
-        cells["median"] = labels.median(prediction)
-        cells["measured"] = next((_measured_value(one) for one in measured if one.matches(prediction)), "")
+        cells["median"] = labels.marked_median(prediction)
         for band in prediction.bands:
             cells[f"{_percent(band)} band"] = labels.band(prediction.metric, band, prediction.floor)
+        # The text alone: what it would say without the measurement.
+        if isinstance(prediction, MeasuredPrediction):
+            cells["predicted"] = labels.marked_spread(prediction.predicted)
         rows.append(cells)
-    columns = dict.fromkeys(name for cells in rows for name in cells)
-    kept = [name for name in columns if any(cells.get(name) for cells in rows)]
+    columns = dict.fromkeys(name for cells in rows for name in cells if name != "predicted")
+    kept = [name for name in (*columns, "predicted") if any(cells.get(name) for cells in rows)]
     return [{name: cells.get(name, "") for name in kept} for cells in rows]
 
 

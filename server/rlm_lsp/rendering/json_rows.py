@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import SI_UNIT, GrowthEstimate, Metric, Prediction, WorkFacts
+from rlm_core.types import SI_UNIT, GrowthEstimate, MeasuredPrediction, Metric, Prediction, WorkFacts
 
 from .abstentions import reason, sizes_origin
 from .work_words import named_sizes
@@ -34,6 +34,37 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "abstained": reason(prediction.abstained) if prediction.abstained is not None else None,
         "truncated": prediction.truncated,
         "growth": growth_fields(prediction.growth),
+        "source": prediction.source,
+        "measured": measured_fields(prediction) if isinstance(prediction, MeasuredPrediction) else None,
+    }
+
+
+def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
+    """What a number rests on: the measurement, the predicted ratio since, and what is predicted from the text alone."""
+    cost, ratio, predicted = prediction.cost, prediction.ratio, prediction.predicted
+    band = predicted.band
+    ratio_band = ratio.bands[0] if ratio is not None and ratio.bands else None
+    return {
+        "median": cost.median,
+        "low": cost.low,
+        "high": cost.high,
+        "calls": cost.calls,
+        "tests": cost.tests,
+        "kind": cost.kind,
+        "device": cost.device,
+        "runtime": cost.runtime,
+        "date": cost.date,
+        "committed": cost.committed,
+        "cpu_ratio": cost.cpu_ratio,
+        "marks": [mark.value for mark in cost.marks],
+        "ratio": ratio.ratio if ratio is not None else None,
+        "ratio_low": ratio_band.low if ratio_band is not None else None,
+        "ratio_high": _finite(ratio_band.high) if ratio_band is not None else None,
+        "predicted": {
+            "median": predicted.median,
+            "low": band.low if band is not None else None,
+            "high": _finite(band.high) if band is not None else None,
+        },
     }
 
 

@@ -2,8 +2,9 @@
 
 Two significant digits in one unit that is chosen after rounding (``1 µs``, never ``1000 ns``); times in ns, µs, ms, s,
 sizes in B, KiB, MiB, GiB, accuracies in %. A band whose lower end is 0 reads ``≤high``: the value may be below what the
-measurement resolves. A unit that waits is labelled with what it waits for, and with its computing time. A label never
-exceeds its width.
+measurement resolves. ``✓`` marks what was measured and ``≈`` what is carried over from a measurement of an earlier
+text, each with its median first: ``✓ 2.1 µs (1.8–3 µs)``. A unit that waits is labelled with what it waits for, and
+with its computing time. A label never exceeds its width.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from rlm_core.types import Amount, Band, Basis, Metric, Prediction, WaitKind, WorkFacts
+from rlm_core.types import (
+    MEASURED_FLOORS,
+    Amount,
+    Band,
+    Basis,
+    MeasuredCost,
+    MeasuredPrediction,
+    Metric,
+    NumberSource,
+    Prediction,
+    WaitKind,
+    WorkFacts,
+)
 
 from rlm_lsp.history.work_changes import usual_waits
 from rlm_lsp.settings.model import MAX_LABEL, LabelForm
@@ -24,8 +37,6 @@ from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
 
-# Below it the overhead that was subtracted is larger than the call itself.
-MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0}
 METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "memory": "peak memory", "accuracy": "accuracy"}
 BASIS_WORDS: dict[Basis, str] = {
     "call": "one call, as its tests call it",
@@ -40,6 +51,9 @@ LEAST_COST_SHARE = 0.25
 LEAST_WAIT = 1e-5
 MAY_NOT_END = "may not end"
 RISEN, FALLEN = "▲", "▼"
+# In front of a number that was measured, or carried over from a measurement; followed by a question mark in doubt.
+SOURCE_MARKS: Mapping[NumberSource, str] = MappingProxyType({"measured": "✓", "anchored": "≈", "predicted": ""})
+DOUBTFUL = "?"
 WAIT_WORDS: dict[WaitKind, str] = {
     WaitKind.USER: "user",
     WaitKind.NETWORK: "network",
@@ -81,12 +95,29 @@ def median(prediction: Prediction) -> str:
     """The median of a prediction; ``≤floor`` when it is below what the measurement resolves, empty when abstained."""
     if prediction.median is None:
         return ""
-    if prediction.median <= 0:
+    if prediction.median <= 0 < prediction.floor:
         return f"≤{quantity(prediction.metric, prediction.floor)}"
     return quantity(prediction.metric, prediction.median)
 
 
-def measured(measurement: Measurement) -> str:
+def marked_median(prediction: Prediction) -> str:
+    """The median with the mark of what it rests on: ``✓ 2.1 µs``; ``✓? 2.1 µs`` where it may not hold here."""
+    return f"{source_mark(prediction)} {median(prediction)}".strip()
+
+
+def source_mark(prediction: Prediction) -> str:
+    """The mark of what a number rests on; empty for one that is predicted from the text alone."""
+    doubtful = isinstance(prediction, MeasuredPrediction) and prediction.cost.marks
+    return SOURCE_MARKS[prediction.source] + (DOUBTFUL if doubtful else "")
+
+
+def marked_spread(prediction: Prediction) -> str:
+    """The marked median and the default band: ``✓ 2.1 µs (1.8–3 µs)``; the median alone where they are the same."""
+    shown = band(prediction.metric, prediction.band, prediction.floor) if prediction.band is not None else ""
+    return marked_median(prediction) + (f" ({shown})" if shown not in ("", median(prediction)) else "")
+
+
+def measured(measurement: Measurement | MeasuredCost) -> str:
     """The median of a measurement; ``≤50 ns`` below what timing resolves."""
     floor = MEASURED_FLOORS[measurement.metric]
     below = "≤" if 0 < floor >= measurement.median else ""
@@ -144,7 +175,7 @@ def band(metric: Metric, interval: Band, floor: float = 0.0) -> str:
     """An interval as ``10–160 µs``, ``8 µs–2 ms`` or ``≤3 KiB``."""
     low, high = interval.low, max(interval.high, floor)
     if low <= 0:
-        return upper(metric, high)
+        return upper(metric, high) if high > 0 else quantity(metric, 0.0)
     if math.isinf(high):
         return f"≥{quantity(metric, low)}"
     top = _unit(metric, high)
@@ -205,7 +236,8 @@ def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str]) -> Seq
     """The texts for one metric, the longest first; made when they are needed, since the first one usually fits."""
     if waits and prediction.metric == "latency":
         return [partial(str, text) for text in waits]
-    return [partial(make, prediction) for make in _FORMS[form]]
+    forms = _FORMS[form] if prediction.source == "predicted" else _MARKED_FORMS[form]
+    return [partial(make, prediction) for make in forms]
 
 
 def _combinations(texts: Sequence[Sequence[_Text]]) -> Iterator[Sequence[str]]:
@@ -253,7 +285,8 @@ def computing(prediction: Prediction, work: WorkFacts) -> str:
 
 def wait_text(prediction: Prediction, work: WorkFacts | None) -> str:
     """What a unit waits for, as in its label without the computing time; empty where it does not wait."""
-    forms = _waits(prediction, work) if work is not None and prediction.metric == "latency" else ()
+    waits = work is not None and prediction.metric == "latency" and prediction.source != "measured"
+    forms = _waits(prediction, work) if waits and work is not None else ()
     return forms[0] if forms else ""
 
 
@@ -270,7 +303,9 @@ def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[
     meaning, so it gets no time.
     """
     prediction = next((prediction for prediction in predictions if prediction.metric == "latency"), None)
-    waits = _waits(prediction, work) if prediction is not None else ()
+    # What was measured includes the waits.
+    measured = prediction is not None and prediction.source == "measured"
+    waits = _waits(prediction, work) if prediction is not None and not measured else ()
     if prediction is None or not waits:
         return ()
     if work.endless is not None:
@@ -322,6 +357,22 @@ _FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]
     "band": (_band, _upper),
     "median": (median, median),
     "median±": (lambda prediction: spread(prediction) or _band(prediction), median),
+}
+
+
+def _marked_distances(prediction: Prediction) -> str:
+    """The marked median and its distance to the ends of the band; the median alone where all calls are the same."""
+    interval = prediction.band
+    same = interval is None or interval.low == interval.high
+    distances = "" if same else spread(prediction)
+    return f"{source_mark(prediction)} {distances}" if distances else marked_spread(prediction)
+
+
+# The same for what was measured: where it was, the median says more than the spread of the calls.
+_MARKED_FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]]] = {
+    "band": (marked_spread, marked_median),
+    "median": (marked_median, marked_median),
+    "median±": (_marked_distances, marked_median),
 }
 _UNITS = {metric: tuple(_ScaledUnit(*entry) for entry in entries) for metric, entries in _SCALES.items()}
 

@@ -287,9 +287,12 @@ def _term(growth: Growth, size: str) -> str:
 
 
 def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
-    """What a latency does not include, such as ``the wait for the network (line 12)``; empty if there is nothing."""
+    """What a latency does not include, such as ``the wait for the network (line 12)``; empty if there is nothing.
+
+    A measured one includes what the unit waited for.
+    """
     work = analysed.code.work
-    if work is None or prediction.metric != "latency":
+    if work is None or prediction.metric != "latency" or prediction.source != "predicted":
         return ""
     if work.endless is not None:
         return f"line {file_line(analysed.unit, work.endless)}, which {labels.MAY_NOT_END}"

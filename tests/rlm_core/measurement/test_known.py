@@ -164,6 +164,13 @@ def test_what_is_measured_or_committed_meanwhile_is_noticed_once(store: Store, p
     assert [one.cost.metric for one in measurements.find(unit_of(TEXT), path)] == ["latency", "memory"]
 
 
+def test_what_came_from_another_machine_is_of_the_file_that_ends_like_it(store: Store, path: Path) -> None:
+    store.add([replace(of(path), path="", file="shapes/area.py")])
+    edited = unit_of(TEXT.replace("sorted", "list"))
+    assert len(known(store).find(edited, path)) == 1
+    assert known(store).find(edited, path.with_name("other.py")) == ()
+
+
 def test_other_folders_may_be_read_later(store: Store, path: Path) -> None:
     root = path.parents[1]
     path.parent.mkdir(parents=True)

@@ -10,9 +10,13 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 from rlm_core import CodeText, Query, load
+from rlm_core.inference.anchoring import AnchoredPredictor
+from rlm_core.measurement import source_hash
+from rlm_core.measurement.committed import export_committed
 from rlm_lsp.cli.app import app
 
 from tests.paths import REPOSITORY
+from tests.rlm_core.measurement.test_store import measurement
 from tests.rlm_lsp.findings.sarif_schema import SCHEMA
 from tests.rlm_lsp.findings.support import LengthPredictor, commit, git, write
 
@@ -239,3 +243,38 @@ def test_a_budget_that_does_not_cover_a_wait_is_reported(project: Path) -> None:
         "a.py:3:5: information: the budget of `f`, 1 s, covers computing only:"
         " it does not include the wait for the network (line 4) [wait]\n"
     )
+
+
+MEASURED = "def f(n):\n    return n\n"
+
+
+def test_a_budget_is_judged_on_what_was_measured_and_committed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = AnchoredPredictor(LengthPredictor())
+    monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model_name, threads: model)
+    write(project, {"hot/slow.py": MEASURED, "hot/fast.py": LONGER})
+    its = measurement(source_hash=source_hash(LONGER), text=LONGER, path=str(project / "hot" / "fast.py"))
+    slow = "def f(n):\n    return n\n"
+    other = measurement(
+        source_hash=source_hash(slow),
+        text=slow,
+        path=str(project / "hot" / "slow.py"),
+        low=90e-6,
+        median=100e-6,
+        high=110e-6,
+    )
+    export_committed([its, other], project / ".rlm", project, pytest.fail)
+    [line] = check("hot").stdout.splitlines()
+    assert line.startswith(
+        "hot/slow.py:1:5: error: latency of `f` exceeds its budget of 25 µs (over 99 % probability if measured again):"
+        " measured 100 µs (90–110 µs) on a processor, "
+    )
+    [row] = json.loads(check("hot", "--format", "json").stdout)
+    assert (row["source"], row["median"]) == ("measured", 1e-4)
+    # The text alone says the opposite.
+    [line] = check("hot", "--no-measured").stdout.splitlines()
+    assert line.startswith("hot/fast.py:1:5: warning: latency of `f` is predicted to exceed its budget")
+    # An edit carries the measurement over: this one makes the text twice as long.
+    write(project, {"hot/slow.py": "def f(n):\n    return n + n + n + n + n + n + n\n"})
+    [row] = json.loads(check("hot", "--format", "json").stdout)
+    assert row["source"] == "anchored"
+    assert row["median"] == pytest.approx(1e-4 * 43 / 22, rel=0.05)

@@ -118,6 +118,17 @@ def test_labels_are_exported_and_taken_in_elsewhere(store: tuple[str, str], home
     assert [json.loads(line) for line in again.splitlines()] == rows
 
 
+def test_the_measurements_of_a_project_are_written_to_be_committed(
+    store: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    nothing = CliRunner().invoke(app, ["measure", "export", "--to", ".rlm", *store])
+    assert nothing.exit_code == 2
+    assert "holds no measurement of" in nothing.stderr
+    assert not Path(".rlm").exists()
+
+
 def test_the_text_of_functions_is_exported_when_asked_for(store: tuple[str, str]) -> None:
     status, out, stderr = invoke("export", "shapes", "--source", *store)
     rows = {row["qualname"]: row for row in map(json.loads, out.splitlines())}

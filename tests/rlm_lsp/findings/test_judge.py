@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
+from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.calibration import bands
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import (
     Amount,
+    Anchor,
     CalibrationSource,
     CodeText,
     CostRatio,
@@ -51,6 +53,7 @@ from rlm_lsp.history.work_changes import WaitChange
 from rlm_lsp.settings.model import Settings, Severity
 
 from tests.fakes import NO_NUMBER, quantiles
+from tests.rlm_core.inference.test_anchoring import cost
 
 from .support import LengthPredictor
 
@@ -295,3 +298,26 @@ def test_a_budget_that_does_not_cover_a_wait_says_so() -> None:
     assert computing_only(with_work("def f(): 0\n", known)[0], rules, [predicted(1.0)]) == []
     memory = Rules((ActiveBudget(Budget("memory", 10.0), SPAN, configured=False),))
     assert computing_only(unit, memory, [predicted(1e-3)]) == []
+
+
+@pytest.mark.parametrize("median", [1e-6, 2e-6, 4e-6])
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+def test_a_budget_is_judged_on_what_was_measured_or_carried_over(median: float, factor: float) -> None:
+    its = cost(median, median / 2, median * 4)
+    source = b"# rlm: latency < 3us\ndef f(n):\n    return n\n"
+    parsed = ParsedSource(source, "python")
+    [unit] = Analyser().analyse(parsed)
+    before = replace(unit.code, text=unit.code.text[: round(len(unit.code.text) / factor)])
+    anchor = Anchor(its, before if factor != 1 else None)
+    unit = replace(unit, code=replace(unit.code, measured=(anchor,)))
+    rules, _ = read_rules(parsed, [unit], ())
+    model = AnchoredPredictor(LengthPredictor())
+    cases = cases_of([unit], rules, unit_diffs((), [unit]), DEFAULT_CRITERIA)
+
+    def predict(questions: Sequence[tuple[CodeText, Sequence[Query]]]) -> Sequence[Sequence[Prediction]]:
+        return model.predict([code for code, _ in questions], [queries for _, queries in questions])
+
+    [judgement] = judge(model, cases, predict, lambda questions: None)
+    # The text alone is predicted to take far longer than the budget allows.
+    assert len(unit.code.text) * 1e-6 > 3e-6
+    assert bool(judgement.findings) == (median * factor > 3e-6)

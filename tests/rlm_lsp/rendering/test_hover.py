@@ -9,24 +9,29 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from rlm_core import Prediction
+from rlm_core.inference.anchoring import anchored_prediction, measured_prediction
+from rlm_core.measurement.known import OLD_DAYS
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
     Abstention,
     AbstentionCode,
+    Anchor,
     Band,
     CalibrationSource,
     CostRatio,
     CpuScale,
     GrowthEstimate,
+    MeasurementMark,
     Wait,
     WaitKind,
 )
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange
-from rlm_lsp.rendering.hover import MOST_ROWS, head_words, hover_text
+from rlm_lsp.rendering.hover import MOST_MEASURED, MOST_ROWS, head_words, hover_text, measured_words
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 
-from tests.fakes import quantiles, unpadded
+from tests.fakes import NO_NUMBER, quantiles, unpadded
+from tests.rlm_core.inference.test_anchoring import cost
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -236,3 +241,74 @@ def test_names_from_outside_are_shown_as_they_are(make_prediction: MakePredictio
     assert "<img " not in page
     assert "\x1b" not in text
     assert "\x1b" not in hover_text(unit, predictions, markdown=False)
+
+
+def with_measured(*anchors: Anchor) -> AnalysedUnit:
+    return replace(UNIT, code=replace(UNIT.code, measured=anchors))
+
+
+def test_a_measured_cost_is_marked_and_the_prediction_stays_visible(make_prediction: MakePrediction) -> None:
+    its = cost()
+    answers = [measured_prediction(make_prediction(), its), make_prediction(metric="memory")]
+    text = unpadded(hover_text(with_measured(Anchor(its)), answers, markdown=True))
+    assert "| | median | 80 % band | 90 % band | predicted |" in text
+    assert "| latency | ✓ 2 µs | 1–8 µs | | 85 µs (10–160 µs) |" in text
+    assert "measured on a processor, cpython-3.12, 2026-11-01: latency (40 calls in 8 tests, 1–8 µs)" in text
+    assert "predicted by model" in text
+    for words in ("stale", "times", "before the text changed"):
+        assert words not in text
+    alone = hover_text(with_measured(Anchor(its)), answers[:1], markdown=False)
+    assert "nothing was run" not in alone
+    assert "bands checked on" not in alone
+
+
+def test_a_cost_that_is_carried_over_names_the_measurement_and_the_ratio(make_prediction: MakePrediction) -> None:
+    its = cost()
+    answer = anchored_prediction(UNIT.code, make_prediction(), its, change(2.0))
+    text = unpadded(hover_text(with_measured(Anchor(its, UNIT.code)), [answer], markdown=True))
+    assert "| latency | ≈ 4 µs | " in text
+    assert "latency: 2 µs measured, times 2× (80 % band 1.3–3×), the predicted ratio" in text
+    assert "measured before the text changed, on a processor, cpython-3.12, 2026-11-01: latency 2 µs (" in text
+    assert "predicted by model" in text
+
+
+def test_a_measurement_that_cannot_be_carried_over_is_stale(make_prediction: MakePrediction) -> None:
+    unit = with_measured(Anchor(replace(cost(), kind="generator"), UNIT.code))
+    text = hover_text(unit, [make_prediction()], markdown=True)
+    assert "latency 2 µs (stale) (40 resumes in 8 tests" in text
+    assert "- stale: the code has changed since it was measured\n" in text
+
+
+def test_the_doubts_about_a_measurement_are_said(make_prediction: MakePrediction) -> None:
+    marks = (MeasurementMark.OTHER_MACHINE, MeasurementMark.OTHER_PYTHON, MeasurementMark.OLD)
+    doubtful = replace(cost(), marks=marks, committed=True)
+    text = hover_text(
+        with_measured(Anchor(doubtful)), [measured_prediction(make_prediction(), doubtful)], markdown=False
+    )
+    assert "✓? 2 µs" in text
+    assert "; committed with the project: " in text
+    assert "latency: measured on another processor and not scaled to this one" in text
+    assert "latency: measured with another Python than that of the project" in text
+    assert f"latency: measured more than {OLD_DAYS} days ago" in text
+    scaled = replace(cost(), cpu_ratio=0.25)
+    text = hover_text(with_measured(Anchor(scaled)), [measured_prediction(make_prediction(), scaled)], markdown=False)
+    assert "latency: scaled by 0.25 from the processor that it was measured on to this one" in text
+
+
+def test_what_was_measured_is_shown_where_the_model_abstains(make_prediction: MakePrediction) -> None:
+    its = cost()
+    answer = measured_prediction(make_prediction(abstained=NO_NUMBER), its)
+    text = unpadded(hover_text(with_measured(Anchor(its)), [answer], markdown=True))
+    assert "| latency | ✓ 2 µs | 1–8 µs |" in text
+    assert "no prediction because" not in text
+
+
+def test_of_many_sizes_a_hover_shows_some_and_says_how_many_there_are() -> None:
+    kernels = [
+        Anchor(replace(cost(), kind="kernel", device="h100", workload=(("n", str(n)),)))
+        for n in range(1, MOST_MEASURED + 4)
+    ]
+    lines = list(measured_words(kernels))
+    assert lines[0] == "measured on h100 at n 1, cpython-3.12, 2026-11-01: latency 2 µs (40 runs, 1–8 µs)"
+    assert len(lines) == MOST_MEASURED + 1
+    assert lines[-1] == "3 more measurements: rlm-lsp measure list --functions"

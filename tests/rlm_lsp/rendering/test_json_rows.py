@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from rlm_core.inference.anchoring import anchored_prediction, measured_prediction
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
@@ -24,6 +25,7 @@ from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
 
 from tests.fakes import NO_NUMBER
+from tests.rlm_core.inference.test_anchoring import AFTER, cost, ratio_of
 
 MakePrediction = Callable[..., Prediction]
 
@@ -83,3 +85,21 @@ def test_a_unit_without_facts_has_the_same_fields(make_prediction: MakePredictio
     [unit] = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))
     row = unit_row("a.py", replace(unit, code=replace(unit.code, work=None)), make_prediction())
     assert (row["waits"], row["endless"], row["causes"], row["growth"]) == ([], None, [], None)
+
+
+def test_a_number_names_its_source_and_what_it_rests_on(make_prediction: MakePrediction) -> None:
+    predicted = prediction_fields(make_prediction())
+    assert (predicted["source"], predicted["measured"]) == ("predicted", None)
+    measured = prediction_fields(measured_prediction(make_prediction(), cost()))
+    assert (measured["source"], measured["median"], measured["low"], measured["high"]) == ("measured", 2e-6, 1e-6, 8e-6)
+    assert measured["measured"]["date"] == "2026-11-01"
+    assert measured["measured"]["ratio"] is None
+    assert measured["measured"]["predicted"]["median"] == predicted["median"]
+    anchored = prediction_fields(anchored_prediction(AFTER, make_prediction(), cost(), ratio_of(2.0)))
+    assert (anchored["source"], anchored["measured"]["median"], anchored["measured"]["ratio"]) == (
+        "anchored",
+        2e-6,
+        2.0,
+    )
+    for fields in (predicted, measured, anchored):
+        assert json.loads(json.dumps(fields, allow_nan=False)) == fields

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, Prediction
-from rlm_core.types import Amount, CalibrationSource, CostFacts, Metric, Wait, WaitKind, WorkFacts
+from rlm_core.inference.anchoring import anchored_prediction, measured_prediction
+from rlm_core.types import Amount, CalibrationSource, CostFacts, MeasurementMark, Metric, Wait, WaitKind, WorkFacts
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
 from tests.fakes import NO_NUMBER
+from tests.rlm_core.inference.test_anchoring import AFTER, cost, ratio_of
 
 pytestmark = pytest.mark.timeout(60)
+
+MakePrediction = Callable[..., Prediction]
 
 SCALE = {
     "ns": 1e-9,
@@ -330,3 +335,56 @@ def test_every_number_of_a_label_is_separated_from_its_unit(
 ) -> None:
     label = render.label([make_prediction(value / 30, value, metric=metric), make_prediction()])
     assert not re.search(r"\d(?:[nµm]?s|B|[KMG]iB|%)", label)
+
+
+MEASURED_LABELS = {
+    ("band", 43): "✓ 2 µs (1–8 µs) · ✓ 1 KiB",
+    ("median", 43): "✓ 2 µs · ✓ 1 KiB",
+    ("median±", 43): "✓ 2 −1/+6 µs · ✓ 1 KiB",
+    ("band", 20): "✓ 2 µs · ✓ 1 KiB",
+    ("band", 8): "✓ 2 µs",
+    ("band", 4): "",
+}
+
+
+@pytest.mark.parametrize(("form", "width"), MEASURED_LABELS)
+def test_what_was_measured_is_marked_and_has_its_median_first(
+    make_prediction: MakePrediction, form: LabelForm, width: int
+) -> None:
+    memory = measured_prediction(make_prediction(metric="memory"), cost(1024.0, 1024.0, 1024.0, "memory"))
+    answers = [measured_prediction(make_prediction(), cost()), memory]
+    assert render.label(answers, form, width) == MEASURED_LABELS[form, width]
+
+
+def test_a_measurement_in_doubt_has_a_question_mark(make_prediction: MakePrediction) -> None:
+    doubtful = replace(cost(), marks=(MeasurementMark.OLD,))
+    assert render.label([measured_prediction(make_prediction(), doubtful)], "median") == "✓? 2 µs"
+
+
+def test_a_cost_that_is_carried_over_has_another_mark(make_prediction: MakePrediction) -> None:
+    answer = anchored_prediction(AFTER, make_prediction(), cost(), ratio_of(2.0))
+    assert render.label([answer], "median") == "≈ 4 µs"
+    assert render.label([answer], "band", marks={"latency": ["▲ 2×"]}).endswith(" ▲ 2×")
+
+
+def test_what_was_measured_includes_what_the_unit_waits_for(make_prediction: MakePrediction) -> None:
+    work = WorkFacts(waits=(Wait(WaitKind.NETWORK, 0, "get"),))
+    assert render.label([make_prediction()], work=work).startswith("waits: network")
+    assert render.label([measured_prediction(make_prediction(), cost())], work=work) == "✓ 2 µs (1–8 µs)"
+
+
+@pytest.mark.parametrize(
+    ("metric", "median", "text"),
+    [
+        ("latency", -3e-8, "≤50 ns"),
+        ("latency", 5.1e-8, "51 ns"),
+        ("memory", 0.0, "0 B"),
+        ("memory", 3072.0, "3 KiB"),
+    ],
+)
+def test_a_measurement_is_shown_in_its_unit(
+    make_prediction: MakePrediction, metric: Metric, median: float, text: str
+) -> None:
+    its = cost(median, median, median, metric)
+    assert render.measured(its) == text
+    assert render.median(measured_prediction(make_prediction(metric=metric), its)) == text

@@ -104,13 +104,15 @@ async function predictFile(session: Session): Promise<void> {
   }
 }
 
+const MARKS: Readonly<Record<string, string>> = { measured: '✓ ', anchored: '≈ ' };
+
 function words(row: PredictedRow): string {
   if (row.median === null) {
     return `${row.metric}: no prediction (${row.abstained ?? 'unknown'})`;
   }
   // A median of 0 is below the resolution of the measurement.
   const value = row.median > 0 ? quantity(row.metric, row.median) : `≤${quantity(row.metric, row.high ?? 0)}`;
-  return `${row.metric} ${value}`;
+  return `${row.metric} ${MARKS[row.source ?? ''] ?? ''}${value}`;
 }
 
 const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: string])[]>> = {

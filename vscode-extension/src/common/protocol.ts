@@ -16,6 +16,8 @@ export interface Prediction {
   readonly abstained: string | null;
   readonly medianText: string;
   readonly bandText: string;
+  /** What the number rests on; a server of another version may not send it. */
+  readonly source?: 'measured' | 'anchored' | 'predicted';
 }
 
 export interface Row extends Prediction {
@@ -26,6 +28,8 @@ export interface Row extends Prediction {
   readonly qualname: string;
   /** What the unit waits for, and its computing time; a server of another version may not send it. */
   readonly waitText?: string;
+  /** When the unit was measured, and what has changed since; empty for a prediction. */
+  readonly sourceText?: string;
 }
 
 export interface OverviewParams {

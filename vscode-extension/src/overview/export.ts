@@ -19,6 +19,7 @@ const COLUMNS = [
   'coverage',
   'device',
   'workload',
+  'source',
 ] as const;
 
 export async function exportOverview(tree: OverviewTree, target?: vscode.Uri): Promise<void> {
@@ -48,7 +49,8 @@ type Exported = Readonly<Record<(typeof COLUMNS)[number], Value>>;
 
 function exported(row: Row): Exported {
   const { file, qualname, basis, metric, unit, median, low, high, coverage, device, workload } = row;
-  return { file, line: row.line + 1, qualname, basis, metric, unit, median, low, high, coverage, device, workload };
+  const [line, source] = [row.line + 1, row.source ?? 'predicted'];
+  return { file, line, qualname, basis, metric, unit, median, low, high, coverage, device, workload, source };
 }
 
 /** Comma-separated values as in RFC 4180. */

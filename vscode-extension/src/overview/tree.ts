@@ -238,6 +238,9 @@ function tooltip(row: Row): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
   text.appendText(`${title(row)}: ${METRICS[row.metric]?.toLowerCase() ?? row.metric} ${row.medianText}\n\n`);
   text.appendText(`80 % range: ${row.bandText}\n\n`);
+  if (row.sourceText) {
+    text.appendText(`${row.sourceText}\n\n`);
+  }
   if (row.waitText) {
     text.appendText(`${row.waitText}\n\n`);
   }

@@ -140,7 +140,8 @@ async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, 
     """
     analysis = await _analysis(session, arguments)
     unit = _unit(analysis, _position(arguments))
-    code, metric = unit.analysed.code, arguments[2] if len(arguments) > 2 else None
+    # What the code says is explained, not what was measured of it.
+    code, metric = replace(unit.analysed.code, measured=()), arguments[2] if len(arguments) > 2 else None
     if metric is not None and metric not in _METRICS:
         raise JsonRpcInvalidParams(f"{metric!r} is not a metric; choose one of {', '.join(_METRICS)}")
     selection = session.settings_for(analysis.document.uri).selection

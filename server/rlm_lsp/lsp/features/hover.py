@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -11,7 +10,6 @@ from pygls.lsp.server import LanguageServer
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import Prediction
 
-from rlm_lsp.history.measurements import user_measurements
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.escaping import markdown, printable
@@ -50,7 +48,6 @@ async def content_of(
     settings = session.settings_for(document.uri)
     formats = session.capability("text_document.hover.content_format")
     kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
-    measured = await asyncio.to_thread(user_measurements, analysed.unit, document.path)
     diff = head_diffs.of(document.uri, analysed)
     shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
     as_markdown = kind == types.MarkupKind.Markdown
@@ -62,7 +59,6 @@ async def content_of(
         markdown=as_markdown,
         against_head=head_words(diff.state, diff.changes, clauses, quote=quote) if diff else "",
         shares=[(answer, share) for answer, share in shares if share is not None],
-        measured=measured,
     )
     return types.MarkupContent(kind, text)
 

@@ -21,9 +21,8 @@ from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.devices import DEVICES, canonical_device
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
-from rlm_core.types import CodeText, Prediction, Query
+from rlm_core.types import Anchor, CodeText, Prediction, Query
 
-from rlm_lsp.history.measurements import user_measurements
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
@@ -112,14 +111,15 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
 
     model, predictions = await session.predictions.run(predict) or ("", [])
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
-    measured = await asyncio.to_thread(user_measurements, unit, path)
+    found = await asyncio.to_thread(session.measurements.find, unit, path)
+    anchors = [Anchor(cost, code if before is not None else None) for cost, before in found]
     return {
         "name": path.name,
         "text": code.text,
         "model": model,
         "accuracy": [_fields(answer) for answer in predictions if answer.metric == "accuracy"],
         "latency": [_fields(answer) for answer in predictions if answer.metric == "latency"],
-        "measured": list(measured_words(measured)),
+        "measured": list(measured_words(anchors)),
     }
 
 

@@ -25,7 +25,7 @@ from rlm_core import RlmError, SourceError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import canonical_device
 from rlm_core.source.units import read_source
-from rlm_core.types import Metric, Prediction, WorkFacts
+from rlm_core.types import MeasuredPrediction, Metric, Prediction, WorkFacts
 
 from rlm_lsp.history import git
 from rlm_lsp.lsp.documents import Document
@@ -33,6 +33,7 @@ from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.hover import measured_note
 from rlm_lsp.rendering.json_rows import prediction_fields, work_fields
 from rlm_lsp.sources import find_sources, matches
 
@@ -88,7 +89,8 @@ class OverviewRow:
             **work_fields(self.work, answer.metric, self.first_line),
             "waitText": render.wait_label(answer, self.work),
             "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
-            "medianText": render.median(answer),
+            "medianText": render.marked_median(answer),
+            "sourceText": measured_note(answer) if isinstance(answer, MeasuredPrediction) else "",
         }
 
 
@@ -189,7 +191,7 @@ class Overview:
         documents = [session.documents.document(uri) for uri in session.documents.uris]
         opened = {document.path: document for document in documents if document is not None and document.path}
         parsed = {path: document.parsed for path, document in opened.items()}
-        analyser = Analyser(parsed.get, lambda path: store.settings_of(path).default_sizes)
+        analyser = Analyser(parsed.get, lambda path: store.settings_of(path).default_sizes, session.measurements)
         for done, path in enumerate(paths):
             if shown.cancelled:
                 return
