@@ -555,7 +555,8 @@ class Calls(Expressions):
         deep, self.deep = self.deep, min(self.deep, _MOST_INLINED)
         self.open.append(frame)
         try:
-            with self.region() as body:
+            # What one coroutine waits for adds up, also where several run at the same time.
+            with self.region(Meter()) as body:
                 self.path = ALWAYS
                 if isinstance(node, ast.Lambda):
                     frame.results.append((1.0, self.value(node.body)))

@@ -195,11 +195,12 @@ class Expressions(State):
 
     def sampled(self, test: ast.expr) -> Condition | None:
         """How often a condition on the variable of a loop over known numbers holds: exact where that is arithmetic."""
-        if not self.frame.loops:
+        frame = self.frame
+        variables = {loop.variable.name for loop in frame.loops if loop.variable is not None}
+        if not variables:
             return None
         nodes = list(ast.walk(test))
-        names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        frame = self.frame
+        names = variables & {node.id for node in nodes if isinstance(node, ast.Name)}
         loop = next(
             (
                 loop
@@ -584,7 +585,7 @@ class Expressions(State):
                 return literal(-folded)
             if isinstance(node.op, ast.Invert):
                 return literal(~folded) if isinstance(folded, int) else UNKNOWN
-            return literal(folded)
+            return literal(+folded)
         if value.kind == "array":
             rule = library.operator_rule("array", "-")
             return self.apply_rule(rule, "-", [value, literal(0)], {}, None) if rule is not None else value
@@ -811,6 +812,13 @@ class Expressions(State):
 
     def sliced_size(self, whole: Quantity, lower: Value | None, upper: Value | None, step: Value | None) -> Quantity:
         """The number of items in a slice of ``whole`` items."""
+        total = whole.exact
+        if total is not None and total < 2**53 and all(part is None or part.known for part in (lower, upper, step)):
+            try:
+                bounds = slice(*(None if part is None else part.constant for part in (lower, upper, step)))
+                return constant(len(range(*bounds.indices(round(total)))))
+            except (TypeError, ValueError):
+                return whole
 
         def bound(value: Value | None, default: Quantity) -> Quantity:
             if value is None or value.kind == "none":

@@ -877,14 +877,14 @@ def _rebound(
 ) -> dict[str, Value]:
     """Names with another number or size from the second trip on: what they are in the trips of a loop."""
     joint: dict[str, Value] = {}
-    trips = max(count.evaluate(lambda name: 10.0)[1], 1.0)
     for name in names:
         old, new = before.get(name), after.get(name)
         if old is None or new is None or old is new:
             continue
         for former, latter in ((old.number, new.number), (old.size, new.size)):
             if former is not None and former.constant is not None and former != latter:
-                joint[name] = replace(joined([(1.0, old), (max(trips - 1, 0.1), new)]), bytes=old.bytes)
+                others = max(count.evaluate(lambda name: 10.0)[1] - 1, 0.1)
+                joint[name] = replace(joined([(1.0, old), (others, new)]), bytes=old.bytes)
     return joint
 
 

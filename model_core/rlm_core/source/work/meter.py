@@ -108,7 +108,7 @@ class Meter:
             if (other.line, other.kind, other.call) == (wait.line, wait.kind, wait.call):
                 seconds = None
                 if other.seconds is not None and wait.seconds is not None:
-                    seconds = other.seconds + wait.seconds
+                    seconds = larger(other.seconds, wait.seconds) if self.parallel else other.seconds + wait.seconds
                 low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
                 self.waits[index] = replace(other, seconds=seconds, share=(low, likely, high))
                 return

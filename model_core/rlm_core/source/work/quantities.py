@@ -83,13 +83,15 @@ class Quantity:
             low, likely, high = (math.log2(max(value, 2.0)) for value in fixed)
             return Quantity({(): (low, likely, high)})
         leading = max(self.terms, key=degree)
-        result = ONE
+        low, likely, high = (math.log2(max(value, 1.0)) for value in self.terms[leading])
+        result = Quantity({(): (low, likely, high)}) if high else ZERO
         for (name, form), power in leading:
             if form == LINEAR:
                 result = result + Quantity({(((name, LOG), 1.0),): (power, power, power)})
             elif form != LOG:
-                result = result + Quantity({(((name, LINEAR), 1.0),): (1.0, 1.0, 1.0)})
-        return result
+                slope = power * math.log2(float(form))
+                result = result + Quantity({(((name, LINEAR), 1.0),): (slope, slope, slope)})
+        return result if result.names else ONE
 
     def power(self, exponent: float) -> Quantity:
         """The quantity to a power of at least 0; of a sum: that of its leading term."""

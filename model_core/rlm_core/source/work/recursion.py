@@ -59,7 +59,9 @@ class Recurrence:
                 elif shrink < 1.03:
                     result = result + term * of_size(self.size).log()
                 else:
-                    result = result + Quantity({_without(monomial, self.size): coefficient}) * calls
+                    # Of a geometric series that rises towards the smallest calls, which are most of all calls.
+                    series = (1 - 1 / branches) / (1 - 1 / shrink)
+                    result = result + Quantity({_without(monomial, self.size): coefficient}).times(series) * calls
             elif branches < 1.05:
                 result = result + (term * calls).times(1 / (power + 1))
             else:
@@ -128,7 +130,7 @@ def recurrence(
     decrements = [max(less, 1e-9) for _, _, less, _ in shrinking]
     depth = (of_size(symbol) - constant(base)).times(1 / min(decrements))
     if known is not None:
-        depth = _each(known, lambda size: max((size - base) / min(decrements), 0.0) + 1)
+        depth = _each(known, lambda size: max(math.ceil((size - base) / min(decrements)), 0.0) + 1)
     symbols = sorted({entry[0] for entry in shrinking})
     if cached and len(symbols) > 1:
         # One call for each combination of arguments.

@@ -77,6 +77,10 @@ class Interpreter(Loops):
                 self.frame.bind(node.name, Value("user-function", name=node.name, payload=(node, self.frame)))
             case ast.ClassDef():
                 self.meter.spend(primitive("class"))
+                names, held = self.frame.names, self.frame.held
+                self.frame.restore(dict(names), held)
+                self.run(node.body)
+                self.frame.restore(names, held)
                 self.frame.bind(node.name, Value("unknown"))
             case ast.Import() | ast.ImportFrom():
                 self._import(node)

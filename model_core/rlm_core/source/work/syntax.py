@@ -94,7 +94,7 @@ class BlockSyntax:
         self.breaks = self.continues = self.returns = self.raises = self.yields = False
         self.leaves_program = self.risks = self.takes_middle = self.nested_loops = False
         self.nodes = 0
-        self.assigned: dict[str, None] = {}  # in the order of the text
+        self.assigned: dict[str, None] = {}  # in an order that is always the same
         self.stores: dict[str, int] = {}
         self.updates: dict[str, tuple[str, ast.expr] | None] = {}
         stack: list[tuple[ast.AST, bool]] = [(node, False) for node in reversed(body)]
