@@ -346,6 +346,10 @@ class Anchor:
     cost: MeasuredCost
     before: CodeText | None = None
 
+    def __hash__(self) -> int:
+        # Texts with measurements are keys of caches: measurements that differ nearly always differ in these.
+        return hash((self.cost.metric, self.cost.median, self.before and self.before.text))
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

@@ -30,7 +30,7 @@ from tests.rlm_core.measurement.test_store import measurement
 from .onnx_models import write_networks
 from .recording import recording
 from .test_code_actions import actions, client
-from .test_overview import ask
+from .test_overview import ask, plain
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
@@ -210,6 +210,14 @@ def microseconds(label: str) -> float:
     return float(found[1]) * {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}[found[2]]
 
 
+async def overview_row(session: Any, qualname: str) -> dict[str, Any]:
+    """The latency of a unit in the overview of the workspace."""
+    answer = plain(await session.client.protocol.send_request_async("rlm-lsp/overview", {}))
+    [row] = [row for row in answer["rows"] if row["qualname"] == qualname]
+    found: dict[str, Any] = row
+    return found
+
+
 @pytest.mark.timeout(240)
 async def test_a_project_is_measured_edited_and_shared(
     start: Start, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -228,6 +236,10 @@ async def test_a_project_is_measured_edited_and_shared(
         await session.refreshes.get()
     measured = microseconds(labels[total])
     assert labels[largest] == before[largest]
+    row = await overview_row(session, "total")
+    assert row["source"] == "measured"
+    assert row["medianText"].startswith("✓ ")
+    assert row["sourceText"].startswith("measured 20")
     session.change(uri, PACKAGE.replace("result", "value").replace(": list[int]", ""))
     renamed = await session.labels(uri, 2)
     assert (renamed[total], renamed[largest]) == (labels[total], labels[largest])
@@ -263,5 +275,3 @@ async def test_a_project_is_measured_edited_and_shared(
     [latency] = [row for row in rows if (row["qualname"], row["metric"]) == ("total", "latency")]
     assert latency["measured"]["committed"]
     assert latency["median"] * 1e6 == pytest.approx(measured, rel=0.06)
-    other = await start(folder=project)
-    assert (await other.labels(other.open(path), 2))[total] == labels[total]

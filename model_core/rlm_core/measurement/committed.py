@@ -12,14 +12,14 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 from rlm_core.source.languages import LANGUAGES
-from rlm_core.types import Metric
+from rlm_core.types import BASIS_OF_KIND, Metric
 
 from .types import RUNTIME, Kind, Measurement
 
@@ -30,6 +30,7 @@ _SHOWN_PROBLEMS = 3
 _RUN = "committed"
 _DIGITS = 4
 _METRICS: tuple[Metric, ...] = ("latency", "memory")
+_CALLED = frozenset(kind for kind in get_args(Kind) if BASIS_OF_KIND.get(kind, "call") == "call")
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
@@ -83,6 +84,8 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def measurements(self, root: Path) -> Iterator[Measurement]:
         """The measurements of a line in a project folder."""
+        parts = PurePosixPath(self.file).with_suffix("").parts
+        modules = parts[1:] if parts[0] == "src" and len(parts) > 1 else parts
         for metric in _METRICS:
             cost: CommittedCost | None = getattr(self, metric)
             if cost is None:
@@ -104,9 +107,9 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
                 recursive=False,
                 threads=False,
                 ok=True,
-                package="",
+                package=modules[0],
                 version="",
-                module="",
+                module=("." if self.kind in _CALLED else "/").join(modules),
                 qualname=self.unit,
                 file=self.file,
                 line=0,

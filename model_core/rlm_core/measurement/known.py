@@ -17,8 +17,6 @@ from pathlib import Path
 from statistics import NormalDist
 from threading import Lock
 
-from cachetools import LRUCache
-
 from rlm_core.errors import DataError
 from rlm_core.types import FoundCost, MeasuredCost, MeasurementMark, Unit
 
@@ -80,7 +78,7 @@ class KnownMeasurements:
         self._loaded: set[str] = set()
         self._committed: dict[Path, _Index] = {}
         self._pythons: dict[Path, str | None] = {}
-        self._answers: LRUCache[tuple[str, str, Path | None], tuple[FoundCost, ...]] = LRUCache(_MOST_UNITS)
+        self._answers: dict[tuple[str, str, Path | None], tuple[FoundCost, ...]] = {}
 
     def use_roots(self, roots: Iterable[Path]) -> bool:
         """Read the committed measurements of these folders from now on; returns whether they differ."""
@@ -117,12 +115,16 @@ class KnownMeasurements:
         run the most expensive input counts. Latencies that were disturbed are left out.
         """
         key = unit.qualname, unit.text, path
-        with self._lock:
-            known = self._answers.get(key)
-            if known is None:
+        # All units of a file are looked up after each edit: without the lock, since nothing that is there changes.
+        known = self._answers.get(key)
+        if known is None:
+            with self._lock:
                 self._load([unit.qualname])
-                known = self._answers[key] = self._find(unit, path.resolve() if path is not None else None)
-            return known
+                known = self._find(unit, path.resolve() if path is not None else None)
+                if len(self._answers) >= _MOST_UNITS:
+                    self._answers = {}
+                self._answers[key] = known
+        return known
 
     def _find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
         indices = [self._own, *self._committed_above(path)]

@@ -249,7 +249,9 @@ class Analyser:
         if key not in self._loaded:
             stem = root.joinpath(*module.split("."))
             indices = (self._index(path, module) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
-            self._loaded[key] = next((index for index in indices if index is not None), None)
+            loaded = self._loaded[key] = next((index for index in indices if index is not None), None)
+            if self._measured is not None and loaded is not None:
+                self._measured.prepare(loaded.units)
         return self._loaded[key]
 
     def _names(self, root: Path | None, dotted: str) -> FunctionNames[str]:

@@ -222,18 +222,20 @@ def write_errors(path: Path | str, advice: str = "check the disk and the path") 
 
 
 def known_measurements(*, off: bool = False) -> KnownMeasurements:
-    """The user's measurements, and those committed in the working directory or around it up to its repository."""
+    """The user's measurements, and those committed with the project in the working directory."""
     from rlm_core.measurement.known import KnownMeasurements
 
     from rlm_lsp.rendering import console
 
-    if off:
-        return KnownMeasurements(None)
+    return KnownMeasurements(None) if off else KnownMeasurements(open_store(None), project_folders(), console.note)
+
+
+def project_folders() -> list[Path]:
+    """The folders whose committed measurements count: the working directory, and those above up to its repository's."""
     here = Path.cwd()
-    above = list(here.parents)
-    root = next((number for number, folder in enumerate(above, 1) if (folder / ".git").exists()), 0)
-    inside = 0 if (here / ".git").exists() else root
-    return KnownMeasurements(open_store(None), [here, *above[:inside]], console.note)
+    folders = [here, *here.parents]
+    last = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    return folders[: last + 1]
 
 
 def open_store(path: Path | None) -> Store:

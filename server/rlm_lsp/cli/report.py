@@ -14,12 +14,13 @@ from rlm_core.files import atomic_write
 from rlm_core.inference import model_store
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.loading import is_remote, load_corrected
+from rlm_core.measurement.committed import read_committed
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
 
 from . import options
-from .options import PATH, DataCommand, open_store, optional_packages, write_errors
+from .options import PATH, DataCommand, open_store, optional_packages, project_folders, write_errors
 
 if TYPE_CHECKING:
     from rlm_core.training.evaluation.measured_report import Comparison, MeasuredRow, MeasuredRows
@@ -95,7 +96,9 @@ def _rows(
     rows = MeasuredRows()
     if use_store:
         kept = open_store(store)
-        rows = rows_from_store(kept.all(packages), cpu_name())
+        committed = (one for folder in project_folders() for one in read_committed(folder, console.note))
+        shared = [one for one in committed if not packages or {one.package, one.module} & set(packages)]
+        rows = rows_from_store([*shared, *kept.all(packages)], cpu_name())
         if not rows.rows and not data:
             what = ", ".join(f"{count:,}: {cause}" for cause, count in rows.left_out.items())
             raise DataError(

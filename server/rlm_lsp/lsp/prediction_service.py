@@ -50,8 +50,8 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
     parts.append(str(hash(code.calls)))
     for function in code.calls.functions() if code.calls is not None else ():
         parts += [function.text, repr(function.known)]
-    if code.measured:
-        parts.append(repr(code.measured))
+    for cost, before in ((anchor.cost, anchor.before) for anchor in code.measured):
+        parts += [repr(cost), content_key(before, (), model_id).hex() if before is not None else ""]
     for query in queries:
         parts += [
             query.metric,

@@ -50,6 +50,7 @@ def test_what_is_written_can_be_read(root: Path) -> None:
     latency, peak = read_committed(root, pytest.fail)
     assert (latency.median, latency.low, latency.high, latency.calls) == (2e-6, 1e-6, 8e-6, 40)
     assert (peak.median, peak.metric, peak.cpu_score) == (96.0, "memory", 1.5)
+    assert (peak.package, peak.module) == ("shapes", "shapes.area")
     assert {(one.source_hash, one.text, one.path) for one in (latency, peak)} == {
         (source_hash(PLAIN), PLAIN, str(root / "shapes" / "area.py"))
     }
