@@ -16,7 +16,9 @@ from .python_neutral import neutral_python
 
 # In Python a semicolon at the end of a line is what remains after a docstring.
 _ENDS = {"tree_sitter_python:language": " ;"}
-_LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)| loc\(\"[^\n]*\)$", re.MULTILINE)  # source locations in MLIR
+# Source locations in MLIR, of a line. Only where the line ends with a parenthesis may the last part search for it.
+_LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)")
+_LOCATION_TO_END = re.compile(rf"{_LOCATION.pattern}| loc\(\".*\)$")
 _OPENING_TAG = re.compile(r"\A\s*<\?php\b")
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
 
@@ -42,7 +44,8 @@ def canonical(text: str, language: str, form: CanonicalForm = CanonicalForm.LINE
     """
     entry = languages.by_name(language)
     if entry.grammar is None:
-        return "\n".join(_lines(_LOCATION.sub("", text), indented=True, ends=" "))
+        lines = ((_LOCATION_TO_END if line.endswith(")") else _LOCATION).sub("", line) for line in text.split("\n"))
+        return "\n".join(_lines("\n".join(lines), indented=True, ends=" "))
     # A method's text is indented to its class: the grammar needs it at the margin.
     parsed = ParsedSource(_untagged(dedent(text), language).encode("utf-8", errors="replace"), language)
     if form == CanonicalForm.NEUTRAL and language == "python":

@@ -9,7 +9,8 @@ strings that ``torch.compile`` writes (``async_compile.triton(name, source)``) a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -31,9 +32,11 @@ _SKIPPED = re.compile(r"_*(?:test|bench|benchmark|main|demo|example|check|verify
 _WORD = re.compile(r"[^\W\d]\w*")
 _MAX_CONSTANT = 4000
 _IR_FUNCTION = re.compile(rb"tt\.func\s+(?:(public|private|nested)\s+)?@(\"[^\"\n]+\"|[\w.$-]+)")
-_IR_LOCATION = re.compile(r"[ \t]*\bloc\((?:[^()\"\n]|\"[^\"\n]*\"|\((?:[^()\"\n]|\"[^\"\n]*\")*\))*\)")
+# It begins with the first of several blanks only, and what it has matched is not tried in parts: linear time.
+_IR_LOCATION = re.compile(r"(?<![ \t])[ \t]*+\bloc\((?:[^()\"\n]|\"[^\"\n]*\"|\((?:[^()\"\n]|\"[^\"\n]*\")*+\))*+\)")
 _IR_CALL = re.compile(r"tt\.call\s+@(\"[^\"\n]+\"|[\w.$-]+)")
-_IR_STRING = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*")
+_IR_TOKEN = re.compile(rb"\"(?:[^\"\\\n]|\\.)*+\"?|//[^\n]*+|[{}]")
+_MAX_HELPER_BYTES = 4 * 1024 * 1024  # of all copies of private functions together
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,21 +235,27 @@ def _kernel_string(call: Node) -> Node | None:
 def find_ttir(source: bytes) -> list[Unit]:
     """The public functions of a Triton IR text, in source order; ``text`` has no source locations."""
     functions = []
-    for match in _IR_FUNCTION.finditer(source):
-        end, header = _ir_extent(source, match.end())
+    matches = list(_IR_FUNCTION.finditer(source))
+    starts = [match.start() for match in matches[1:]]
+    for match, following in zip(matches, [*starts, len(source)], strict=False):
+        end, header = _ir_extent(source, match.end(), following)
         text = _IR_LOCATION.sub("", source[match.start() : end].decode("utf-8", errors="replace"))
         functions.append((match, end, header, text))
     helpers = {_ir_name(match): text for match, _, _, text in functions if match[1] == b"private"}
+    called = {text: [name.strip('"') for name in _IR_CALL.findall(text)] for _, _, _, text in functions}
+    lines = [0, *(match.end() for match in re.finditer(rb"\n", source))]
     units = []
+    room = _MAX_HELPER_BYTES
     for match, end, header, text in functions:
         if match[1] == b"private":
             continue
-        parts, queue = [text], [text]
+        parts, queue = {text: None}, [text]
         while queue:
-            for name in _IR_CALL.findall(queue.pop()):
-                helper = helpers.get(name.strip('"'))
-                if helper is not None and helper not in parts:
-                    parts.append(helper)
+            for name in called[queue.pop()]:
+                helper = helpers.get(name)
+                if helper is not None and helper not in parts and len(helper) <= room:
+                    room -= len(helper)
+                    parts[helper] = None
                     queue.append(helper)
         units.append(
             Unit(
@@ -254,9 +263,9 @@ def find_ttir(source: bytes) -> list[Unit]:
                 "ttir",
                 _ir_name(match),
                 "\n".join(parts) + "\n",
-                _ir_span(source, match.start(), end),
-                _ir_span(source, match.start(2), match.end(2)),
-                _ir_span(source, match.start(), header),
+                _ir_span(lines, match.start(), end),
+                _ir_span(lines, match.start(2), match.end(2)),
+                _ir_span(lines, match.start(), header),
             )
         )
     return units
@@ -266,27 +275,26 @@ def _ir_name(match: re.Match[bytes]) -> str:
     return match[2].decode("utf-8", errors="replace").strip('"')
 
 
-def _ir_extent(source: bytes, start: int) -> tuple[int, int]:
-    """The end of the function at ``start`` (after its last brace) and the end of its signature."""
-    line_end = source.find(b"\n", start)
-    line_end = len(source) if line_end < 0 else line_end
+def _ir_extent(source: bytes, start: int, following: int) -> tuple[int, int]:
+    """The end of the function at ``start`` (after its last brace) and the end of its signature.
+
+    It ends where the next one starts, at ``following``, if its braces do not match.
+    """
+    line_end = source.find(b"\n", start, following)
+    line_end = following if line_end < 0 else line_end
     brace = source.rfind(b"{", start, line_end)
     if brace < 0:
         return line_end, line_end
     header = start + len(source[start:brace].rstrip())
-    depth, at = 0, brace
-    while at < len(source):
-        if skipped := _IR_STRING.match(source, at):
-            at = skipped.end()
-            continue
-        depth += (source[at] == ord("{")) - (source[at] == ord("}"))
-        at += 1
-        if depth == 0:
-            return at, header
-    return len(source.rstrip()), header
+    depth = 0
+    for token in _IR_TOKEN.finditer(source, brace, following):
+        depth += (token[0] == b"{") - (token[0] == b"}")
+        if depth == 0 and token[0] == b"}":
+            return token.end(), header
+    return start + len(source[start:following].rstrip()), header
 
 
-def _ir_span(source: bytes, start: int, end: int) -> Span:
-    first, last = source.rfind(b"\n", 0, start) + 1, source.rfind(b"\n", 0, end) + 1
-    start_line, end_line = source.count(b"\n", 0, start), source.count(b"\n", 0, end)
-    return Span(start_line, start - first, end_line, end - last, start, end)
+def _ir_span(lines: Sequence[int], start: int, end: int) -> Span:
+    """The span of the bytes ``[start, end)`` of a text whose lines start at ``lines``."""
+    start_line, end_line = bisect_right(lines, start) - 1, bisect_right(lines, end) - 1
+    return Span(start_line, start - lines[start_line], end_line, end - lines[end_line], start, end)

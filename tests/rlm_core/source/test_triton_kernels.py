@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.source.canonical import canonical
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.triton_kernels import find_kernels, find_ttir, kernel_text
 from rlm_core.types import Unit
@@ -173,6 +176,32 @@ def test_each_public_function_of_triton_ir_is_a_unit_without_locations() -> None
     assert IR[scale.span.start_byte : scale.span.end_byte].endswith(b"  }")
     assert IR[: scale.header.end_byte].endswith(b"attributes {noinline = false}")
     assert IR.split(b"\n")[scale.span.end_line] == b"  } loc(#loc)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tt.func public @k(%arg0: i32) {\n" + " " * 200_000 + "x\n}\n",
+        "tt.func public @k() {\n" + ' loc("' * 40_000 + "\n}\n",
+        "tt.func public @k() {\n" + "loc(" * 50_000 + "\n}\n",
+        "tt.func public @k() {\n" + 'loc("a"' + "()" * 50_000 + "\n}\n",
+        "tt.func public @k() {\n" + '\\"' * 100_000 + "\n}\n",
+        "tt.func public @k() {\n" * 10_000,
+        "tt.func public @k\n" * 10_000,
+        "".join(f"tt.func private @h{i}() {{\n tt.call @h{i + 1}\n}}\n" for i in range(1_000))
+        + "tt.func public @k() { \n tt.call @h0 }\n" * 1_000,
+        "tt.func" + " " * 200_000,
+        'tt.func @"' * 20_000,
+    ],
+)
+def test_no_triton_ir_takes_a_time_that_grows_with_the_square_of_its_length(text: str) -> None:
+    began = time.process_time()
+    units = find_ttir(text.encode())
+    assert sum(len(unit.text) for unit in units) < 2**23
+    for unit in units[:10]:
+        canonical(unit.text, "ttir")
+    canonical(text, "ttir")
+    assert time.process_time() - began < 5
 
 
 @given(st.text(alphabet="@tritonjdefus .:()[]{}'\n#\\%", max_size=80))

@@ -26,7 +26,7 @@ from .values import (
     Value,
 )
 
-_MAX_BITS = 256
+MAX_BITS = 256  # of an integer
 _MAX_LENGTH = 20_000
 _NUMBERS = (int, float, complex)
 _SEQUENCES = (str, list, tuple)
@@ -46,13 +46,13 @@ def binary(kind: type[ast.operator], left: Value, right: Value) -> Value:
     """``left OP right`` of two plain values."""
     if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
         if kind is ast.Pow:
-            if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_BITS:
+            if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > MAX_BITS:
                 raise ValueError("too large")
             return left**right
         if kind is ast.LShift:
             return left * 2 ** _small(right, 64)
         value = _BINARY[kind](left, right)
-        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
             raise ValueError("too large")
         return value
     if kind is ast.Add and isinstance(left, _SEQUENCES) and type(left) is type(right):
@@ -158,7 +158,7 @@ def _product(values: Value) -> Value:
 
 def _integer(value: Value = 0) -> int:
     value = value.value if isinstance(value, Tensor) else value
-    return int(_small(value, 2**_MAX_BITS) if isinstance(value, float) else _known(value))
+    return int(_small(value, 2**MAX_BITS) if isinstance(value, float) else _known(value))
 
 
 def _dictionary(*values: Value, **named: Value) -> dict[Value, Value]:

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from . import calls
-from .arithmetic import BUILTINS, binary, compare, items_of, truth
+from .arithmetic import BUILTINS, MAX_BITS, binary, compare, items_of, truth
 from .functions import FUNCTIONS
 from .library import RULE_ERRORS
 from .products import matmul
@@ -121,9 +121,11 @@ class Expressions:
         if action is None:
             return UNKNOWN
         try:
-            return action(node, scope)
+            value = action(node, scope)
         except RULE_ERRORS:
             return UNKNOWN
+        # Operations on longer integers, which a text may spell out, take more than a step's time.
+        return value if not isinstance(value, int) or value.bit_length() <= MAX_BITS else UNKNOWN
 
     def _value_constant(self, node: ast.Constant, scope: NameScope) -> Value:
         return node.value

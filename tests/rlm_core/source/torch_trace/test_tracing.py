@@ -122,6 +122,8 @@ def test_fusion_keeps_what_only_pointwise_work_reads_in_registers() -> None:
         "x = " + "-" * 300 + "1",
         "x = " + "1+" * 3000 + "1",
         "x = []\nx.append(x)\ny = [x]\nz = x == y",
+        f"x = 0x{'7' * 40_000}\ny = 0x{'3' * 20_000}\nfor i in range(2000):\n    for j in range(2000):\n        x % y",
+        f"x = 0x{'7' * 40_000}\nfor i in range(2000):\n    for j in range(2000):\n        x *= x\n        -x < x",
     ],
 )
 def test_any_text_ends_quickly_without_an_error(text: str) -> None:
