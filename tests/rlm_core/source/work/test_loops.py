@@ -19,7 +19,7 @@ def function(*lines: str, arguments: str = "") -> str:
     return f"def f({arguments}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(programs())
 def test_the_interval_of_a_loop_contains_what_running_it_counts(text: str) -> None:
     try:
