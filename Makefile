@@ -68,14 +68,14 @@ bench: .venv-try/installed
 
 # The label files of all bases -> data sets -> a trained model -> the files that ship -> the model card. Each step says
 # what it does and how long it took; sources that are read already and a training that was stopped are taken up again.
-SETS = functions measured leethub triton nas counterfactual
+SETS = functions measured leethub boj atcoder triton nas counterfactual
 DATA = $(foreach set,$(SETS),--data $(RUN)/$(set).parquet)
 SHIPPED = model_core/rlm_core/builtin
 
 model: .venv/installed
 	@test -d "$(LABELS)" -a -n "$(RUN)" || { echo "name the folders: make model LABELS=FOLDER RUN=FOLDER" >&2; exit 1; }
 	@mkdir -p $(RUN)
-	@for set in functions leethub; do test -e $(RUN)/$$set.parquet || \
+	@for set in functions leethub boj atcoder; do test -e $(RUN)/$$set.parquet || \
 		.venv/bin/rlm-lsp data build $$set --labels $(LABELS)/$$set/labels.jsonl.gz --out $(RUN)/$$set.parquet || exit; done
 	@test -e $(RUN)/measured.parquet || .venv/bin/rlm-lsp data build functions \
 		--labels model_core/labels/functions.jsonl.gz --out $(RUN)/measured.parquet

@@ -404,7 +404,7 @@ class Band:
 class AbstentionCode(StrEnum):
     """Why a query has no number. Each comment lists the keys of :attr:`Abstention.details`."""
 
-    TASK_NOT_TRAINED = "task-not-trained"  # basis, language, metric
+    TASK_NOT_TRAINED = "task-not-trained"  # basis, language, metric; of a program also judge (its title)
     DEVICE_NOT_TRAINED = "device-not-trained"  # basis, device, known (the first names), others (how many more)
     SETTING_NOT_TRAINED = "setting-not-trained"  # metric, workload, device ("" for none)
     EMPTY_TEXT = "empty-text"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rlm_core.queries.kernel_arguments import example_sizes as kernel_example
 from rlm_core.queries.module_sizes import example_sizes as module_example
-from rlm_core.queries.query_vector import QUERY, has_sizes, query_vector
+from rlm_core.queries.query_vector import QUERY, has_sizes, query_vector, task_parts
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.syntax_counts import FACTS, facts
 from rlm_core.types import Abstention, AbstentionCode, CodeText, Query
@@ -111,7 +111,7 @@ class QueryHead:
             contributions = row.encoding.contributions
             assert contributions is not None
             levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
-            grams = ngram_ridge.combine(contributions, *levels)[ngram_ridge.METRICS.index(row.query.metric)]
+            grams = ngram_ridge.combine(contributions, *levels)[ngram_ridge.column(task_parts(part.name))]
             when = row.task, row.date
             if when not in seasons:
                 seasons[when] = season(part, ngram_ridge.calendar([row.date])[0])

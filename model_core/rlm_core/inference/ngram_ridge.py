@@ -3,9 +3,9 @@
 A text's 1-2-grams of token ids and 1-3-grams of whole words are hashed to buckets and weighted by TF-IDF (sublinear,
 unit length): pieces of names carry over to new packages, whole words distinguish library calls. Each
 (``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2; see
-also ``CHANGING``) and every metric, so a text's contribution is a vector of ``roles x metrics`` numbers, cached next to
-its encoding. What a deep encoder of a few million parameters cannot memorise (rare names of libraries and problems),
-this part can.
+also ``CHANGING``) and every metric, for programs of each judge (:func:`column`), so a text's contribution is a vector
+of ``roles x metrics`` numbers, cached next to its encoding. What a deep encoder of a few million parameters cannot
+memorise (rare names of libraries and problems), this part can.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.errors import ModelError
+from rlm_core.queries.judges import JUDGES
+from rlm_core.queries.query_vector import Task
 
 from .tokenizer import Ids
 
@@ -111,6 +113,12 @@ def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Arr
         if callees and role < len(own):
             total += np.sum([callee[role] for callee in callees], axis=0) / np.sqrt(len(callees))
     return total
+
+
+def column(task: Task) -> int:
+    """The place of a task among the ``metrics`` of a ridge's weights and contributions: those of each judge in turn."""
+    judge = list(JUDGES).index(task.judge) if task.judge else 0
+    return judge * len(METRICS) + METRICS.index(task.metric)
 
 
 def load(path: Path) -> dict[str, NgramRidge]:

@@ -109,18 +109,22 @@ class PredictorWrapper:
 class QueryScope:
     """What a trained model can be asked: default queries by basis (or basis/metric) and known devices by basis.
 
-    The default workload of a judge other than that of the default query is under ``basis@judge``.
+    The default workload of a judge other than that of the default query is under ``basis@judge``, and where its labels
+    name a runtime under ``basis/language@judge``.
     """
 
     defaults: Mapping[str, Mapping[str, Any]]
     devices: Mapping[str, Sequence[str]]
 
-    def default_queries(self, basis: Basis) -> tuple[Query, ...]:
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query per metric of the basis, with the default device and workload."""
-        return tuple(self.filled(basis, Query(metric)) for metric in METRICS_OF_BASIS[basis])
+        return tuple(self.filled(basis, Query(metric), language) for metric in METRICS_OF_BASIS[basis])
 
-    def filled(self, basis: str, query: Query) -> Query:
-        """A query with the defaults in place of what it leaves open, and its device by canonical id."""
+    def filled(self, basis: str, query: Query, language: str = "") -> Query:
+        """A query with the defaults in place of what it leaves open, and its device by canonical id.
+
+        A runtime that the labels of a program's judge do not distinguish is left out.
+        """
         from rlm_core.queries.devices import known_device
 
         defaults = self.defaults.get(f"{basis}/{query.metric}") or self.defaults.get(basis, {})
@@ -128,11 +132,17 @@ class QueryScope:
         device = (query.device or defaults.get("device")) if query.metric != "accuracy" else None
         if device is not None:
             device = known_device(device, self.devices.get(basis, ()))
-        return Query(query.metric, device, {**self._workload(basis, device, defaults), **query.workload})
+        known = self._workload(basis, language, device, defaults)
+        asked = query.workload
+        if basis == "program" and "runtime" not in known:
+            asked = {name: value for name, value in asked.items() if name != "runtime"}
+        return Query(query.metric, device, {**known, **asked})
 
-    def _workload(self, basis: str, device: str | None, defaults: Mapping[str, Any]) -> Mapping[str, str]:
+    def _workload(
+        self, basis: str, language: str, device: str | None, defaults: Mapping[str, Any]
+    ) -> Mapping[str, str]:
         """The default workload for a device; that of a judge is its own."""
-        own = self.defaults.get(f"{basis}@{device}")
+        own = self.defaults.get(f"{basis}/{language}@{device}") or self.defaults.get(f"{basis}@{device}")
         if own is None and device in JUDGES and device != defaults.get("device"):
             return {"judge": device}
         workload: Mapping[str, str] = (own or defaults).get("workload", {})
@@ -151,8 +161,10 @@ class QueryScope:
 
 
 def untrained_task(code: CodeText, query: Query) -> Abstention:
-    """The reason for a basis, language and metric without training rows."""
+    """The reason for a basis, language and metric without training rows; ``judge`` is that of a program."""
     details = {"basis": code.basis, "language": code.language, "metric": query.metric}
+    if code.basis == "program" and query.device in JUDGES:
+        details["judge"] = JUDGES[query.device].title
     return Abstention(AbstentionCode.TASK_NOT_TRAINED, details)
 
 

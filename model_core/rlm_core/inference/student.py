@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rlm_core.errors import DataError, ModelError
 from rlm_core.queries.devices import answered_by_sheet
-from rlm_core.queries.query_vector import task_name
+from rlm_core.queries.query_vector import task_name, task_parts
 from rlm_core.types import (
     MEDIAN,
     Abstention,
@@ -102,7 +102,7 @@ class OnnxPredictor:
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query per metric of the basis, with the card's default device and workload."""
-        return self._scope.default_queries(basis)
+        return self._scope.default_queries(basis, language)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -110,7 +110,7 @@ class OnnxPredictor:
         wanted: list[tuple[int, int, CodeText, Query, int, float]] = []
         for i, (code, asked) in enumerate(zip(texts, queries, strict=True)):
             for j, short in enumerate(asked):
-                query = self._scope.filled(code.basis, short)
+                query = self._scope.filled(code.basis, short, code.language)
                 admitted = self._admit(code, query)
                 if isinstance(admitted, Abstention):
                     answers[i][j] = Prediction.missing(code, query, self.model_id, admitted)
@@ -208,14 +208,15 @@ class OnnxPredictor:
             return unchanged(basis, metric, after.device, self.model_id, model)
         role = 0.0
         if basis in ngram_ridge.CHANGING and first is not None and second is not None:
-            role = float(second[-1, ngram_ridge.METRICS.index(metric)] - first[-1, ngram_ridge.METRICS.index(metric)])
+            place = ngram_ridge.column(task_parts(task_name(basis, "", metric, after.device)))
+            role = float(second[-1, place] - first[-1, place])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
         differences = (moved, role, work_moved(work[0], work[1], metric) if basis == "call" else 0.0)
         return cost_ratio(basis, metric, after.device, self.model_id, model, differences, task)
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The share of training values below a prediction; see :class:`rlm_core.inference.predictor.Predictor`."""
-        task = task_name(prediction.basis, language, prediction.metric)
+        task = task_name(prediction.basis, language, prediction.metric, prediction.device)
         if (
             prediction.median is None
             or prediction.median <= prediction.floor
@@ -238,7 +239,7 @@ class OnnxPredictor:
         """
         admitted: list[tuple[Query, int, float]] = []
         for i, (code, short) in enumerate(zip(texts, queries, strict=True)):
-            query = self._scope.filled(code.basis, short)
+            query = self._scope.filled(code.basis, short, code.language)
             place = self._admit(code, query)
             if isinstance(place, Abstention):
                 raise DataError(f"row {i}: the model abstains ({place}: {dict(place.details)})")
@@ -252,8 +253,9 @@ class OnnxPredictor:
 
     def _admit(self, code: CodeText, query: Query) -> tuple[int, float] | Abstention:
         """The task and date of a query, or the reason to abstain from it."""
-        name = task_name(code.basis, code.language, query.metric)
-        if name not in self._tasks:
+        name = task_name(code.basis, code.language, query.metric, query.device)
+        # The tasks of a program are those of its judge, so an unknown judge is the reason.
+        if name not in self._tasks and (code.basis != "program" or self._scope.knows_device(code.basis, query)):
             return untrained_task(code, query)
         if not self._scope.knows_device(code.basis, query) and not self._is_by_sheet(name, query):
             return self._scope.unknown_device(code.basis, query.device)

@@ -8,13 +8,16 @@ import zlib
 from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from rlm_core.errors import DataError
+from rlm_core.types import Basis, Metric
 
 from .devices import DEVICES
+from .judges import DEFAULT_JUDGE, JUDGES
 
 Array = npt.NDArray[np.float32]
 _HASHED, _SPECS, _SIZES = 24, 5, 6
@@ -24,9 +27,35 @@ _NUMBERS = re.compile(r"\d{1,18}(?:x\d{1,18}){0,15}\Z")
 _TYPICAL_GPU = (1e12, 2e13, 1e14, 4e10, 100.0)
 
 
-def task_name(basis: str, language: str, metric: str) -> str:
-    """The name of a task: a combination of basis, language and metric with one scale of outcomes."""
-    return f"{basis}/{language}/{metric}"
+class Task(NamedTuple):
+    """The parts of a task's name; ``judge`` is empty for functions and other units, and for programs of LeetCode."""
+
+    basis: Basis
+    language: str
+    metric: Metric
+    judge: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`task_name` makes of the parts."""
+        return task_name(self.basis, self.language, self.metric, self.judge or None)
+
+
+def task_name(basis: str, language: str, metric: str, device: str | None = None) -> str:
+    """The name of a task: a combination of basis, language and metric with one scale of outcomes.
+
+    Judges measure programs in different ways on different inputs, so each judge has its own tasks:
+    ``program/python/latency@boj``. Those of LeetCode have no suffix, and neither have those of a team's device.
+    """
+    own = basis == "program" and device in JUDGES and device != DEFAULT_JUDGE
+    return f"{basis}/{language}/{metric}" + (f"@{device}" if own else "")
+
+
+def task_parts(name: str) -> Task:
+    """The parts of a name that :func:`task_name` made."""
+    task, _, judge = name.partition("@")
+    basis, language, metric = task.split("/")
+    return Task(cast(Basis, basis), language, cast(Metric, metric), judge)
 
 
 def decimal_year(workload: Mapping[str, str]) -> float:

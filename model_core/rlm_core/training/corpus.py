@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,8 @@ import numpy.typing as npt
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids, Tokenizer
-from rlm_core.queries.judges import DEFAULT_JUDGE
-from rlm_core.queries.query_vector import decimal_year, task_name
+from rlm_core.queries.judges import DEFAULT_JUDGE, JUDGES
+from rlm_core.queries.query_vector import decimal_year, task_name, task_parts
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.training.datasets import functions
@@ -93,7 +94,9 @@ class Corpus:
 
 def floor_of(name: str) -> float:
     """The smallest value that the measurement of a task resolves, in SI units; 0 if there is none."""
-    basis, _, metric = name.split("/")
+    basis, _, metric, judge = task_parts(name)
+    if basis == "program":
+        return JUDGES[judge or DEFAULT_JUDGE].floor(metric)
     return FLOORS.get(basis, {}).get(metric, 0.0)
 
 
@@ -120,8 +123,9 @@ def load_corpus(
     queries: dict[tuple[str | None, str], int] = {}
     parts: list[Rows] = []
     for table in read_tables(paths, splits):
-        column = {name: table[name].to_pylist() for name in ("language", "basis", "metric", "device", "text")}
-        names = [task_name(*entry) for entry in zip(column["basis"], column["language"], column["metric"], strict=True)]
+        column = {name: table[name].to_pylist() for name in ("basis", "language", "metric", "device", "text")}
+        queried = zip(*(column[name] for name in ("basis", "language", "metric", "device")), strict=True)
+        names = [task_name(*entry) for entry in queried]
         if tasks is None:
             for name in names:
                 numbers.setdefault(name, len(numbers))
@@ -208,9 +212,39 @@ def default_queries_of(corpus: Corpus) -> dict[str, Any]:
         chosen = _DEVICES.get(basis, devices[0])
         workload = dict(_WORKLOADS.get(basis, {}))
         defaults[basis] = {"device": chosen if chosen in devices else devices[0], "workload": workload}
-    years = corpus.rows.date[corpus.rows.split == "train"]
-    if "program" in defaults and years.max() > 0:
-        year = int(years.max())
-        today = date(year, 1, 1) + timedelta(days=int((years.max() - year) * 365.25))
-        defaults["program"]["workload"] = {"judge": "leetcode", "date": today.isoformat()}
+    for judge in known_devices(corpus).get("program", ()):
+        if judge in JUDGES:
+            workload = _judge_workload(corpus, judge)
+            name = "program" if judge == defaults["program"]["device"] else f"program@{judge}"
+            defaults[name] = {"device": judge, "workload": workload}
+            for language, runtime in _runtimes(corpus, judge).items():
+                own = {"device": judge, "workload": {**workload, "runtime": runtime}}
+                defaults[f"program/{language}@{judge}"] = own
     return defaults
+
+
+def _train_rows(corpus: Corpus, judge: str) -> npt.NDArray[np.int64]:
+    """The training rows of a judge."""
+    of_judge = np.array([device == judge for device, _ in corpus.queries])[corpus.rows.query]
+    programs = np.array([name.startswith("program/") for name in corpus.tasks])[corpus.rows.task]
+    return np.flatnonzero(of_judge & programs & (corpus.rows.split == "train"))
+
+
+def _judge_workload(corpus: Corpus, judge: str) -> dict[str, str]:
+    """What a query about a judge leaves open: "today" is the last day of its training labels."""
+    latest = float(corpus.rows.date[_train_rows(corpus, judge)].max())
+    if latest <= 0:
+        return {"judge": judge}
+    year = int(latest)
+    today = date(year, 1, 1) + timedelta(days=int((latest - year) * 365.25))
+    return {"judge": judge, "date": today.isoformat()}
+
+
+def _runtimes(corpus: Corpus, judge: str) -> dict[str, str]:
+    """The most common runtime of each language for which most of a judge's training labels name one."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in _train_rows(corpus, judge):
+        runtime = corpus.queries[corpus.rows.query[row]][1].get("runtime", "")
+        counts[task_parts(corpus.tasks[corpus.rows.task[row]]).language][runtime] += 1
+    named = {language: found for language, found in counts.items() if 2 * found[""] < found.total()}
+    return {language: max(sorted(set(found) - {""}), key=found.__getitem__) for language, found in named.items()}

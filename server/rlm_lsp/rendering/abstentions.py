@@ -74,6 +74,8 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
     named = basis in ("call", "program") or language is None
     title = language.title if language is not None else quote(details.get("language", ""))
     details["units"] = f"{title} {details['kinds']}" if named else details["kinds"]
+    if "judge" in details:
+        details["units"] += f" on {details['judge']}"
     if abstention.code is AbstentionCode.DEVICE_NOT_TRAINED and details["others"] != "0":
         details["known"] += f" and {details['others']} more"
     if abstention.code is AbstentionCode.SETTING_NOT_TRAINED:
@@ -150,6 +152,7 @@ def _task(task: str, basis: Basis) -> str:
         words = KINDS[basis] + (f" on {device}" if device else "")
     elif len(parts) > 2 and parts[1] in languages.LANGUAGES:
         words = f"{languages.LANGUAGES[parts[1]].title} {KINDS[basis]}"
+        words += f" on {JUDGES[parts[3]].title}" if len(parts) > 3 and parts[3] in JUDGES else ""
     else:
         words = f"{KINDS[basis]} in all languages"
     words = f"{words} whose text fixes the cost" if fixed else words

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
 from rlm_core.queries.devices import DEVICES
-from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector, task_name
+from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector, task_name, task_parts
 
 names = st.sampled_from(["arg0", "arg1", "M", "N", "dtype", "mode", "backend", "dataset"])
 values = st.one_of(
@@ -102,3 +102,20 @@ def test_a_shape_counts_by_its_elements() -> None:
 @pytest.mark.parametrize("value", ["9" * 5000, "x".join(["999999999"] * 1000), "1x", "x1", "-1", "1e5", "\ud800"])
 def test_odd_sizes_are_words_and_no_error(value: str) -> None:
     assert np.all(np.isfinite(query_vector("x", {"M": value})))
+
+
+@pytest.mark.parametrize(
+    ("basis", "device", "name"),
+    [
+        ("program", "boj", "program/python/latency@boj"),
+        ("program", "leetcode", "program/python/latency"),
+        ("program", "measured-x86-64", "program/python/latency"),
+        ("program", None, "program/python/latency"),
+        ("call", "boj", "call/python/latency"),
+    ],
+)
+def test_programs_of_each_judge_are_a_task(basis: str, device: str | None, name: str) -> None:
+    assert task_name(basis, "python", "latency", device) == name
+    parts = task_parts(name)
+    assert (parts.basis, parts.language, parts.metric) == (basis, "python", "latency")
+    assert parts.name == name

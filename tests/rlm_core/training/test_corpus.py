@@ -144,7 +144,10 @@ def test_only_dated_rows_have_a_date(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "floor"),
-    [("call/python/latency", 5e-8), ("call/python/memory", 64.0), ("program/go/latency", 0.0), ("kernel/x/y", 0.0)],
+    [
+        *(("call/python/latency", 5e-8), ("call/python/memory", 64.0), ("kernel/x/y", 0.0)),
+        *(("program/go/latency", 0.0), ("program/go/latency@boj", 4e-3), ("program/go/memory@boj", 0.0)),
+    ],
 )
 def test_a_slice_has_the_floor_of_its_measurement(name: str, floor: float) -> None:
     assert floor_of(name) == floor
@@ -173,3 +176,21 @@ def test_defaults_name_what_is_measured_and_when(mixed_corpus: Corpus) -> None:
     assert defaults["program"]["workload"].keys() == {"judge", "date"}
     assert defaults["network/accuracy"]["device"] is None
     assert defaults["kernel"]["workload"] == {}
+
+
+def test_the_default_runtime_of_a_language_is_the_most_common_that_a_judge_names(tmp_path: Path) -> None:
+    rows = program_rows(24)
+    for number, row in enumerate(rows):
+        row["device"] = "atcoder"
+        row["workload"] = {"judge": "atcoder", "date": "2021-02-03"}
+        if number % 4 < 2:
+            row |= {
+                "language": "python",
+                "workload": {**row["workload"], "runtime": "pypy" if number % 8 else "cpython"},
+            }
+    write_rows(rows, tmp_path / "rows.parquet")
+    defaults = default_queries_of(load_corpus([tmp_path / "rows.parquet"]))
+    assert defaults["program"]["device"] == "atcoder"
+    assert "runtime" not in defaults["program"]["workload"]
+    assert defaults["program/python@atcoder"]["workload"]["runtime"] == "pypy"
+    assert "program/java@atcoder" not in defaults

@@ -123,6 +123,19 @@ SOURCES: Mapping[str, LabelSource] = {
         "commits with no solution file or several, SQL and shell, other judges, run times rounded to zero, texts not"
         " in the language of their extension, texts filed under several problems",
     ),
+    "boj": LabelSource(
+        "Accepted Baekjoon (BOJ) solutions in public repositories that a browser extension synced",
+        "facts from commit messages; most solutions are under no stated licence: read for measurement, not kept",
+        "run time, in steps of 4 ms, and memory of the process as the judge showed them",
+        "commits with no code file or several, partial scores, other judges, texts not in the language of their"
+        " extension, texts filed under several problems",
+    ),
+    "atcoder": LabelSource(
+        "Accepted AtCoder submissions in public repositories that procon-gardener archived",
+        "facts from the archive's metadata; most programs are under no stated licence: read for measurement, not kept",
+        "run time of the process as the judge showed it, by interpreter for Python",
+        "languages of few rows, texts not in their language, repeated texts",
+    ),
     "counterfactual": LabelSource(
         "Generated Python functions and edits of them, generated and measured by us",
         "Apache-2.0, like this package",

@@ -26,6 +26,7 @@ from rlm_core.inference.card import CARD, StudentCard
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.devices import DEVICES
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.datasets.schema import read_tables
 
 from . import card_text as words
@@ -352,8 +353,8 @@ def what_it_predicts(card: StudentCard) -> str:
     metrics: dict[str, dict[str, None]] = defaultdict(dict)
     languages: dict[str, dict[str, None]] = defaultdict(dict)
     for entry in card.tasks:
-        basis, language, metric = entry.name.split("/")
-        metrics[basis][metric] = languages[basis][language] = None
+        task = task_parts(entry.name)
+        metrics[task.basis][task.metric] = languages[task.basis][task.language] = None
     lines = [["basis", "metrics", "languages", "devices", "default query"]]
     for basis in (basis for basis in words.BASES if basis in metrics):
         names = [", ".join(metrics[basis]), ", ".join(languages[basis])]

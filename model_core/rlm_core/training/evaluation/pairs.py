@@ -103,9 +103,9 @@ def report_pairs(
         cells: dict[tuple[str, str], list[Pair]] = defaultdict(list)
         for pair in found:
             if known[pair.first] and known[pair.second]:
-                _, language, metric = rows[pair.first].task
-                cells[metric, language].append(pair)
-                cells[metric, "all"].append(pair)
+                task = rows[pair.first].task
+                cells[task.metric, task.language].append(pair)
+                cells[task.metric, "all"].append(pair)
         for (metric, language), pairs in sorted(cells.items(), key=lambda item: (item[0][0], item[0][1] != "all")):
             several = len([cell for cell in cells if cell[0] == metric]) > 2
             if language == "all" or (several and len({pair.group for pair in pairs}) >= MIN_GROUPS):

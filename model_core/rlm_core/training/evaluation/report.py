@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlm_core.queries.judges import JUDGES
+from rlm_core.queries.query_vector import task_name
+
 from .baselines import MAIN
 from .metrics import (
     BANDS,
@@ -37,7 +40,7 @@ MIN_LANGUAGE = 250
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """Figures by predictor of one basis, language, metric and kind of held-out group; ``model`` is first.
+    """Figures by predictor of one basis, language, metric, judge and kind of held-out group; ``model`` is first.
 
     ``setting`` is empty for the whole task, else the device (networks: space with device or data set).
     ``n`` rows were scored of ``available`` in the data; the model abstained from ``abstained`` others.
@@ -53,11 +56,17 @@ class TaskReport:
     abstained: int
     groups: int
     figures: Mapping[str, Mapping[str, Figure]]
+    judge: str = ""
 
     @property
     def name(self) -> str:
-        """Basis/language/metric."""
-        return f"{self.basis}/{self.language}/{self.metric}"
+        """Basis/language/metric, and the judge of programs where it is not LeetCode."""
+        return task_name(self.basis, self.language, self.metric, self.judge or None)
+
+    @property
+    def label(self) -> str:
+        """Language and metric, and the judge where it is not LeetCode."""
+        return f"{self.language} {self.metric}" + (f" on {JUDGES[self.judge].title}" if self.judge else "")
 
 
 def large_enough(rows: int, groups: int) -> bool:
@@ -139,7 +148,7 @@ class Report:
             for name, found in entry.figures.items():
                 lines.append(
                     [
-                        f"{entry.language} {entry.metric}",
+                        entry.label,
                         entry.held_out,
                         name,
                         f"{entry.n:,}",
@@ -154,7 +163,7 @@ class Report:
         lines = [["task", "unseen", "predictor", *BANDS.values()]]
         for entry in self.whole(basis):
             lines += [
-                [f"{entry.language} {entry.metric}", entry.held_out, name, *_band_cells(entry.figures[name])]
+                [entry.label, entry.held_out, name, *_band_cells(entry.figures[name])]
                 for name in (MODEL, MAIN[basis])
                 if "cover80" in entry.figures.get(name, {})
             ]
@@ -168,7 +177,7 @@ class Report:
             if entry.basis != basis or not entry.setting:
                 continue
             selected, other = entry.figures[MODEL], entry.figures.get(MAIN[basis], {})
-            cells = [f"{entry.language} {entry.metric}", entry.setting, f"{entry.n:,}", f"{entry.groups:,}"]
+            cells = [entry.label, entry.setting, f"{entry.n:,}", f"{entry.groups:,}"]
             for key in ("spearman", "kendall"):
                 cells += [figure(selected.get(key)), plain(other[key].value) if key in other else ""]
             lines.append([*cells, figure(selected.get("error")), *_band_cells(selected)[:2]])
@@ -218,14 +227,19 @@ def _band_cells(found: Mapping[str, Figure]) -> list[str]:
 
 
 def mean_reports(rows: Sequence[Row], tables: Mapping[str, PredictionTable]) -> list[MeanReport]:
-    """Means over languages of Spearman, across and within quarters, by metric; whole problems are resampled.
+    """Means over languages of Spearman on LeetCode, across and within quarters, by metric.
 
-    Within quarters only languages of ``MIN_LANGUAGE`` rows count; a single language has no mean.
+    Whole problems are resampled. Within quarters only languages of ``MIN_LANGUAGE`` rows count; a single language has
+    no mean.
     """
     reports = []
     answered = np.isfinite(tables[MODEL].median)
     for metric in ("latency", "memory"):
-        indices = [p for p, row in enumerate(rows) if answered[p] and row.task[::2] == ("program", metric)]
+        indices = [
+            p
+            for p, (row, known) in enumerate(zip(rows, answered, strict=True))
+            if known and (row.task.basis, row.task.metric, row.task.judge) == ("program", metric, "")
+        ]
         languages = np.array([rows[p].code.language for p in indices])
         counts = dict(zip(*np.unique(languages, return_counts=True), strict=True))
         for figure, least in (("in_quarter", MIN_LANGUAGE), ("spearman", 0)):
@@ -306,7 +320,7 @@ def coverage_reports(
                 pooled,
                 len(pairs),
                 sum(own < other for own, other in pairs),
-                [" ".join(filter(None, (e.language, e.metric, e.held_out, e.setting))) for e in outside],
+                [" ".join(filter(None, (e.label, e.held_out, e.setting))) for e in outside],
             )
         )
     return reports

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rlm_core.queries.query_vector import Task, task_name, task_parts
 from rlm_core.training.datasets.schema import read_tables
 from rlm_core.types import Callee, CodeText, Query
 
-TASK = ("basis", "language", "metric")
+TASK = ("basis", "language", "metric", "judge")
 CELL = (*TASK, "held_out", "device")
 _BATCH = 4096
 
@@ -43,9 +44,9 @@ class Row:
     noise: float | None = None
 
     @property
-    def task(self) -> tuple[str, str, str]:
-        """Basis, language and metric."""
-        return self.code.basis, self.code.language, self.query.metric
+    def task(self) -> Task:
+        """Basis, language, metric and judge."""
+        return task_parts(task_name(self.code.basis, self.code.language, self.query.metric, self.query.device))
 
     @property
     def whole(self) -> str:
@@ -102,8 +103,8 @@ def select(
     indices: dict[tuple[str, ...], list[int]] = defaultdict(list)
     ranks: dict[tuple[str, ...], list[int]] = defaultdict(list)
     count = 0
-    for table in _names(paths, splits, {"id", "basis", "group", *by}):
-        columns = [[value or "" for value in table[name].to_pylist()] for name in by]
+    for table in _names(paths, splits, {"id", "basis", "group", "device", *by} - {"judge"}):
+        columns = [_judges(table) if name == "judge" else _texts(table, name) for name in by]
         keys = (
             group if basis == "network" else name
             for name, basis, group in zip(*(table[c].to_pylist() for c in ("id", "basis", "group")), strict=True)
@@ -122,6 +123,16 @@ def select(
             chosen += selected
     available = {names: len(selected) for names, selected in indices.items()}
     return Selection(list(_chosen(paths, splits, np.sort(np.array(chosen, np.int64)))), available)
+
+
+def _texts(table: pa.Table, name: str) -> list[str]:
+    return [value or "" for value in table[name].to_pylist()]
+
+
+def _judges(table: pa.Table) -> list[str]:
+    """The judges of the rows' tasks."""
+    pairs = zip(table["basis"].to_pylist(), table["device"].to_pylist(), strict=True)
+    return [task_parts(task_name(basis, "", "", device)).judge for basis, device in pairs]
 
 
 def _rank(key: str, seed: int) -> int:

@@ -21,6 +21,7 @@ from tqdm import tqdm
 from rlm_core.errors import DataError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
+from rlm_core.queries.query_vector import Task
 from rlm_core.training.datasets.schema import SPLITS
 
 from .baselines import DESCRIPTIONS, MAIN, fit_baselines
@@ -114,7 +115,7 @@ def _baselines(
     data: Sequence[Path], rows: Sequence[Row], floors: npt.NDArray[np.float64]
 ) -> dict[str, PredictionTable]:
     """Predictions of all baselines for all rows, each task fitted on its own training rows."""
-    parts: list[dict[tuple[str, str, str], list[Row]]] = []
+    parts: list[dict[Task, list[Row]]] = []
     for split, most in (("train", _MOST_TRAINING), ("cal", _MOST_CALIBRATION)):
         parts.append(defaultdict(list))
         for row in select(data, (split,), most, by=TASK).rows:
@@ -152,7 +153,7 @@ def _tasks(
     rows = selection.rows
     reports = []
     for key, indices in _places((*row.task, row.held_out) for row in rows).items():
-        available = sum(count for cell, count in selection.available.items() if cell[:4] == key)
+        available = sum(count for cell, count in selection.available.items() if cell[:5] == key)
         whole = _task(rows, indices, "", available, tables, floors)
         if whole is None:
             continue
@@ -189,7 +190,7 @@ def _task(
     if main in figures:
         better = gain(tables[MODEL].median[kept], tables[main].median[kept], columns)
         figures[MODEL] |= {"gain": better} if better is not None else {}
-    basis, language, metric = selected[0].task
+    basis, language, metric, judge = selected[0].task
     return TaskReport(
         basis,
         language,
@@ -201,6 +202,7 @@ def _task(
         len(indices) - len(kept),
         len(np.unique(columns.groups)),
         figures,
+        judge,
     )
 
 

@@ -87,7 +87,7 @@ class TorchPredictor(WithoutComparison):
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query per metric of the basis, with the default device and workload filled in."""
-        return self._scope.default_queries(basis)
+        return self._scope.default_queries(basis, language)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -95,7 +95,7 @@ class TorchPredictor(WithoutComparison):
         by_text: dict[str, list[_Question]] = {}
         for i, (code, incomplete) in enumerate(zip(texts, queries, strict=True)):
             text = self._reading(code) if incomplete else None
-            for j, query in enumerate(self._scope.filled(code.basis, query) for query in incomplete):
+            for j, query in enumerate(self._scope.filled(code.basis, query, code.language) for query in incomplete):
                 level = self._admit(code, query)
                 if isinstance(level, Abstention):
                     answers[i, j] = Prediction.missing(code, query, self._id, level)
@@ -152,9 +152,12 @@ class TorchPredictor(WithoutComparison):
 
     def _admit(self, code: CodeText, query: Query) -> TaskCalibration | Abstention:
         """The calibration of a query, or why we abstain from it."""
-        if task_name(code.basis, code.language, query.metric) not in self.serving.floors:
+        is_known = self._scope.knows_device(code.basis, query)
+        name = task_name(code.basis, code.language, query.metric, query.device)
+        # The tasks of a program are those of its judge, so an unknown judge is the reason.
+        if name not in self.serving.floors and (code.basis != "program" or is_known):
             return untrained_task(code, query)
-        if not self._scope.knows_device(code.basis, query):
+        if not is_known:
             return self._scope.unknown_device(code.basis, query.device)
         date = judge_date(code, query)
         if isinstance(date, Abstention):
@@ -169,7 +172,7 @@ class TorchPredictor(WithoutComparison):
     ) -> Prediction:
         if np.isnan(found.smooth).any():
             return Prediction.missing(code, query, self._id, Abstention(AbstentionCode.NO_NUMBER))
-        floor = self.serving.floors[task_name(code.basis, code.language, query.metric)]
+        floor = self.serving.floors[task_name(code.basis, code.language, query.metric, query.device)]
         values = np.where(found.smooth > floor, found.smooth, 0.0)
         # A band that reaches above the median reaches at least to the floor.
         values[MEDIAN + 1 :] = np.maximum(values[MEDIAN + 1 :], floor)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.distributed import Processes
 from rlm_core.training.full.encoders.base import reading
@@ -144,7 +145,7 @@ def examples(corpus: Corpus, model: FullModel, callees: int) -> Examples:
 
 
 def _number_query(corpus: Corpus, task: int, query: int) -> NumberQuery:
-    basis, language, metric = corpus.tasks[task].split("/")
+    basis, language, metric, _ = task_parts(corpus.tasks[task])
     device, workload = corpus.queries[query]
     return NumberQuery(metric, basis, language, device, workload)
 

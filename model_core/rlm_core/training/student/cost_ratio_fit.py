@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from rlm_core.inference.cost_ratio import Array, RatioModel, ratio_task
 from rlm_core.inference.residuals import fit_residuals
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.datasets.schema import Edit
 
@@ -38,7 +39,7 @@ def fit_cost_ratios(corpus: Corpus, medians: Array, roles: Array, edits: Iterabl
     """
     by_metric: dict[tuple[str, str], Pairs] = defaultdict(list)
     for pair in [*_solutions(corpus), *_edited(corpus, edits)]:
-        basis, _, metric = corpus.tasks[corpus.rows.task[pair[0]]].split("/")
+        basis, _, metric, _ = task_parts(corpus.tasks[corpus.rows.task[pair[0]]])
         if np.isfinite(medians[list(pair)]).all():
             by_metric[basis, metric].append(pair)
     return {

@@ -35,7 +35,7 @@ from rlm_core.inference.calibration import Scale
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer, crop
-from rlm_core.queries.query_vector import decimal_year, task_name
+from rlm_core.queries.query_vector import decimal_year, task_name, task_parts
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, Rows
@@ -159,7 +159,7 @@ class Distilling:
         for place, (_, language) in enumerate(texts):
             basis = basis_of[language]
             for query in self.teacher.default_queries(basis, language):  # type: ignore[arg-type]
-                name = task_name(basis, language, query.metric)
+                name = task_name(basis, language, query.metric, query.device)
                 if name in corpus.tasks:
                     pair = query.device, json.dumps(dict(query.workload), sort_keys=True)
                     number = queries.setdefault(pair, len(queries))
@@ -251,7 +251,7 @@ def _read(path: Path, teacher: str) -> dict[str, list[float]]:
 
 def _question(corpus: Corpus, row: int) -> Question:
     rows = corpus.rows
-    basis, language, metric = corpus.tasks[rows.task[row]].split("/")
+    basis, language, metric, _ = task_parts(corpus.tasks[rows.task[row]])
     callees = tuple(
         Callee(corpus.texts[i][0], level)
         for level, called in enumerate(rows.callees[row].tolist(), 1)

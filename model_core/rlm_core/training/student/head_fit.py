@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from rlm_core.inference.calibration import Calibration, Scale, parents, scores
 from rlm_core.inference.features import answers_alone
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.corpus import Corpus
 
 from .batches import HeadInputs, pool_callees
@@ -229,7 +230,7 @@ def calibrate(
                 result[mine] = scores(found, scale, rows.value[cal[mine]])
     names = []
     for row in cal:
-        basis, language, metric = corpus.tasks[rows.task[row]].split("/")
+        basis, language, metric, _ = task_parts(corpus.tasks[rows.task[row]])
         names.append(parents(basis, language, metric, corpus.queries[rows.query[row]][0]))
     return Calibration.fit(names, result, rows.family[cal])
 

@@ -22,11 +22,13 @@ from rlm_core.inference.ngram_ridge import (
     bag,
     calendar,
     code_weights,
+    column,
     combine,
     tfidf,
     words_of,
 )
 from rlm_core.inference.tokenizer import Ids
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.corpus import Corpus, floor_of
 
 FOLDS = 5
@@ -65,11 +67,8 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
         if prefix.split("/")[0] not in _ROLE_SCALE:
             continue
         scales = _ROLE_SCALE[prefix.split("/")[0]]
-        numbers = {
-            m: corpus.tasks.index(f"{prefix}/{metric}")
-            for m, metric in enumerate(METRICS)
-            if f"{prefix}/{metric}" in corpus.tasks
-        }
+        of_prefix = (i for i, name in enumerate(corpus.tasks) if name.rpartition("/")[0] == prefix)
+        numbers = {column(task_parts(corpus.tasks[number])): number for number in of_prefix}
         rows = corpus.rows_of(prefix)
         own = np.unique(corpus.rows.text[rows[corpus.rows.split[rows] == "train"]])
         width = _bits(len(own), bits)
@@ -79,7 +78,8 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
         units = {i: tfidf(value, idf) for i, value in bags.items()}
         features = _matrix(corpus, rows, units, scales, width)
         changing = prefix.split("/")[0] in CHANGING
-        weights = np.zeros((len(scales) + changing, len(METRICS), 1 << width), np.float32)
+        columns = max(len(METRICS), *(place + 1 for place in numbers))
+        weights = np.zeros((len(scales) + changing, columns, 1 << width), np.float32)
         for m, number in numbers.items():
             name = corpus.tasks[number]
             mine = np.flatnonzero(corpus.rows.task[rows] == number)
@@ -134,9 +134,10 @@ def contributions(
         return cache[prefix, text]
 
     for i, row in enumerate(rows):
-        prefix, _, metric = corpus.tasks[corpus.rows.task[row]].rpartition("/")
+        name = corpus.tasks[corpus.rows.task[row]]
+        prefix = name.rpartition("/")[0]
         levels = [[of(prefix, int(c)) for c in level if c >= 0] for level in corpus.rows.callees[row]]
-        result[i] = combine(of(prefix, int(corpus.rows.text[row])), *levels)[METRICS.index(metric)]
+        result[i] = combine(of(prefix, int(corpus.rows.text[row])), *levels)[column(task_parts(name))]
     return result
 
 

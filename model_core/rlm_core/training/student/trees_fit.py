@@ -121,7 +121,7 @@ class _Features:
 def answerable(corpus: Corpus) -> Corpus:
     """The rows that the n-gram ridge or a forest can learn to answer, and their tasks.
 
-    A setting of networks needs ``_FEWEST_ROWS`` to train on.
+    A setting of networks, and a language of a judge other than LeetCode, needs ``_FEWEST_ROWS`` to train on.
     """
     keys = _keys(corpus)
     names, inverse = np.unique(keys, return_inverse=True)

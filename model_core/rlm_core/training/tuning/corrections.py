@@ -17,8 +17,9 @@ from sklearn.linear_model import Ridge
 
 from rlm_core.inference.adaptation.fit import fit_device
 from rlm_core.inference.card import TaskCard
-from rlm_core.inference.ngram_ridge import METRICS, Bag, NgramRidge, bag, code_weights, tfidf, words_of
+from rlm_core.inference.ngram_ridge import Bag, NgramRidge, bag, code_weights, column, tfidf, words_of
 from rlm_core.inference.trees import Forest, task_of
+from rlm_core.queries.query_vector import Task, task_parts
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import fit_forest
 
@@ -53,9 +54,10 @@ class NgramCorrection:
         self, student: LoadedStudent, tuning_data: TuningData, number: int, folds: Rows, anchors: TuningData | None
     ) -> None:
         self._number, self._folds = number, folds
-        self._basis, self._language, metric = student.tasks[number].split("/")
+        task = task_parts(student.tasks[number])
+        self._basis, self._language = task.basis, task.language
         self._part = student.parts[f"{self._basis}/{self._language}"]
-        self._metric = METRICS.index(metric)
+        self._metric = column(task)
         rows = tuning_data.rows_of(number)
         self._wide = tuning_data.wide[rows]
         self._residual = tuning_data.actual[rows] - self._wide
@@ -203,10 +205,10 @@ class AffineCorrection:
             entry.name, replace(entry.scale, edges=edges), self.slope * entry.intercept + self.offset, calendar
         )
 
-    def move_ridge(self, part: NgramRidge, metric: str) -> NgramRidge:
-        """An n-gram ridge with the weights of one metric moved."""
+    def move_ridge(self, part: NgramRidge, task: Task) -> NgramRidge:
+        """An n-gram ridge with the weights of one task moved."""
         largest = part.largest.copy()
-        largest[:, METRICS.index(metric)] *= np.float32(self.slope)
+        largest[:, column(task)] *= np.float32(self.slope)
         return replace(part, largest=largest)
 
     def move_forest(self, forest: Forest) -> Forest:

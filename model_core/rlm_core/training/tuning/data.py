@@ -23,6 +23,7 @@ from rlm_core.inference.ngram_ridge import METRICS, calendar
 from rlm_core.inference.student import ENCODER
 from rlm_core.inference.tokenizer import Ids, crop
 from rlm_core.queries.devices import OWN_PREFIX, canonical_device
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.student.batches import HeadInputs, head_inputs
@@ -70,7 +71,7 @@ def read_rows(paths: Sequence[Path], known: ModelScope) -> TeamRows:
         zip(corpus.rows.task, corpus.rows.query, corpus.rows.value, strict=True)
     ):
         name = corpus.tasks[number]
-        basis, _, metric = name.split("/")
+        basis, _, metric, _ = task_parts(name)
         device, workload = queries_of[before](basis, metric)
         reason = _unusable(name, float(value), device, workload, known)
         if reason is not None:
@@ -113,14 +114,16 @@ def _completed(corpus: Corpus, known: ModelScope, number: int) -> _Completion:
         if basis == "call":
             return default.get("device"), dict(default.get("workload", {}))
         found = device or default.get("device")
-        return found and (canonical_device(found) or found), {**default.get("workload", {}), **workload}
+        found = found and (canonical_device(found) or found)
+        own: Any = known.defaults.get(f"{basis}@{found}", default)
+        return found, {**own.get("workload", {}), **workload}
 
     return filled
 
 
 def _unusable(name: str, value: float, device: str | None, workload: dict[str, str], known: ModelScope) -> str | None:
     """Why a row cannot be learned from; None if it can."""
-    basis, _, metric = name.split("/")
+    basis, _, metric, _ = task_parts(name)
     if metric == "accuracy":
         return f"values of {name}: accuracies are not tuned"
     if not np.isfinite(value) or value < 0 or (value == 0 and floor_of(name) == 0):
@@ -249,7 +252,7 @@ def build(student: LoadedStudent, corpus: Corpus, encoded: Encoded) -> TuningDat
     forest_features: dict[int, Matrix] = {}
     for number in np.unique(rows.task):
         selected, entry = np.flatnonzero(rows.task == number), student.card.tasks[number]
-        basis, _, metric = entry.name.split("/")
+        basis, _, metric, _ = task_parts(entry.name)
         if feature_names(basis):
             forest_features[int(number)] = matrix = feature_matrix(corpus, selected, basis)
             for key in np.unique(keys[selected]):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, Calibration, TaskCalibration, conformal_level, parents
 from rlm_core.inference.residuals import Residuals, fit_residuals
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.evaluation.metrics import Figure, members, spearman, with_interval
 from rlm_core.types import LEVELS
 
@@ -48,7 +49,7 @@ class HeadBands:
     """Levels of central intervals, for a task that the query head predicts."""
 
     def __init__(self, name: str, calibration: Calibration, device: str) -> None:
-        self._basis, self._language, self._metric = name.split("/")
+        self._basis, self._language, self._metric, _ = task_parts(name)
         self._own = calibration
         self._device = device
 

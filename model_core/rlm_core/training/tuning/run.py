@@ -195,12 +195,12 @@ def _forgetting(before: Path, after: Path, keep: Sequence[Path], slices: set[str
     rows: list[Row] = []
     for splits in (("val", "cal", "test"), ("train",)):
         if not rows:
-            rows = [row for row in select(keep, splits, _CHECKED_ROWS).rows if "/".join(row.task) in slices]
+            rows = [row for row in select(keep, splits, _CHECKED_ROWS).rows if row.task.name in slices]
     rows = [row if row.code.basis != "call" else replace(row, query=Query(row.query.metric)) for row in rows]
     pairs = [(row.code, row.query) for row in rows]
     medians = [predict_table(OnnxPredictor(directory), pairs).table.median for directory in (before, after)]
     actual = np.array([row.value for row in rows])
-    names = np.array(["/".join(row.task) for row in rows])
+    names = np.array([row.task.name for row in rows])
     for name in sorted(slices):
         selected = (names == name) & np.isfinite(medians[0]) & np.isfinite(medians[1])
         if not selected.any():

@@ -18,6 +18,7 @@ from rlm_core.inference.adaptation.fit import MIN_MEASUREMENTS
 from rlm_core.inference.calibration import Scale, scores
 from rlm_core.inference.features import feature_names
 from rlm_core.inference.residuals import spread_key
+from rlm_core.queries.query_vector import task_parts
 
 from .corrections import AffineCorrection, Correction, NgramCorrection, TreeCorrection, fit_correction
 from .data import Array, Rows, TuningData
@@ -230,11 +231,12 @@ class AffineTuner:
         correction = fit_correction(self._median, self._actual)
         entry = editable.tasks[self._number]
         editable.tasks[self._number] = correction.move_task(entry)
-        prefix, _, metric = entry.name.rpartition("/")
+        task = task_parts(entry.name)
+        prefix = f"{task.basis}/{task.language}"
         if entry.name in editable.forests:
             editable.forests[entry.name] = correction.move_forest(editable.forests[entry.name])
         elif prefix in editable.parts:
-            editable.parts[prefix] = correction.move_ridge(editable.parts[prefix], metric)
+            editable.parts[prefix] = correction.move_ridge(editable.parts[prefix], task)
 
 
 class ForestTuner:
