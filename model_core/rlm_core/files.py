@@ -11,6 +11,7 @@ import gzip
 import json
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from .errors import DataError
 
 # Opening a pipe must not wait for its other end, and a terminal must not become ours.
 _OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK"))
+_LONGEST_LINE = 64 * 2**20
 
 
 class FileRefusedError(OSError):
@@ -101,14 +103,22 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     """The values of a ``.jsonl`` or ``.jsonl.gz`` file, each with ``path:line`` for messages; blank lines are skipped.
 
     Raises:
-        DataError: the file cannot be read, or a line is not JSON.
+        DataError: the file cannot be read, or a line is too long or not JSON.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            yield from parse_json_lines(lines, str(path))
-    except (OSError, UnicodeDecodeError, EOFError) as error:
+            yield from parse_json_lines(_limited(lines, str(path)), str(path))
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise DataError(f"{path}: cannot be read ({reason})") from None
+
+
+def _limited(lines: IO[str], name: str) -> Iterator[str]:
+    """The lines of a file, none of which is read whole if it is too long: a small archive may hold a huge one."""
+    while line := lines.readline(_LONGEST_LINE + 1):
+        if len(line) > _LONGEST_LINE:
+            raise DataError(f"{name}: a line is over {_LONGEST_LINE // 2**20} MiB; is this a file of JSON Lines?")
+        yield line
 
 
 def parse_json_lines(lines: Iterable[str], name: str) -> Iterator[tuple[str, Any]]:

@@ -55,7 +55,7 @@ _REUSED_BYTES = 4096.0
 _GRID = 384
 # Bands of texts that fix their cost, and of all others with facts: the names of their calibration start so.
 FIXED, FACTS = "fixed", "facts"
-_DEFINITION = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
+_DEFINITION = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
 _MOST_LOG = 30.0
 
 

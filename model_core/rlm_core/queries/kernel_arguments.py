@@ -20,7 +20,7 @@ from .sizes import DEFAULTS, default_name, workload_name
 
 _ACCESS = re.compile(r"(?:\w+\.)*(?:load|store|atomic_\w+|make_block_ptr|make_tensor_(?:ptr|descriptor)|advance)")
 _FLAG = re.compile(r"(?:is|has|use|with|enable|do|block|num_(?:warps|stages))(?:_|\Z)|causal|stage|dtype", re.I)
-_KERNEL = re.compile(r"\bjit\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def[ \t]+(\w+)")
+_KERNEL = re.compile(r"\bjit\b[^\n]{0,1000}\n(?:[ \t]*@[^\n]*\n){0,50}+[ \t]*def[ \t]+(\w+)")
 _POINTER = re.compile(r"(?:.*_)?(?:ptr|ptrs|desc)\d*", re.I)
 
 

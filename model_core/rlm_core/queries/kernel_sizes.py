@@ -32,7 +32,7 @@ MOST_LINES = 16
 KEYWORD = "sizes"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _VISIBLE = re.compile(rb"[^\r\n]")
-_WORD = re.compile(r"[\s,]*(?:(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+))")
+_WORD = re.compile(r"(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+)")
 _COUNT = re.compile(r"\d[\d_]*(?:x\d[\d_]*)*", re.ASCII)
 _PLAIN = re.compile(r"[^\W\d][\w.+-]*", re.ASCII)
 _LIKE = "write it like M=4096, arg0=64x128 or dtype=fp16"

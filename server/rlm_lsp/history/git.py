@@ -11,11 +11,15 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 
 from rlm_core.errors import DataError
+from rlm_core.files import read_regular
+from rlm_core.source.units import MAX_FILE_BYTES
 
 TIMEOUT = 30.0
+_PROGRAM = "git.exe" if os.name == "nt" else "git"
 # Blobs are requested in batches, so that neither process waits for the other with a full pipe.
 _BATCH = 256
 _SHA1 = 20
@@ -37,7 +41,6 @@ _SWITCHES = (
     "--no-optional-locks",
     *("-c", "core.fsmonitor=false"),
     *("-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "protocol.allow=never"),
 )
 
 
@@ -68,7 +71,7 @@ def commit_of(repository: Path, revision: str = "HEAD") -> str | None:
 
 
 def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> dict[Path, bytes | None]:
-    """The bytes of each path at a commit; None for a path that did not exist or was not a file.
+    """The bytes of each path at a commit; None for one that did not exist, was not a file or was over 2 MiB.
 
     Raises:
         GitError: git is missing, did not finish in time, or failed.
@@ -77,10 +80,19 @@ def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> dict[Path,
     requests = [(path, name) for path in paths if (name := _name_in(repository, path)) is not None]
     for start in range(0, len(requests), _BATCH):
         part = requests[start : start + _BATCH]
-        request = "".join(f"{commit}:{name}\n" for _, name in part)
-        _, out = _git(repository, ["cat-file", "--batch"], os.fsencode(request))
+        request = os.fsencode("".join(f"{commit}:{name}\n" for _, name in part))
+        _, out = _git(repository, ["cat-file", "--batch-check=%(objecttype) %(objectsize)"], request)
+        is_read = [_is_small_blob(line) for line in out.splitlines()]
+        part = list(compress(part, is_read))
+        request = os.fsencode("".join(f"{commit}:{name}\n" for _, name in part))
+        _, out = _git(repository, ["cat-file", "--batch"], request) if part else (0, b"")
         texts.update(zip((path for path, _ in part), _blobs(out, len(part)), strict=True))
     return texts
+
+
+def _is_small_blob(line: bytes) -> bool:
+    words = line.split()
+    return len(words) == 2 and words[0] == b"blob" and words[1].isdigit() and int(words[1]) <= MAX_FILE_BYTES
 
 
 class Tree:
@@ -111,7 +123,7 @@ class Tree:
         if blob is None:
             return False
         try:
-            content = path.read_bytes()
+            content = read_regular(path, MAX_FILE_BYTES)
         except OSError:
             return False
         algorithm = hashlib.sha1 if len(blob) == _SHA1 else hashlib.sha256
@@ -182,10 +194,11 @@ def _blobs(out: bytes, count: int) -> list[bytes | None]:
 
 
 def _program() -> str:
-    program = shutil.which("git")
-    if program is None:
-        raise GitError("git was not found; install it and add it to the PATH")
-    return program
+    # By folder: on Windows, `which` without a path would look into the working folder first.
+    for folder in os.get_exec_path():
+        if Path(folder).is_absolute() and (program := shutil.which(Path(folder, _PROGRAM))) is not None:
+            return str(program)
+    raise GitError("git was not found; install it and add it to the PATH")
 
 
 def _environment() -> Mapping[str, str]:
@@ -193,7 +206,9 @@ def _environment() -> Mapping[str, str]:
     return kept | {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
+        # Not known to git before 2.44. No transport is allowed either, whatever the repository's configuration says.
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C",
     }

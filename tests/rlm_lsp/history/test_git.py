@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from rlm_core.source.units import MAX_FILE_BYTES
 from rlm_lsp.history import git as head
 from rlm_lsp.history.git import GitError
 
@@ -121,6 +125,49 @@ def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> N
     assert list(tree.texts([repository / "a.py"]).values()) == [b"first\n"]
     head.ignored(repository, [repository / "a.py"])
     assert not trap.exists()
+
+
+def test_no_transport_is_run_whatever_the_repository_configures(repository: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "fetched"
+    address = f"ext::sh -c touch% {trap}"
+    missing = git(repository, "rev-parse", "HEAD:a.py")
+    (repository / ".git" / "objects" / missing[:2] / missing[2:]).unlink()
+    for name, value in (
+        ("protocol.ext.allow", "always"),
+        ("protocol.allow", "always"),
+        ("extensions.partialClone", "origin"),
+        ("core.repositoryFormatVersion", "1"),
+        ("remote.origin.url", address),
+        ("remote.origin.promisor", "true"),
+    ):
+        git(repository, "config", name, value)
+    with contextlib.suppress(GitError):
+        assert text_at(repository / "a.py") is None
+    with pytest.raises(GitError, match="transport 'ext' not allowed"):
+        head._git(repository, ["ls-remote", address])
+    assert not trap.exists()
+    with contextlib.suppress(subprocess.CalledProcessError):
+        git(repository, "cat-file", "-p", missing)
+    assert trap.exists(), "git itself runs what we do not"
+
+
+def test_a_blob_over_the_limit_is_passed_over(repository: Path) -> None:
+    commit(repository, {"large.py": "x = 1\n" * (MAX_FILE_BYTES // 6 + 1), "small.py": "x = 1\n"})
+    commit_id = head.commit_of(repository)
+    assert commit_id is not None
+    names = [repository / name for name in ("none.py", "large.py", "small.py", "sub dir")]
+    assert list(head.texts_at(repository, commit_id, names).values()) == [None, None, b"x = 1\n", None]
+
+
+def test_a_program_called_git_in_the_working_folder_is_not_run(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "git").write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    assert text_at(repository / "a.py") == b"first\n"
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_hooks_environment_does_not_name_another_repository(

@@ -69,7 +69,12 @@ _LOOP = re.compile(r"\s*(?:for|while)\b|.*\b(?:scf|cf)\.(?:for|while)\b")
 _BLOCK = re.compile(r"['\"]?\b(\w*(?:BLOCK|TILE)\w*|[BN]_?[A-Z]?|R?[XY]BLOCK)['\"]?\s*[:=]\s*(\d+)")
 _WARPS = re.compile(r"num_warps['\"]?\s*[:=]\s*(\d+)")
 _STAGES = re.compile(r"num_stages['\"]?\s*[:=]\s*(\d+)")
-_SIGNATURE = re.compile(r"\bjit\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def\s+\w+\s*\(([^)]*)\)")
+_SIGNATURE = re.compile(r"\bjit\b[^\n]*\n(?:[ \t]*@[^\n]*\n){0,50}+[ \t]*def\s+\w+\s*\(([^)]{0,10000})\)")
+# Of a text, a line and a word. Longer ones are data, and searching them takes a time that grows with their square.
+_LONGEST_TEXT, _LONGEST_LINE, _LONGEST_WORD = 200_000, 2_000, 200
+_LONG_LINE, _LONG_WORD = (
+    re.compile(rf"({part}{{{longest}}}){part}+") for part, longest in (("[^\n]", _LONGEST_LINE), (r"\w", _LONGEST_WORD))
+)
 _POINTER = re.compile(r"ptr|^(?![MNK]\b)[A-Z]{1,3}\b|out|\*")
 _MODES = {"forward": 0.0, "no-grad-forward": 0.0, "backward": 1.0, "full": 2.0}
 _FLOOR = 6e-6  # seconds: what a launch costs when there is nothing to do, as measured on data-centre cards
@@ -160,6 +165,7 @@ class Described:
 @lru_cache(maxsize=4096)
 def describe(text: str) -> Described:
     """Counts and block sizes of a kernel's text (as ``kernel_text`` makes it, or IR)."""
+    text = _LONG_WORD.sub(r"\1", _LONG_LINE.sub(r"\1", text[:_LONGEST_TEXT]))
     counts = {name: len(pattern.findall(text)) for name, pattern in _PATTERNS.items()}
     loops = _loops(text)
     parameters = [part.strip() for match in _SIGNATURE.findall(text) for part in match.split(",") if part.strip()]

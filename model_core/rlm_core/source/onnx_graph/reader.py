@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm_core.errors import ModelError
+from rlm_core.files import read_regular
 
 from .graph import MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
 from .shapes import infer
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     import onnx
 
 _NEEDS_ONNX = "reading a .onnx file needs the onnx package; run: pip install '.[onnx]'"
+_MAX_BYTES = 2**30
+_MAX_NODES = 50_000  # with those of bodies; the largest exported networks have a few thousand
+_MAX_RANK = 64
+_MAX_CALLS = 50  # of local functions in each other
 _MAX_TEXT, _MAX_LIST = 40, 32  # longer attributes are data of a custom operator, not its meaning
 _OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 # Irrelevant for cost and meaning.
@@ -36,7 +42,7 @@ def read_onnx(path: Path) -> Graph:
     """
     onnx = _onnx()
     try:
-        model = onnx.load_model_from_string(path.read_bytes())
+        model = onnx.load_model_from_string(read_regular(path, _MAX_BYTES))
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a .onnx file") from None
     except Exception:  # protobuf's errors have no common public class
@@ -51,11 +57,13 @@ def from_model(model: onnx.ModelProto) -> Graph:
     """The graph of a model in memory, in canonical order. The model is left as it is.
 
     Raises:
-        ModelError: the onnx package is missing, or an edge of the model leads nowhere.
+        ModelError: the onnx package is missing, the model is too large, or an edge of it leads nowhere.
     """
     onnx = _onnx()
     if not model.graph.node and not model.graph.output:
         raise ModelError("the ONNX model has no nodes; export the network to ONNX again")
+    if _node_count(model.graph) > _MAX_NODES:
+        raise ModelError(f"the ONNX graph has more than {_MAX_NODES:,} nodes; name a part of it")
     shell = _with_shapes(_shell(model))
     versions = {entry.domain: entry.version for entry in shell.opset_import}
     return ordered(_GraphReader(onnx, versions).graph(shell.graph, {}))
@@ -81,7 +89,7 @@ def _shell(model: onnx.ModelProto) -> onnx.ModelProto:
         else:
             _copy(shell, field.name, value)
     for tensor in model.graph.initializer:
-        if math.prod(tensor.dims) > MAX_VALUES:
+        if _is_large(tensor.dims):
             shell.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
         else:
             shell.graph.initializer.append(tensor)
@@ -102,6 +110,8 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     import onnx.inliner
     import onnx.shape_inference
 
+    if _inlined_count(model) > _MAX_NODES:
+        model.ClearField("functions")  # inferring shapes would go through all of them too
     if model.functions:
         with contextlib.suppress(Exception):  # the calls then remain operators
             model = onnx.inliner.inline_local_functions(model)
@@ -172,9 +182,10 @@ class _GraphReader:
             for body in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
                 if attribute.type == 10 and body is attribute.g:
                     continue
-                outer = {name: (operand, values.get(name, Value(None))) for name, operand in names.items()}
+                needed = [name for name in _captured(body) if name in names]
+                outer = {name: (names[name], values.get(name, Value(None))) for name in needed}
                 read = self.graph(body, outer)
-                operands += [names[name] for name in _captured(body) if isinstance(names.get(name), Edge)]
+                operands += [names[name] for name in needed if isinstance(names[name], Edge)]
                 bodies.append(read)
         attributes = self._attributes(node)
         shapes_in = [values[name].shape if name else None for name in node.input]
@@ -215,9 +226,9 @@ class _GraphReader:
         names[name], values[name] = constant, Value(constant.shape, constant.dtype)
 
     def _tensor(self, tensor: onnx.TensorProto) -> Constant:
-        shape, dtype = tuple(tensor.dims), self._dtype(tensor.data_type)
+        shape, dtype = tuple(tensor.dims[:_MAX_RANK]), self._dtype(tensor.data_type)
         external = tensor.data_location == self._onnx.TensorProto.EXTERNAL
-        if math.prod(shape) > MAX_VALUES or external or not re.match(r"u?int|float(16|32|64)$|double|bool", dtype):
+        if _is_large(shape) or external or not re.match(r"u?int|float(16|32|64)$|double|bool", dtype):
             return Constant(shape, dtype)
         try:
             values = self._onnx.numpy_helper.to_array(tensor).ravel().tolist()
@@ -298,24 +309,64 @@ def _name(node: onnx.NodeProto) -> str:
     return name if re.match(r"[A-Za-z]", name) else f"Op{name}"
 
 
+def _is_large(dims: Sequence[int]) -> bool:
+    """Whether a tensor has more values than are kept. The product of a million sizes would take minutes."""
+    return len(dims) > _MAX_RANK or math.prod(dims) > MAX_VALUES
+
+
+def _node_count(graph: onnx.GraphProto) -> int:
+    """The number of nodes of a graph and of all bodies in it."""
+    return len(graph.node) + sum(_node_count(body) for node in graph.node for body in _bodies(node))
+
+
+def _inlined_count(model: onnx.ModelProto) -> int:
+    """The number of nodes with local functions inlined: one that is called twice by one that is ... doubles each time.
+
+    Beyond the limit, and for functions that call themselves, it is any number above the limit.
+    """
+    functions = {(function.domain, function.name): function for function in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+
+    def of(nodes: Iterable[onnx.NodeProto], depth: int) -> int:
+        total = 0
+        for node in nodes:
+            key = (node.domain, node.op_type)
+            if key in functions and key not in counts:
+                counts[key] = of(functions[key].node, depth + 1) if depth < _MAX_CALLS else _MAX_NODES + 1
+            total += counts.get(key, 1) + sum(of(body.node, depth) for body in _bodies(node))
+        return min(total, _MAX_NODES + 1)
+
+    return of(model.graph.node, 0)
+
+
 def _sorted(nodes: Iterable[onnx.NodeProto], names: Mapping[str, Operand]) -> list[onnx.NodeProto]:
-    """Nodes after those that they read; ONNX demands this order, but not every writer keeps to it."""
-    waiting, written, order = list(nodes), set(names), []
-    outputs = {name for node in waiting for name in node.output if name}
-    while waiting:
-        later = []
-        for node in waiting:
-            needed = {*node.input, *(name for body in _bodies(node) for name in _captured(body))}
-            if (needed & outputs) - written:
-                later.append(node)
-            else:
-                order.append(node)
-                written.update(node.output)
-        if len(later) == len(waiting):
-            raise ModelError(
-                f"the ONNX graph has a cycle at node {later[0].name or later[0].op_type!r}; export it again"
-            )
-        waiting = later
+    """Nodes after those that they read; ONNX demands this order, but not every writer keeps to it.
+
+    As if the list were read again and again, each time taking the nodes that have all they need.
+    """
+    every, written = list(nodes), set(names)
+    outputs = {name for node in every for name in node.output if name}
+    missing: list[int] = []
+    readers: dict[str, list[int]] = {}
+    for number, node in enumerate(every):
+        needed = {*node.input, *(name for body in _bodies(node) for name in _captured(body))}
+        waits = (needed & outputs) - written
+        missing.append(len(waits))
+        for name in waits:
+            readers.setdefault(name, []).append(number)
+    ready = [(0, number) for number, count in enumerate(missing) if not count]  # with the round that takes it
+    order: list[onnx.NodeProto] = []
+    while ready:
+        turn, number = heappop(ready)
+        order.append(every[number])
+        for name in every[number].output:
+            for reader in readers.pop(name, ()):
+                missing[reader] -= 1
+                if not missing[reader]:
+                    heappush(ready, (turn + (reader < number), reader))
+    if len(order) < len(every):
+        first = next(node for node, count in zip(every, missing, strict=True) if count)
+        raise ModelError(f"the ONNX graph has a cycle at node {first.name or first.op_type!r}; export it again")
     return order
 
 

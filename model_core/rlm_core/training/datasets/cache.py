@@ -9,14 +9,32 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
 
 from rlm_core.errors import DataError
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+# Names of PEP 508 and versions of PEP 440: anything else could be an address or an option of pip.
+_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSION = re.compile(
+    r"v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?[0-9]*)?"
+    r"(?:-[0-9]+|[-_.]?(?:post|rev|r)[-_.]?[0-9]*)?(?:[-_.]?dev[-_.]?[0-9]*)?(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?",
+    re.IGNORECASE,
+)
+_LONGEST_NAME = 200
+_BLOB = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?|[0-9a-f]{7,64}:[^\n]+")  # an id, or a commit and a path
+_MAX_BLOB_BYTES = 8 * 1024 * 1024
+_PIECE = 1024 * 1024
+# Whatever the configuration says: no transport but https, and none for objects that a clone lacks.
+_CLONE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https"}
+_OFFLINE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+\Z")
 
 
@@ -26,7 +44,14 @@ def default_cache() -> Path:
 
 
 def find_wheel(cache: Path, package: str, version: str, *, download: bool) -> Path | None:
-    """The wheel of a pinned package in the cache, downloaded with pip when it is absent and ``download`` is set."""
+    """The wheel of a pinned package in the cache, downloaded with pip when it is absent and ``download`` is set.
+
+    Raises:
+        DataError: the name or the version is not one (pip would read an address and build what is there).
+    """
+    for text, form, what in ((package, _PACKAGE, "name of a package"), (version, _VERSION, "version")):
+        if not isinstance(text, str) or len(text) > _LONGEST_NAME or not form.fullmatch(text):
+            raise DataError(f"{str(text)[:_LONGEST_NAME]!r} is not a {what}; correct the label file")
     wheel = _cached_wheel(cache, package, version)
     if wheel is not None or not download:
         return wheel
@@ -34,7 +59,7 @@ def find_wheel(cache: Path, package: str, version: str, *, download: bool) -> Pa
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += ["--python-version", "3.12", *(f"--platform={platform}" for platform in _PLATFORMS)]
-    subprocess.run([*command, "--dest", str(folder), f"{package}=={version}"], check=False, capture_output=True)
+    subprocess.run([*command, "--dest", str(folder), "--", f"{package}=={version}"], check=False, capture_output=True)
     return _cached_wheel(cache, package, version)
 
 
@@ -42,8 +67,8 @@ def _cached_wheel(cache: Path, package: str, version: str) -> Path | None:
     wanted = _normal(package), version
     for folder in (cache, cache / "wheels"):
         for path in folder.glob("*.whl"):
-            name, found, *_ = path.name.split("-")
-            if (_normal(name), found) == wanted:
+            name, _, rest = path.name.partition("-")
+            if (_normal(name), rest.partition("-")[0]) == wanted:
                 return path
     return None
 
@@ -71,7 +96,7 @@ def find_repository(cache: Path, repository: str, *, download: bool) -> Path | N
     partial = target.with_suffix(".partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     command = ["git", "clone", "--quiet", "--bare", f"https://github.com/{repository}", str(partial)]
-    done = subprocess.run(command, check=False, capture_output=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+    done = subprocess.run(command, check=False, capture_output=True, env=os.environ | _CLONE)
     if done.returncode:
         return None
     partial.rename(target)
@@ -79,19 +104,54 @@ def find_repository(cache: Path, repository: str, *, download: bool) -> Path | N
 
 
 def read_blobs(repository: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-    """The contents of blobs by id, None for those that the repository lacks; one ``git cat-file`` for all."""
+    """The contents of blobs by id or ``COMMIT:PATH``; one ``git cat-file`` for all.
+
+    None for those that the repository lacks, that are over 8 MiB, or whose name is neither.
+    """
     command = ["git", "-c", "safe.directory=*", f"--git-dir={repository}", "cat-file", "--batch"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=os.environ | _OFFLINE, **pipes) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for blob in blobs:
+            if not _BLOB.fullmatch(blob):
+                yield blob, None
+                continue
             process.stdin.write(blob.encode() + b"\n")
             process.stdin.flush()
             header = process.stdout.readline().split()
             if len(header) != 3:
                 yield blob, None
                 continue
-            content = process.stdout.read(int(header[2]))
+            size = int(header[2])
+            is_read = size <= _MAX_BLOB_BYTES
+            content = process.stdout.read(size) if is_read else b""
+            for start in range(0, 0 if is_read else size, _PIECE):
+                process.stdout.read(min(_PIECE, size - start))
             process.stdout.read(1)
-            yield blob, content if header[1] == b"blob" else None
+            yield blob, content if is_read and header[1] == b"blob" else None
         process.stdin.close()
+
+
+@contextmanager
+def open_wheel(path: Path) -> Iterator[zipfile.ZipFile]:
+    """A wheel of the cache.
+
+    Raises:
+        DataError: it is not an archive.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except zipfile.BadZipFile:
+        raise DataError(f"{path}: not a wheel; delete it and build the functions data set again") from None
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """A file of a wheel; None if it is over 8 MiB, whatever size the archive states, or cannot be decompressed."""
+    try:
+        with archive.open(name) as file:
+            content = file.read(_MAX_BLOB_BYTES + 1)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, OSError):
+        return None
+    return content if len(content) <= _MAX_BLOB_BYTES else None

@@ -5,7 +5,6 @@ One row per function: those with labels, and those that they call. Edges refer t
 
 from __future__ import annotations
 
-import zipfile
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -21,7 +20,7 @@ from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Unit
 
 from .builder import Progress, RowBuilder, read_labels
-from .cache import find_wheel
+from .cache import find_wheel, open_wheel
 from .functions import LABEL_FIELDS, TEST_PACKAGES, WheelSources, values_of
 from .schema import FORMAT, split_of, write_facts
 
@@ -94,7 +93,7 @@ def _package_rows(
     package = labels[0]["package"]
     rows: dict[str, dict[str, Any]] = {}
     left_out: list[tuple[str, str]] = []
-    with zipfile.ZipFile(wheel) as archive:
+    with open_wheel(wheel) as archive:
         sources = WheelSources(archive)
         graphs = _Graphs(sources)
         waiting: deque[Resolved] = deque()

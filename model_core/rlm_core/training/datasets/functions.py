@@ -14,6 +14,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Callee, Unit
 
 from .builder import Progress, RowBuilder, read_labels
-from .cache import find_wheel
+from .cache import find_wheel, open_wheel, read_member
 from .schema import split_of, write_facts
 
 TEST_PACKAGES = frozenset(
@@ -80,7 +81,7 @@ def _package_rows(
         return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
     rows: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
-    with zipfile.ZipFile(wheel) as archive:
+    with open_wheel(wheel) as archive:
         sources = WheelSources(archive)
         graph = CallGraph(sources.load)
         for label in labels:
@@ -153,8 +154,8 @@ class WheelSources:
         )
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file."""
-        return self._archive.read(path)
+        """The bytes of a file; none of one that is too large or damaged."""
+        return read_member(self._archive, path) or b""
 
     def load(self, dotted: str) -> ModuleIndex | None:
         """The index of a module; None where the wheel has none."""
@@ -168,7 +169,7 @@ class WheelSources:
         """The index of a file."""
         if path not in self._indices:
             dotted = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-            source = self._archive.read(path)
+            source = self.read(path)
             self._indices[path] = index_module(
                 ParsedSource(source, "python"), dotted, is_package=path.endswith("__init__.py")
             )
@@ -176,10 +177,14 @@ class WheelSources:
 
     def _source_lines(self, path: str) -> list[str]:
         if path not in self._lines:
-            with self._archive.open(path) as file:
-                encoding, _ = tokenize.detect_encoding(file.readline)
+            source = self.read(path)
+            try:
+                encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+                text = source.decode(encoding, errors="replace")
+            except (SyntaxError, LookupError, UnicodeError):
+                text = ""  # Python could not have run it
             # Universal newlines, as inspect and linecache read a file.
-            text = self._archive.read(path).decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
             self._lines[path] = text.splitlines(keepends=True)
         return self._lines[path]
 

@@ -22,6 +22,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 
 from .builder import Progress
+from .cache import open_wheel, read_member
 from .functions import TEST_PACKAGES
 from .schema import open_parquet, split_of
 
@@ -65,15 +66,8 @@ def read_texts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _functions(wheel: Path) -> list[str]:
-    try:
-        return _functions_of(wheel)
-    except zipfile.BadZipFile:
-        raise DataError(f"{wheel}: not a wheel; delete it and build the functions data set again") from None
-
-
-def _functions_of(wheel: Path) -> list[str]:
     found: list[str] = []
-    with zipfile.ZipFile(wheel) as archive:
+    with open_wheel(wheel) as archive:
         package = _name(archive)
         if package in TEST_PACKAGES:
             return []
@@ -83,7 +77,7 @@ def _functions_of(wheel: Path) -> list[str]:
             module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             if split_of(f"{package}/{module}") != "train":
                 continue
-            source = archive.read(name)
+            source = read_member(archive, name) or b""
             try:
                 source.decode("utf-8")
             except UnicodeDecodeError:
@@ -99,5 +93,5 @@ def _functions_of(wheel: Path) -> list[str]:
 def _name(archive: zipfile.ZipFile) -> str:
     """The package's name as its metadata and the labels spell it."""
     metadata = next((name for name in archive.namelist() if name.endswith(".dist-info/METADATA")), None)
-    lines = archive.read(metadata).decode("utf-8", "replace").splitlines() if metadata else []
+    lines = (read_member(archive, metadata) or b"").decode("utf-8", "replace").splitlines() if metadata else []
     return next((line[5:].strip() for line in lines if line.startswith("Name:")), "")

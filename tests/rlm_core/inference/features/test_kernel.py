@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -114,3 +115,12 @@ def test_odd_texts_and_workloads_raise_nothing(text: str, workload: dict[str, st
     values = features(describe(text), workload, device)
     assert values.dtype == np.float32
     assert not np.isinf(values).any()
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "a", "1", "a[", "BLOCK", "jit\n@x\n", "@jit\ndef f(", "jit ", "\n", "num_warps ", "x,"]
+)
+def test_no_text_takes_a_time_that_grows_with_the_square_of_its_length(piece: str) -> None:
+    began = time.process_time()
+    describe(f"@triton.jit\ndef f(x):\n    BLOCK = {piece * (1_000_000 // len(piece))}")
+    assert time.process_time() - began < 5

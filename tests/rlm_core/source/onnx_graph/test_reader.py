@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -207,3 +208,56 @@ def test_without_the_onnx_package_the_message_says_how_to_get_it(monkeypatch: py
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModelError, match=r"pip install '\.\[onnx\]'"):
         read_onnx(Path("network.onnx"))
+
+
+def chain(count: int, reverse: bool) -> onnx.ModelProto:
+    nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
+    return model(nodes[::-1] if reverse else nodes, [value("v0", 2)], [value(f"v{count}", 2)])
+
+
+def test_nodes_in_reverse_order_are_sorted_in_a_time_that_grows_with_their_number() -> None:
+    began = time.process_time()
+    assert from_model(chain(5_000, reverse=True)) == from_model(chain(5_000, reverse=False))
+    assert time.process_time() - began < 10
+
+
+def test_a_graph_with_too_many_nodes_is_refused() -> None:
+    with pytest.raises(ModelError, match="has more than 50,000 nodes"):
+        from_model(chain(50_001, reverse=False))
+
+
+def test_a_weight_with_a_million_sizes_is_not_multiplied_out() -> None:
+    huge = TensorProto(name="w", data_type=FLOAT, dims=[2**62] * 1_000_000)
+    began = time.process_time()
+    from_model(model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", 2)], [value("y", 2)], [huge]))
+    assert time.process_time() - began < 5
+
+
+def test_functions_that_double_their_nodes_are_not_inlined() -> None:
+    opset = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    functions = [
+        helper.make_function("mine", "f0", ["a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])], opset),
+        *(
+            helper.make_function(
+                "mine",
+                f"f{i}",
+                ["a"],
+                ["c"],
+                [
+                    helper.make_node(f"f{i - 1}", ["a"], ["b"], domain="mine"),
+                    helper.make_node(f"f{i - 1}", ["b"], ["c"], domain="mine"),
+                ],
+                opset,
+            )
+            for i in range(1, 40)
+        ),
+    ]
+    call = [helper.make_node("f39", ["x"], ["y"], domain="mine")]
+    (node,) = from_model(model(call, [value("x", 2)], [value("y", 2)], functions=functions)).nodes
+    assert node.operator == "mine.f39"
+
+
+def test_what_is_not_a_regular_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").symlink_to("/dev/zero")
+    with pytest.raises(ModelError, match=r"a\.onnx: cannot be read \(not a regular file\)"):
+        read_onnx(tmp_path / "a.onnx")
