@@ -70,6 +70,7 @@ class KnownMeasurements:
         self._noted: set[str] = set()
         self._lock = Lock()
         self._here: Here | None = None
+        self._last_path: tuple[Path | None, str] = None, ""
         self._signature = self._current_signature()
         self._forget()
 
@@ -78,7 +79,7 @@ class KnownMeasurements:
         self._loaded: set[str] = set()
         self._committed: dict[Path, _Index] = {}
         self._pythons: dict[Path, str | None] = {}
-        self._answers: dict[tuple[str, str, Path | None], tuple[FoundCost, ...]] = {}
+        self._answers: dict[tuple[str, str, str], tuple[FoundCost, ...]] = {}
 
     def use_roots(self, roots: Iterable[Path]) -> bool:
         """Read the committed measurements of these folders from now on; returns whether they differ."""
@@ -114,7 +115,11 @@ class KnownMeasurements:
         The same text goes first, then the same file, this machine, the project's Python, and the newest; of a program's
         run the most expensive input counts. Latencies that were disturbed are left out.
         """
-        key = unit.qualname, unit.text, path
+        # Comparing paths takes longer than all the rest; most look-ups are about the same file as the one before.
+        last = self._last_path
+        if last[0] is not path:
+            last = self._last_path = path, str(path)
+        key = unit.qualname, unit.text, last[1]
         # All units of a file are looked up after each edit: without the lock, since nothing that is there changes.
         known = self._answers.get(key)
         if known is None:

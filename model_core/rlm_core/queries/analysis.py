@@ -33,6 +33,8 @@ from .called_functions import CallReader, PackageView
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
 
+# What was found of units, and what follows from it, see :meth:`Analyser._unchanged`.
+_Unchanged = tuple[tuple[FoundCost, ...], tuple[Anchor, ...], tuple[KnownCost, ...]]
 Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
@@ -88,6 +90,7 @@ class Analyser:
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
         self._indices: LRUCache[Path, tuple[object, ModuleIndex]] = LRUCache(_INDEXED_FILES)
         self._measured = measured
+        self._of_found: dict[int, _Unchanged] = {}
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
         self._work: LRUCache[Hashable, Analysis | None] = LRUCache(_ANALYSED_UNITS)
@@ -103,11 +106,9 @@ class Analyser:
         for package in self._packages.values():
             package.is_current = False
 
-    def _known_costs(self, path: Path | None, unit: Unit) -> Iterator[KnownCost]:
+    def _known_costs(self, path: Path | None, unit: Unit) -> tuple[KnownCost, ...]:
         """What was measured of the present text of a function."""
-        for cost, before in self._measured.find(unit, path) if self._measured is not None else ():
-            if before is None and cost.kind == "function":
-                yield KnownCost(cost.metric, cost.median, cost.low, cost.high)
+        return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
 
     def analyse(self, parsed: ParsedSource, path: Path | None = None, name: str | None = None) -> list[AnalysedUnit]:
         """The units of a source text.
@@ -122,7 +123,7 @@ class Analyser:
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
             units = find_units(parsed, path)
-            outlined = [AnalysedUnit(unit, self._with_measured(unit, path, self._outlined)) for unit in units]
+            outlined = [AnalysedUnit(unit, self._outlined(unit, path)) for unit in units]
             return _with_judge(outlined, parsed, path)
         root, dotted = _package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
@@ -172,16 +173,17 @@ class Analyser:
         context = view.context(scope.index)
         structure = sum(self._changes.values()) - self._changes.get(path, 0)
 
-        def read(unit: Unit) -> CodeText:
+        def read(unit: Unit, measured: tuple[Anchor, ...] = ()) -> CodeText:
             work = self._work_of(unit, scope, context) if unit.kind in ("function", "program") else None
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
             calls = self._calls.calls(scope.graph, scope.index, unit, view, structure) if is_function else None
             of_unit = sizes.get(unit)
             workloads = tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
-            return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work, calls=calls)
+            return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work, measured, calls=calls)
 
-        def read_earlier(unit: Unit) -> CodeText:
+        def read_earlier(text: str, unit: Unit) -> CodeText:
+            unit = replace(unit, text=text)
             if unit.kind == "function" and unit.text not in scope.index.calls:
                 _add_calls(scope.index, unit.text)
             return read(unit)
@@ -189,40 +191,58 @@ class Analyser:
         if self._measured is not None:
             self._measured.prepare(unit.qualname for unit in units)
         return [
-            AnalysedUnit(unit, self._with_measured(unit, path, read, read_earlier), sizes.get(unit)) for unit in units
+            AnalysedUnit(unit, read(unit, self._anchors(unit, path, read_earlier)), sizes.get(unit)) for unit in units
         ]
 
-    def _with_measured(
-        self,
-        unit: Unit,
-        path: Path | None,
-        read: Callable[[Unit], CodeText],
-        read_earlier: Callable[[Unit], CodeText] | None = None,
-    ) -> CodeText:
-        """What the predictor reads about a unit, and what was measured of it.
-
-        Where it has changed since, the earlier text is read in the context of the present one.
-        """
-        code = read(unit)
+    def _anchors(
+        self, unit: Unit, path: Path | None, read_earlier: Callable[[str, Unit], CodeText]
+    ) -> tuple[Anchor, ...]:
+        """What was measured of a unit. Where it has changed since, the earlier text is read in the present context."""
         found = self._measured.find(unit, path) if self._measured is not None else ()
         if not found:
-            return code
-        earlier = read_earlier or read
-        texts = {before: earlier(replace(unit, text=before)) for _, before in found if before}
-        texts[""] = replace(code, text="", callees=(), work=None, calls=None)
-        anchors = (Anchor(cost, texts[before] if before is not None else None) for cost, before in found)
-        return replace(code, measured=tuple(anchors))
+            return ()
+        if all(before is None for _, before in found):
+            return self._unchanged(found)[0]
+        texts: dict[str, CodeText] = {}
+        for _, before in found:
+            if before is not None and before not in texts:
+                # A text that is not known stands for itself.
+                texts[before] = read_earlier(before, unit) if before else CodeText("", unit.language, unit.basis)
+        return tuple([Anchor(cost, texts[before] if before is not None else None) for cost, before in found])
 
-    def _outlined(self, unit: Unit) -> CodeText:
+    def _unchanged(self, found: tuple[FoundCost, ...]) -> tuple[tuple[Anchor, ...], tuple[KnownCost, ...]]:
+        """What was measured of present texts, of a unit itself and of a function that is called.
+
+        Remembered by the identity of what was found, since all units of a file are looked up after each edit.
+        """
+        known = self._of_found.get(id(found))
+        if known is None or known[0] is not found:
+            costs = [cost for cost, before in found if before is None]
+            calls = [cost for cost in costs if cost.kind == "function"]
+            if len(self._of_found) >= _ANALYSED_UNITS:
+                self._of_found.clear()
+            known = self._of_found[id(found)] = (
+                found,
+                tuple([Anchor(cost) for cost in costs]),
+                tuple([KnownCost(cost.metric, cost.median, cost.low, cost.high) for cost in calls]),
+            )
+        return known[1], known[2]
+
+    def _outlined(self, unit: Unit, path: Path | None) -> CodeText:
         """What the predictor reads about a unit in another language than Python."""
+        measured = self._anchors(unit, path, lambda text, unit: self._outline(text, unit, ()))
+        return self._outline(unit.text, unit, measured)
+
+    def _outline(self, text: str, unit: Unit, measured: tuple[Anchor, ...]) -> CodeText:
         if unit.kind != "program":
-            return CodeText(unit.text, unit.language, unit.basis)
-        key = (unit.text, unit.language)
+            return CodeText(text, unit.language, unit.basis, measured=measured)
+        key = (text, unit.language)
         if key not in self._work:
-            facts = outline_facts(unit.text, unit.language)
+            facts = outline_facts(text, unit.language)
             self._work[key] = Analysis(facts) if facts is not None else None
         known = self._work[key]
-        return CodeText(unit.text, unit.language, unit.basis, work=known.facts if known is not None else None)
+        work = known.facts if known is not None else None
+        return CodeText(text, unit.language, unit.basis, work=work, measured=measured)
 
     def _work_of(self, unit: Unit, scope: ModuleScope, context: int) -> WorkFacts | None:
         """The work facts of a unit, analysed again when it, its context or a function that it calls has changed."""
