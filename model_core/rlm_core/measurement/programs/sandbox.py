@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -257,6 +258,7 @@ class LimitsOnly:
 
     def __init__(self) -> None:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._mark = ""
 
     def tell(self, *, network_is_cut: bool) -> None:
         """Say what was seen of it."""
@@ -267,13 +269,42 @@ class LimitsOnly:
         """See :class:`Sandbox`."""
         self._scratch = tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True)
         home = self._scratch.name
+        self._mark = secrets.token_hex(16)
         environment = {"PATH": os.defpath, "HOME": home, "TMPDIR": home, "LC_ALL": "C.UTF-8", **task.environment}
+        environment[_MARK] = self._mark
         return subprocess.Popen(inner, cwd=home, env=environment, **popen)
 
     def close(self) -> None:
         """See :class:`Sandbox`."""
+        if self._mark:
+            _end_marked(self._mark)
         if self._scratch is not None:
             self._scratch.cleanup()
+
+
+_MARK = "RLM_LSP_SANDBOX"  # in the environment of all processes of a run without bubblewrap
+_END_ROUNDS = 100
+
+
+def _end_marked(mark: str) -> None:
+    """Kill all processes that were started with a mark.
+
+    What measures a program ends what that leaves behind; but the program may kill what measures it, or be alone for
+    another reason, and leads a session of its own.
+    """
+    wanted = f"{_MARK}={mark}".encode()
+    for _ in range(_END_ROUNDS):
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                # A process that has ended has an empty environment.
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+        if not found:
+            return
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
 
 _OPTIONS = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import socket
 import sqlite3
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,6 +193,53 @@ def test_what_a_program_leaves_behind_is_ended(folder: Path, sandbox: Sandbox) -
     assert (len(found), notes) == (2, [])
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not any(mark.encode() in command for command in commands)
+
+
+def _has_process(mark: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if mark.encode() in path.read_bytes():
+                return True
+    return False
+
+
+def test_a_program_that_kills_what_measures_it_does_not_stay(folder: Path, sandbox: Sandbox) -> None:
+    mark = f"stays-{folder.parent.name}-{sandbox.name}"
+    program = (
+        "import os, signal, subprocess, sys\n"
+        f"code = 'import signal; signal.pause() # {mark}'\n"
+        "subprocess.Popen([sys.executable, '-c', code], start_new_session=True)\n"
+        "os.kill(os.getppid(), signal.SIGKILL)\n"
+        "os.execv(sys.executable, [sys.executable, '-c', code])\n"
+    )
+    assert "what measures it was ended" in outcome(sandbox, folder, program)
+    assert not _has_process(mark)
+
+
+@pytest.mark.timeout(60)
+def test_a_program_ends_with_the_command_that_measures_it(folder: Path, sandbox: Sandbox) -> None:
+    mark = f"orphan-{folder.parent.name}-{sandbox.name}"
+    # Put together by the program, so that it is in no other command line.
+    (folder / "a.py").write_text(
+        f"import os, sys\nmark = '{mark[:3]}' + '{mark[3:]}'\n"
+        "os.execv(sys.executable, [sys.executable, '-c', f'import signal; signal.pause() # {mark}'])\n"
+    )
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from rlm_core.measurement.programs import ProgramLimits\n"
+        "from rlm_core.measurement.programs.sandbox import SandboxTask, execute, find_sandbox\n"
+        f"folder, limits = Path({str(folder)!r}), ProgramLimits(600.0, {256 * MIB}, 20, {4 * MIB})\n"
+        "readable = [folder, Path(sys.base_prefix), Path(sys.prefix)]\n"
+        "task = SandboxTask([sys.executable, str(folder / 'a.py')], {}, readable, folder, limits)\n"
+        f"execute(find_sandbox({sandbox.name!r}), task, [])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as measurer:
+        while not _has_process(mark):
+            assert measurer.poll() is None
+        measurer.kill()
+    while _has_process(mark):
+        pass  # until the timeout of this test
 
 
 def test_bubblewrap_hides_the_home_and_lets_nothing_be_written(folder: Path) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _DROP_BOUND, _DROPPED = 24, (23, 8)  # PR_CAPBSET_DROP: CAP_SYS_NICE, CAP_SETPCAP
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 # A shell gives a command in the background no stdin unless it is named: fd 8. It waits for a line on fd 9.
@@ -81,7 +82,9 @@ def run(order: dict[str, Any]) -> dict[str, Any]:
     network_is_cut = cut_network() if order["cut_network"] else False
     limits = order["limits"]
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
+    # Without whoever reads the result, the command is ended like one that takes too long.
+    ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGTERM, 0, 0, 0)
     with suppress(OSError):
         # Root has no limit of processes, so what watches must come to run while they multiply.
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -176,7 +179,10 @@ def _follow(pid: int, began: float, limits: dict[str, Any]) -> tuple[int, int, s
         left = began + limits["seconds"] - time.monotonic()
         if left <= 0:
             return 0, peak, "time"
-        if signal.sigtimedwait({signal.SIGCHLD}, min(pause, left)) is not None:
+        came = signal.sigtimedwait({signal.SIGCHLD, signal.SIGTERM}, min(pause, left))
+        if came is not None and came.si_signo == signal.SIGTERM:
+            return 0, peak, "time"
+        if came is not None:
             continue
         looked = time.monotonic()
         alive = descendants(os.getpid())
