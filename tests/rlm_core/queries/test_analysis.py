@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
-from rlm_core.types import BASIS_OF_KIND
+from rlm_core.types import BASIS_OF_KIND, FoundCost, MeasuredCost, Unit
 from tree_sitter import Language, Parser
 
 CALLER = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
@@ -172,3 +174,39 @@ def test_a_short_loop_waits_at_one_place() -> None:
     assert wait.seconds is not None
     assert wait.seconds.least == pytest.approx(1.0)
     assert wait.seconds.most == pytest.approx(1.0)
+
+
+class _Measured:
+    """Measurements of `f`, made on the text ``before``; None for its present text."""
+
+    def __init__(self, before: str | None) -> None:
+        self.before = before
+
+    def prepare(self, qualnames: Iterable[str]) -> None:
+        assert "f" in list(qualnames)
+
+    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+        cost = MeasuredCost("latency", 2e-6, 1e-6, 8e-6, 40, 8, "function", "cpu", "cpython-3.12", "2026-11-01")
+        return (FoundCost(cost, self.before),) if unit.qualname == "f" else ()
+
+
+def test_the_text_that_was_measured_is_read_in_the_present_context() -> None:
+    source = b"N = 1000\n\n\ndef g():\n    return sum(range(N))\n\n\ndef f():\n    return g() + g()\n"
+    now = {one.unit.qualname: one.code for one in Analyser().analyse(ParsedSource(source, "python"))}
+    earlier = source.replace(b"g() + g()", b"g()")
+    before = {one.unit.qualname: one.code for one in Analyser().analyse(ParsedSource(earlier, "python"))}
+    units = Analyser(measured=_Measured(before["f"].text)).analyse(ParsedSource(source, "python"))
+    [f, g] = sorted(units, key=lambda one: one.unit.qualname)
+    [anchor] = f.code.measured
+    assert anchor.before is not None
+    assert (anchor.before.text, anchor.before.work) == (before["f"].text, before["f"].work)
+    assert anchor.before.callees == before["f"].callees
+    assert replace(f.code, measured=()) == now["f"]
+    assert g.code == now["g"]
+
+
+@pytest.mark.parametrize("before", [None, ""], ids=["unchanged", "its text is not known"])
+def test_a_text_that_is_unchanged_or_not_known_is_not_read(before: str | None) -> None:
+    [unit] = Analyser(measured=_Measured(before)).analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))
+    [anchor] = unit.code.measured
+    assert (anchor.before.text if anchor.before is not None else None) == before
