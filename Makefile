@@ -94,6 +94,12 @@ model: .venv/installed
 	.venv/bin/rlm-lsp tune --work $(foreach set,functions measured counterfactual literal,--data $(RUN)/$(set).parquet) \
 		--model $(RUN)/exported --name rlm-student --out $(RUN)/joined
 	cp $(RUN)/joined/* $(SHIPPED)
+	@test -e $(RUN)/calls.parquet || .venv/bin/rlm-lsp data build calls \
+		--labels $(LABELS)/functions/labels.jsonl.gz --out $(RUN)/calls.parquet
+	@test -e $(RUN)/measured-calls.parquet || .venv/bin/rlm-lsp data build calls \
+		--labels model_core/labels/functions.jsonl.gz --out $(RUN)/measured-calls.parquet
+	.venv/bin/python -m rlm_core.training.propagation_fit --data $(RUN)/calls.parquet $(RUN)/measured-calls.parquet \
+		--model $(SHIPPED)
 	@test -e $(RUN)/growth.parquet || .venv/bin/rlm-lsp data build growth \
 		--labels $(LABELS)/growth/labels.jsonl.gz --out $(RUN)/growth.parquet
 	.venv/bin/python -m rlm_core.training.growth_fit --data $(RUN)/growth.parquet --model $(SHIPPED)

@@ -294,20 +294,38 @@ class CallSite:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredFunctions:
+    """Functions with known costs; a file's units share them."""
+
+    functions: tuple[CalledFunction, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(self.functions))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True, slots=True)
 class Calls:
     """What a unit calls: functions of the workspace, and how many other calls there are.
 
     ``outside`` counts calls of builtins, of containers and of other packages, ``unresolved`` calls of unknown objects.
+    ``of_file`` and ``of_class`` are what was measured in the unit's file and class.
     """
 
     sites: tuple[CallSite, ...] = ()
     outside: int = 0
     unresolved: int = 0
+    of_file: MeasuredFunctions = MeasuredFunctions()
+    of_class: MeasuredFunctions = MeasuredFunctions()
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Texts with calls are keys of caches, and a unit may call a hundred functions.
-        object.__setattr__(self, "_hash", hash((self.sites, self.outside, self.unresolved)))
+        parts = self.sites, self.outside, self.unresolved, self.of_file, self.of_class
+        object.__setattr__(self, "_hash", hash(parts))
 
     def __hash__(self) -> int:
         return self._hash

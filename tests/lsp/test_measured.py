@@ -235,7 +235,8 @@ async def test_a_project_is_measured_edited_and_shared(
     while "✓" not in (labels := await session.labels(uri, 2))[total]:
         await session.refreshes.get()
     measured = microseconds(labels[total])
-    assert labels[largest] == before[largest]
+    # What was not measured itself is still a prediction, which what was measured in its file may move.
+    assert "✓" not in labels[largest]
     row = await overview_row(session, "total")
     assert row["source"] == "measured"
     assert row["medianText"].startswith("✓ ")

@@ -7,13 +7,16 @@ the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+import threading
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache
 
 from rlm_core.errors import DataError, ModelError
 from rlm_core.queries.devices import answered_by_sheet
@@ -25,14 +28,17 @@ from rlm_core.types import (
     Band,
     Basis,
     CalibrationSource,
+    CalledFunction,
     CodeText,
     CostRatio,
+    MeasuredFunctions,
+    Metric,
     Prediction,
     Query,
     WorkFacts,
 )
 
-from . import ngram_ridge, trees
+from . import ngram_ridge, propagation, trees
 from .calibration import MIN_GROUPS, TaskCalibration, bands
 from .card import StudentCard, read_card
 from .cost_ratio import cost_ratio, log_median, ratio_task, unchanged
@@ -54,19 +60,23 @@ ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "trees.safetensors",
     "work.safetensors",
 )
+_CACHED_ESTIMATES = 100_000  # of called functions and metrics
+_CACHED_RESIDUALS = 10_000  # of files and classes
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
 _COMPARABLE = frozenset({"call", "program"})
 
 
 class OnnxPredictor:
-    """Predicts with an exported student; ``join_facts=False`` leaves the work facts of texts out.
+    """Predicts with an exported student.
+
+    ``join_facts=False`` leaves the work facts of texts out, ``propagate=False`` the costs of what they call.
 
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
 
-    def __init__(self, directory: Path, *, threads: int = 0, join_facts: bool = True) -> None:
+    def __init__(self, directory: Path, *, threads: int = 0, join_facts: bool = True, propagate: bool = True) -> None:
         self.directory = directory
         self._joins_facts = join_facts
         self.card: StudentCard = read_card(directory)
@@ -90,6 +100,11 @@ class OnnxPredictor:
         self._novelty = NoveltyDetector.load(directory / DISTANCE)
         self._growth = GrowthHead(directory / GROWTH if GROWTH in self.card.files else None)
         self._mixture = WorkMixture.load(directory / WORK) if WORK in self.card.files else None
+        has_calls = propagate and join_facts and propagation.CALLS in self.card.files
+        self._propagation = propagation.Propagation.load(directory / propagation.CALLS) if has_calls else None
+        self._estimates: LRUCache[tuple[str, str], propagation.CostEstimate | None] = LRUCache(_CACHED_ESTIMATES)
+        self._residuals: LRUCache[Hashable, propagation.Residuals] = LRUCache(_CACHED_RESIDUALS)
+        self._estimates_lock = threading.Lock()
 
     @cached_property
     def model_id(self) -> str:
@@ -140,13 +155,97 @@ class OnnxPredictor:
                 answers[row.index[0]][row.index[1]] = self._forest_prediction(row)
             else:
                 head_rows.append(row)
-        for row, prediction in zip(head_rows, self._head_predictions(head_rows), strict=True):
+        joined = [
+            with_facts(prediction, facts.get(row.index[0]), self._mixture, self.card.calibration)
+            for row, prediction in zip(head_rows, self._head_predictions(head_rows), strict=True)
+        ]
+        works = [facts.get(row.index[0]) for row in head_rows]
+        for row, prediction in zip(head_rows, self._propagated(head_rows, joined, works), strict=True):
             i, j = row.index
-            answers[i][j] = with_facts(prediction, facts.get(i), self._mixture, self.card.calibration)
+            answers[i][j] = prediction
         return [
             with_growth([answer for answer in line if answer is not None], self._growth.estimates(code))
             for code, line in zip(texts, answers, strict=True)
         ]
+
+    def _propagated(
+        self, rows: Sequence[HeadRow], predictions: Sequence[Prediction], works: Sequence[WorkFacts | None]
+    ) -> list[Prediction]:
+        """The predictions with the costs of what their units call."""
+        model = self._propagation
+        if model is None:
+            return list(predictions)
+        chosen = [
+            row.code.calls if propagation.is_open(prediction, work) else None
+            for row, prediction, work in zip(rows, predictions, works, strict=True)
+        ]
+        called: dict[str, set[CalledFunction]] = {}
+        for row, calls in zip(rows, chosen, strict=True):
+            for site in calls.sites if calls is not None else ():
+                called.setdefault(row.query.metric, set()).update(site.candidates)
+        costs = {metric: self._costs_of(functions, metric) for metric, functions in called.items()}
+        return [
+            prediction
+            if calls is None
+            else propagation.with_calls(
+                prediction,
+                work,
+                calls,
+                costs.get(prediction.metric, {}),
+                (
+                    self._residuals_of(calls.of_file, prediction.metric, propagation.SHRINK_FILE),
+                    self._residuals_of(calls.of_class, prediction.metric, propagation.SHRINK_CLASS),
+                ),
+                model,
+                self.card.calibration,
+            )
+            for prediction, work, calls in zip(predictions, works, chosen, strict=True)
+        ]
+
+    def _residuals_of(self, measured: MeasuredFunctions, metric: str, shrink: float) -> propagation.Residuals:
+        """How far measured functions are from their predictions; kept, since the units of a file share them."""
+        if not measured.functions:
+            return propagation.Residuals()
+        key = measured, metric, shrink
+        with self._estimates_lock:
+            known = self._residuals.get(key)
+        if known is None:
+            estimates = self._estimates_of([function.text for function in measured.functions], metric)
+            known = propagation.residuals(measured, metric, estimates, shrink)
+            with self._estimates_lock:
+                self._residuals[key] = known
+        return known
+
+    def _costs_of(
+        self, functions: Iterable[CalledFunction], metric: str
+    ) -> dict[CalledFunction, propagation.CostEstimate]:
+        """What called functions cost: measured, else predicted from their own text; some have no prediction."""
+        known = {function: propagation.known_estimate(function, metric) for function in functions}
+        predicted = self._estimates_of([function.text for function, cost in known.items() if cost is None], metric)
+        costs = {function: cost or predicted.get(function.text) for function, cost in known.items()}
+        return {function: cost for function, cost in costs.items() if cost is not None}
+
+    def _estimates_of(self, texts: Sequence[str], metric: str) -> dict[str, propagation.CostEstimate | None]:
+        """What functions cost by their own text alone, None where there is no prediction."""
+        with self._estimates_lock:
+            known = {text: self._estimates[text, metric] for text in texts if (text, metric) in self._estimates}
+        return known | self._estimate(list(dict.fromkeys(text for text in texts if text not in known)), metric)
+
+    def _estimate(self, texts: Sequence[str], metric: str) -> dict[str, propagation.CostEstimate | None]:
+        if not texts:
+            return {}
+        codes = [CodeText(text, "python", "call") for text in texts]
+        query = self._scope.filled("call", Query(cast(Metric, metric)))
+        number = self._tasks[task_name("call", "python", metric)]
+        encodings = self._encode(codes)
+        rows = [make_row((i, 0), number, code, query, encodings, 0.0) for i, code in enumerate(codes)]
+        found = {
+            row.code.text: propagation.estimate_of(prediction.quantiles, metric) if prediction.quantiles else None
+            for row, prediction in zip(rows, self._head_predictions(rows), strict=True)
+        }
+        with self._estimates_lock:
+            self._estimates.update({(text, metric): estimate for text, estimate in found.items()})
+        return found
 
     def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
@@ -174,13 +273,23 @@ class OnnxPredictor:
 
         levels = enumerate(callee_texts(code))
         callees = sorted((level, text_of(text)) for level, texts in levels for text in texts)
+        sites = code.calls.sites if code.calls is not None else ()
+        called = tuple(
+            (
+                tuple(sorted((text_of(function.text), repr(function.known)) for function in site.candidates)),
+                site.loops,
+                site.branches,
+                site.times,
+            )
+            for site in sites
+        )
         work = code.work
         if work is None:
-            return code.language, code.basis, text_of(code.text), tuple(callees)
+            return code.language, code.basis, text_of(code.text), tuple(callees), called
         costs = [(work.of(metric).known, work.of(metric).typical) for metric in ngram_ridge.METRICS]
         waits = [(wait.kind, wait.seconds, wait.share) for wait in work.waits]
         rest = work.endless is None, work.unknown_calls, work.unknown_sizes
-        return code.language, code.basis, text_of(code.text), tuple(callees), *costs, *waits, *rest
+        return code.language, code.basis, text_of(code.text), tuple(callees), *costs, *waits, *rest, called
 
     def _ratio(
         self,

@@ -3,7 +3,7 @@
 The command line and the server both use this module, so their numbers are equal. Callees outside the file are looked
 up in the file's package on disk; ``overlay`` gives the texts that take precedence over the disk, such as those of open
 editors, already parsed where they are analysed too. Calls are resolved over the whole package: its files are scanned
-for names once, and parsed when a call may run a function of theirs.
+for names once, and a file is parsed when a call may run one of its functions.
 """
 
 from __future__ import annotations
@@ -173,11 +173,13 @@ class Analyser:
         context = view.context(scope.index)
         structure = sum(self._changes.values()) - self._changes.get(path, 0)
 
+        around = self._calls.measurements(path, units)
+
         def read(unit: Unit, measured: tuple[Anchor, ...] = ()) -> CodeText:
             work = self._work_of(unit, scope, context) if unit.kind in ("function", "program") else None
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
-            calls = self._calls.calls(scope.graph, scope.index, unit, view, structure) if is_function else None
+            calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
             of_unit = sizes.get(unit)
             workloads = tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
             return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work, measured, calls=calls)
@@ -188,8 +190,6 @@ class Analyser:
                 _add_calls(scope.index, unit.text)
             return read(unit)
 
-        if self._measured is not None:
-            self._measured.prepare(unit.qualname for unit in units)
         return [
             AnalysedUnit(unit, read(unit, self._anchors(unit, path, read_earlier)), sizes.get(unit)) for unit in units
         ]

@@ -7,18 +7,21 @@ these places are looked up each time: an edit of a function changes what its cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cachetools import LRUCache
 
 from rlm_core.source.call_graph import CallGraph, ModuleIndex
-from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, Unit
+from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, MeasuredFunctions, Unit
 
 # What was measured of a function in a file; the file is None where it is not known.
 KnownCosts = Callable[[Path | None, Unit], Iterable[KnownCost]]
 _REMEMBERED = 50_000  # units
+# Measured functions of a file or class that are read: their mean says enough.
+MAX_MEASURED = 100
+_NOTHING = MeasuredFunctions()
 _Place = tuple[str, str]  # module and qualified name
 
 
@@ -68,6 +71,18 @@ class PackageView:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class FileMeasurements:
+    """What was measured of the functions of a file: all of them, and by the qualified name of their class."""
+
+    of_file: MeasuredFunctions = _NOTHING
+    of_class: Mapping[str, MeasuredFunctions] = field(default_factory=dict)
+
+    def around(self, unit: Unit) -> tuple[MeasuredFunctions, MeasuredFunctions]:
+        """The measured functions of a unit's file and class."""
+        return self.of_file, self.of_class.get(unit.qualname.rpartition(".")[0], _NOTHING)
+
+
 class CallReader:
     """Reads the calls of units and remembers where they lead. Not thread-safe."""
 
@@ -77,11 +92,32 @@ class CallReader:
         # Equal calls are one object, so that comparing units of two versions of a file is fast.
         self._calls: LRUCache[Calls, Calls] = LRUCache(_REMEMBERED)
 
-    def calls(self, graph: CallGraph, module: ModuleIndex, unit: Unit, view: PackageView, structure: int) -> Calls:
+    def measurements(self, path: Path | None, units: Iterable[Unit]) -> FileMeasurements:
+        """What was measured of the functions of a file."""
+        by_class: dict[str, list[CalledFunction]] = {}
+        for unit in units:
+            known = tuple(self._known_costs(path, unit)) if unit.kind == "function" else ()
+            if known:
+                by_class.setdefault(unit.qualname.rpartition(".")[0], []).append(CalledFunction(unit.text, known=known))
+        if not by_class:
+            return FileMeasurements()
+        everything = [function for functions in by_class.values() for function in functions]
+        return FileMeasurements(_some(everything), {name: _some(functions) for name, functions in by_class.items()})
+
+    def calls(
+        self,
+        graph: CallGraph,
+        module: ModuleIndex,
+        unit: Unit,
+        view: PackageView,
+        structure: int,
+        measured: FileMeasurements,
+    ) -> Calls:
         """The calls of a unit of ``module``; ``structure`` is a number that changes with the rest of the package."""
+        around = measured.around(unit)
         key = unit.text, unit.qualname, module.dotted, view.context(module), structure
         places = self._places.get(key)
-        calls = self._read(places, module, view) if places is not None else None
+        calls = self._read(places, module, view, around) if places is not None else None
         if calls is None:
             resolved = graph.call_sites(module, unit)
             places = self._places[key] = _Places(
@@ -97,11 +133,17 @@ class CallReader:
                 resolved.outside,
                 resolved.unresolved,
             )
-            calls = self._read(places, module, view)
+            calls = self._read(places, module, view, around)
             assert calls is not None, "a resolved call leads to a function of the same view"
         return self._calls.setdefault(calls, calls)
 
-    def _read(self, places: _Places, module: ModuleIndex, view: PackageView) -> Calls | None:
+    def _read(
+        self,
+        places: _Places,
+        module: ModuleIndex,
+        view: PackageView,
+        around: tuple[MeasuredFunctions, MeasuredFunctions],
+    ) -> Calls | None:
         """The functions at the places as they are now; None where one is gone."""
         sites = []
         for site in places.sites:
@@ -114,7 +156,7 @@ class CallReader:
             # The order of files and definitions must not count.
             candidates.sort(key=lambda called: called.text)
             sites.append(CallSite(tuple(candidates), site.loops, site.branches, site.times))
-        return Calls(tuple(sites), places.outside, places.unresolved)
+        return Calls(tuple(sites), places.outside, places.unresolved, *around)
 
     def _called(self, place: _Place, module: ModuleIndex, view: PackageView) -> CalledFunction | None:
         dotted, qualname = place
@@ -124,3 +166,8 @@ class CallReader:
             return None
         called = view.called[place] = CalledFunction(unit.text, known=tuple(self._known_costs(view.path(dotted), unit)))
         return called
+
+
+def _some(functions: list[CalledFunction]) -> MeasuredFunctions:
+    """At most ``MAX_MEASURED`` functions, whatever order they are defined in."""
+    return MeasuredFunctions(tuple(sorted(functions, key=lambda function: function.text)[:MAX_MEASURED]))

@@ -14,19 +14,21 @@ import json
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, astuple, dataclass, fields, is_dataclass
+from dataclasses import MISSING, astuple, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import metadata
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from rlm_core.errors import DataError
-from rlm_core.types import LEVELS, Basis, Callee, Calls, CodeText, Prediction, Query, WorkFacts
+from rlm_core.types import LEVELS, Basis, Callee, Calls, CodeText, MeasuredFunctions, Prediction, Query, WorkFacts
 
 VERSION: Literal[3] = 3
 PREDICT, INFO, HEALTH, METRICS = "/v3/predict", "/v3/info", "/health", "/metrics"
 # A client's own mark, by which the server gives each its turn; nothing is allowed or refused by it.
 CLIENT_HEADER = "RLM-Client"
+
+NOTHING = MeasuredFunctions()
 
 _Reader = Callable[[Any], Any]
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -49,8 +51,9 @@ class Question:
 
     @classmethod
     def about(cls, code: CodeText, queries: Sequence[Query]) -> Question:
-        """``queries`` about ``code``."""
-        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work, code.calls)
+        """``queries`` about ``code``, without what was measured around it: a hundred texts, the same for every unit."""
+        calls = replace(code.calls, of_file=NOTHING, of_class=NOTHING) if code.calls is not None else None
+        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work, calls)
 
     @property
     def code(self) -> CodeText:

@@ -191,7 +191,7 @@ def _read_bodies(root: Node, units: Sequence[Unit], index: ModuleIndex) -> None:
                     name_text(given[0]) if given else "=" + name_text(captures["source"][0]),
                 )
             )
-    # What is only read comes after the calls: `self.name()` is no property.
+    # What is only read comes after the calls: `self.name()` is not a property.
     calls += [(start, Call(name, "self", is_read=True)) for start, end, name in reads if end not in called]
     calls.sort(key=lambda entry: entry[0])
     types.sort(key=lambda entry: entry[0])

@@ -1,0 +1,373 @@
+"""Costs of callees propagate to their callers: a first prediction and those of what a unit calls -> a corrected one.
+
+Every unit is predicted from its own text first. Then the costs of the functions that it calls (measured where that is
+known, else predicted from their own text) are added up over its call sites, and a small network reads the sums, what
+could not be resolved, and the first distribution. It gives a shift and a stretch of that distribution in log10. Nothing
+is followed further than one call, so cycles need no care and a prediction depends on few texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rlm_core.errors import ModelError
+from rlm_core.types import (
+    LEVELS,
+    MEDIAN,
+    CalibrationSource,
+    CalledFunction,
+    Calls,
+    MeasuredFunctions,
+    Metric,
+    Prediction,
+    WorkFacts,
+)
+
+from .calibration import Calibration, bands
+from .trees import fingerprint
+from .work_mixture import KnownWork, is_fixed, known_wait, log_quantiles, mixture_quantiles, stated_floor
+
+Array = npt.NDArray[np.float64]
+CALLS = "calls.safetensors"
+METRICS: tuple[Metric, ...] = ("latency", "memory")
+# The names of the calibrations of corrected bands start so: without and with measured callees.
+PREDICTED, MEASURED = "calls", "measured-calls"
+_P10, _P90 = LEVELS.index(0.1), LEVELS.index(0.9)
+# What a call costs at the least, in seconds and bytes: sums of nothing have a logarithm.
+LEAST: Mapping[str, float] = {"latency": 5e-8, "memory": 16.0}
+# A loop of unknown length runs its body some times, a branch is taken at some calls: weights of sums, in log10.
+_PER_LOOP, _PER_BRANCH = 0.5, -0.3
+_MOST_TIMES = 1e9
+MOST_STRETCH = 1.5  # of the logarithm of the stretch, either way
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What one call of a function costs, in log10 SI units: median and 10-90 % spread; ``known`` if it was measured."""
+
+    median: float
+    spread: float
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SiteEstimate:
+    """A call site with the costs of its candidates, none of which is missing."""
+
+    candidates: Sequence[CostEstimate]
+    loops: int = 0
+    branches: int = 0
+    times: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """How far measured functions around a unit are from what their text makes one expect, in log10.
+
+    ``mean`` is drawn towards 0 where they are few; ``spread`` is their root mean square.
+    """
+
+    mean: float = 0.0
+    count: int = 0
+    spread: float = 0.0
+
+    @classmethod
+    def of(cls, values: Sequence[float], shrink: float) -> Residuals:
+        """The residuals of some functions; ``shrink`` is how many functions without residual count too."""
+        if not values:
+            return cls()
+        square = sum(value * value for value in values) / len(values)
+        return cls(sum(values) / (len(values) + shrink), len(values), math.sqrt(square))
+
+
+_NONE = Residuals()
+# For the functions of a file and of a class: a class says more about its methods.
+SHRINK_FILE, SHRINK_CLASS = 3.0, 2.0
+
+FEATURES = (
+    "median",
+    "spread",
+    "lower",
+    "sites",
+    "outside",
+    "unresolved",
+    "unresolved_share",
+    "total",
+    "straight",
+    "looped",
+    "certain",
+    "largest",
+    "known_total",
+    "known_share",
+    "known_straight_share",
+    "callee_spread",
+    "disagreement",
+    "ambiguous",
+    "loops",
+    "times",
+    "total_beyond",
+    "straight_beyond",
+    "looped_beyond",
+    "largest_beyond",
+    "known_beyond",
+    "has_sites",
+    "all_known",
+    "work",
+    "work_beyond",
+    "unknown_calls",
+    "unknown_sizes",
+    "opaque",
+    "nodes",
+    "file_residual",
+    "file_measured",
+    "file_spread",
+    "class_residual",
+    "class_measured",
+    "class_spread",
+)
+
+
+def features(
+    metric: str,
+    logs: Array,
+    sites: Sequence[SiteEstimate],
+    outside: int = 0,
+    unresolved: int = 0,
+    facts: WorkFacts | None = None,
+    of_file: Residuals = _NONE,
+    of_class: Residuals = _NONE,
+) -> list[float]:
+    """What the network reads, in the order of ``FEATURES``.
+
+    Args:
+        metric: latency or memory.
+        logs: the first prediction's log10 quantiles at ``LEVELS``.
+        sites: the call sites with known or predicted costs.
+        outside: calls of builtins, containers and other packages.
+        unresolved: calls of unknown objects.
+        facts: what static analysis knows of the unit.
+        of_file: residuals of measured functions of the same file.
+        of_class: residuals of measured methods of the same class.
+    """
+    facts = facts or WorkFacts()
+    least = math.log10(LEAST[metric])
+    median = float(logs[MEDIAN])
+    spread = float(logs[_P90] - logs[_P10])
+    terms = []
+    for site in sites:
+        costs = [max(candidate.median, least) for candidate in site.candidates]
+        mean = sum(costs) / len(costs)
+        deviation = math.sqrt(sum((cost - mean) ** 2 for cost in costs) / len(costs))
+        times = math.log10(min(max(site.times, 1.0), _MOST_TIMES))
+        weight = times + _PER_LOOP * site.loops + _PER_BRANCH * site.branches
+        known = sum(candidate.known for candidate in site.candidates) / len(site.candidates)
+        width = sum(candidate.spread for candidate in site.candidates) / len(site.candidates)
+        terms.append((mean, weight, known, width, deviation, site))
+
+    def log_sum(values: Sequence[float]) -> float:
+        return math.log10(sum(10.0**value for value in values)) if values else least - 1
+
+    total = log_sum([mean + weight for mean, weight, *_ in terms])
+    shares = [10.0 ** (mean + weight - total) for mean, weight, *_ in terms]
+    straight = [term for term in terms if not term[5].loops]
+    looped = [term for term in terms if term[5].loops]
+    plain = log_sum([mean + weight for mean, weight, *_ in straight])
+    inner = log_sum([mean + weight for mean, weight, *_ in looped])
+    certain = log_sum([mean for mean, _, _, _, _, site in terms if not site.branches])
+    largest = max((mean for mean, *_ in terms), default=least - 1)
+    known_total = log_sum([mean + weight for mean, weight, known, *_ in terms if known == 1.0])
+    known_share = sum(share * term[2] for share, term in zip(shares, terms, strict=True))
+    calls = len(terms) + outside + unresolved
+    work = math.log10(min(max(facts.of(metric).typical, LEAST[metric]), 1e12))
+    return [
+        median,
+        spread,
+        float(logs[MEDIAN] - logs[_P10]),
+        math.log1p(len(terms)),
+        math.log1p(outside),
+        math.log1p(unresolved),
+        unresolved / max(calls, 1),
+        total,
+        plain,
+        inner,
+        certain,
+        largest,
+        known_total,
+        known_share,
+        sum(term[2] for term in straight) / max(len(straight), 1),
+        sum(share * term[3] for share, term in zip(shares, terms, strict=True)),
+        sum(share * term[4] for share, term in zip(shares, terms, strict=True)),
+        sum(share * (len(term[5].candidates) > 1) for share, term in zip(shares, terms, strict=True)),
+        sum(share * term[5].loops for share, term in zip(shares, terms, strict=True)),
+        max((term[1] for term in terms), default=0.0),
+        total - median,
+        plain - median,
+        inner - median,
+        largest - median,
+        known_total - median,
+        float(bool(terms)),
+        float(bool(terms) and all(term[2] == 1.0 for term in terms)),
+        work,
+        work - median,
+        math.log1p(min(max(facts.unknown_calls, 0.0), 1e6)),
+        min(facts.unknown_sizes, 6),
+        math.log1p(facts.opaque),
+        math.log10(facts.nodes + 1),
+        *(entry for group in (of_file, of_class) for entry in (group.mean, math.log1p(group.count), group.spread)),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """How the distribution of a first prediction changes: its median moves, its width is multiplied."""
+
+    shift: float
+    stretch: float
+
+    def apply(self, logs: Array) -> Array:
+        """Corrected log10 quantiles."""
+        moved: Array = logs[MEDIAN] + self.shift + self.stretch * (logs - logs[MEDIAN])
+        return moved
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Weights of the network of one metric: standardised inputs, one hidden layer, shift and log stretch."""
+
+    mean: Array
+    scale: Array
+    hidden: Array
+    hidden_bias: Array
+    out: Array
+    out_bias: Array
+
+    def corrections(self, inputs: Array) -> list[Correction]:
+        """The corrections for inputs ``(rows, FEATURES)``."""
+        standardised = np.clip((inputs - self.mean) / self.scale, -6, 6)
+        raw = np.tanh(standardised @ self.hidden + self.hidden_bias) @ self.out + self.out_bias
+        return [
+            Correction(float(shift), math.exp(min(max(float(width), -MOST_STRETCH), MOST_STRETCH)))
+            for shift, width in raw
+        ]
+
+
+class Propagation:
+    """The networks by metric."""
+
+    def __init__(self, networks: Mapping[str, Network]) -> None:
+        self.networks = networks
+
+    @classmethod
+    def load(cls, path: Path) -> Propagation:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            ModelError: the file is missing or corrupt, or is for other features.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, "numpy") as file:
+                read = (file.metadata() or {}).get("features")
+                networks: dict[str, Network] = {
+                    metric: Network(
+                        *(file.get_tensor(f"{metric}.{name}").astype(np.float64) for name in Network.__slots__)
+                    )
+                    for metric in METRICS
+                }
+        except (OSError, SafetensorError) as error:
+            raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
+        shapes = {(n.mean.shape, n.scale.shape, n.hidden.shape[:1], n.out.shape[1:]) for n in networks.values()}
+        size = (len(FEATURES),)
+        if read != str(fingerprint(FEATURES)) or shapes != {(size, size, size, (2,))}:
+            raise ModelError(f"{path}: has other features than this version reads; reinstall the model")
+        return cls(networks)
+
+    def save(self, path: Path) -> None:
+        """Write the networks."""
+        from safetensors.numpy import save_file
+
+        tensors = {
+            f"{metric}.{name}": np.asarray(getattr(network, name), dtype=np.float32)
+            for metric, network in self.networks.items()
+            for name in Network.__slots__
+        }
+        save_file(tensors, path, metadata={"features": str(fingerprint(FEATURES))})
+
+
+def is_open(prediction: Prediction, facts: WorkFacts | None) -> bool:
+    """Whether a function's calls can change its prediction: not where its text fixes the cost or says how it waits."""
+    return (
+        prediction.basis == "call"
+        and prediction.metric in METRICS
+        and bool(prediction.quantiles)
+        and not is_fixed(prediction)
+        and (facts is None or not known_wait(facts)[1])
+    )
+
+
+def estimate_of(quantiles: Sequence[float], metric: str) -> CostEstimate:
+    """The estimate of a function's cost from a prediction's quantiles."""
+    logs = np.log10(np.maximum(np.asarray(quantiles)[[_P10, MEDIAN, _P90]], LEAST[metric]))
+    return CostEstimate(float(logs[1]), float(logs[2] - logs[0]))
+
+
+def known_estimate(called: CalledFunction, metric: str) -> CostEstimate | None:
+    """What was measured of a function; None where nothing was."""
+    cost = next((entry for entry in called.known if entry.metric == metric), None)
+    return CostEstimate(math.log10(max(cost.median, LEAST[metric])), 0.0, True) if cost is not None else None
+
+
+def site_estimates(calls: Calls, estimates: Mapping[CalledFunction, CostEstimate]) -> list[SiteEstimate]:
+    """The call sites whose candidates have estimates."""
+    sites = []
+    for site in calls.sites:
+        costs = [estimates[called] for called in site.candidates if called in estimates]
+        if costs:
+            sites.append(SiteEstimate(costs, site.loops, site.branches, site.times))
+    return sites
+
+
+def residuals(
+    measured: MeasuredFunctions, metric: str, estimates: Mapping[str, CostEstimate | None], shrink: float
+) -> Residuals:
+    """The residuals of measured functions against the ``estimates`` of their texts."""
+    values = []
+    for function in measured.functions:
+        known, expected = known_estimate(function, metric), estimates.get(function.text)
+        if known is not None and expected is not None:
+            values.append(known.median - expected.median)
+    return Residuals.of(values, shrink)
+
+
+def with_calls(
+    prediction: Prediction,
+    facts: WorkFacts | None,
+    calls: Calls,
+    estimates: Mapping[CalledFunction, CostEstimate],
+    around: tuple[Residuals, Residuals],
+    propagation: Propagation,
+    calibration: Calibration,
+) -> Prediction:
+    """An open prediction (:func:`is_open`) corrected by what the unit calls; as it is without a calibration."""
+    metric = prediction.metric
+    sites = site_estimates(calls, estimates)
+    has_known = around[0].count or any(cost.known for site in sites for cost in site.candidates)
+    kind = MEASURED if has_known else PREDICTED
+    level = calibration.exactly(f"{kind}/call/python/{metric}")
+    if level is None:
+        return prediction
+    logs = log_quantiles(prediction.quantiles, prediction.floor)
+    inputs = np.array([features(metric, logs, sites, calls.outside, calls.unresolved, facts, *around)])
+    corrected = propagation.networks[metric].corrections(inputs)[0].apply(logs)
+    least = stated_floor(facts, metric) if facts is not None else 0.0
+    nothing = KnownWork(0.0, float(corrected[MEDIAN]), 1.0)
+    found = mixture_quantiles(tuple(10**corrected), prediction.floor, nothing, level.raw_levels(), least)
+    banded = bands(found, level.groups, level.rows, CalibrationSource(level.name))
+    return replace(prediction, median=found[MEDIAN], bands=banded, quantiles=found)
