@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.types import Abstention, AbstentionCode, Band, CalibrationSource, CpuScale
-from rlm_lsp.rendering.abstentions import calibration, reason, scaling
+from rlm_core.types import (
+    Abstention,
+    AbstentionCode,
+    Band,
+    CalibrationSource,
+    CodeText,
+    CpuScale,
+    JudgeChoice,
+    Prediction,
+)
+from rlm_lsp.rendering.abstentions import calibration, other_judge, reason, scaling
 
 DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.TASK_NOT_TRAINED: {"basis": "call", "language": "go", "metric": "memory"},
@@ -71,6 +80,11 @@ def test_every_reason_is_a_clause_that_names_its_details(code: AbstentionCode) -
             "the tensor sizes are unknown; set them in the workload, for example arg0=4096x4096",
         ),
         (
+            AbstentionCode.TASK_NOT_TRAINED,
+            {"basis": "program", "judge": "AtCoder"},
+            "the model was not trained on the memory of Go programs on AtCoder",
+        ),
+        (
             AbstentionCode.SETTING_NOT_TRAINED,
             {},
             "the model was not trained on latency with batch 3 on device pixel-3",
@@ -113,3 +127,30 @@ def test_a_calibration_names_what_it_rests_on() -> None:
 def test_a_band_says_which_functions_it_was_checked_on(task: str, said: str) -> None:
     band = Band(1.0, 2.0, 0.8, 40, 900, CalibrationSource(task))
     assert f"(900 measurements of {said})" in calibration("call", band)
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("program/cpp/latency/boj", "C++ programs on BOJ"),
+        ("program/cpp/latency", "C++ programs"),
+        ("program/cpp/latency/measured-x86-64", "C++ programs"),
+    ],
+)
+def test_a_band_of_a_judge_names_it(task: str, said: str) -> None:
+    band = Band(1.0, 2.0, 0.8, 40, 900, CalibrationSource(task))
+    assert f"(900 measurements of {said})" in calibration("program", band)
+
+
+def predicted(device: str, *, abstained: bool = False) -> Prediction:
+    reason = Abstention(AbstentionCode.EMPTY_TEXT) if abstained else None
+    return Prediction("program", "latency", device, {}, "m", None if abstained else 1.0, (), 0.0, False, reason)
+
+
+def test_a_number_for_another_judge_than_the_file_looks_like_is_said_to_be() -> None:
+    code = CodeText("x", "cpp", "program", judge=JudgeChoice("boj"))
+    assert other_judge(code, predicted("leetcode")) == ("predicted for LeetCode; the file looks like a program for BOJ")
+    assert other_judge(code, predicted("boj")) is None
+    assert other_judge(code, predicted("measured-x86-64")) is None
+    assert other_judge(code, predicted("leetcode", abstained=True)) is None
+    assert other_judge(CodeText("x", "cpp", "program"), predicted("leetcode")) is None
