@@ -21,22 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from rlm_core.inference import model_store
 from rlm_core.inference.student import OnnxPredictor
-from rlm_core.queries.called_functions import MAX_MEASURED
 from rlm_core.training.corpus import floor_of
 from rlm_core.training.evaluation.metrics import spearman
-from rlm_core.training.propagation_fit import PackageGraph, read_graph
-from rlm_core.types import (
-    CalledFunction,
-    Callee,
-    Calls,
-    CallSite,
-    CodeText,
-    KnownCost,
-    MeasuredFunctions,
-    Metric,
-    Prediction,
-    Query,
-)
+from rlm_core.training.propagation_fit import GraphReader, PackageGraph, read_graph
+from rlm_core.types import Metric, Prediction, Query
 
 Mask = npt.NDArray[np.bool_]
 METRICS: tuple[Metric, ...] = ("latency", "memory")
@@ -108,41 +96,14 @@ def predict(
     predictor: OnnxPredictor, graph: PackageGraph, rows: npt.NDArray[np.int64], measured: Mask
 ) -> dict[str, Answers]:
     """The answers about functions; those of ``measured`` that have values are known, but not the function itself."""
-    known = [_costs(graph, place) if measured[place] else () for place in range(len(graph))]
-    members: dict[int, list[int]] = {}
-    for place, costs in enumerate(known):
-        if costs:
-            members.setdefault(int(graph.module[place]), []).append(place)
+    reader = GraphReader(graph, measured)
     found: dict[str, list[tuple[float, float, float]]] = {metric: [] for metric in METRICS}
     for start in range(0, len(rows), _BATCH):
-        codes = [_code(graph, int(row), known, members) for row in rows[start : start + _BATCH]]
+        codes = [reader.code(int(row)) for row in rows[start : start + _BATCH]]
         for line in predictor.predict(codes, [[Query(metric) for metric in METRICS]] * len(codes)):
             for answer in line:
                 found[answer.metric].append(_logs(answer))
     return {metric: Answers(*np.array(lines).T) for metric, lines in found.items()}
-
-
-def _costs(graph: PackageGraph, place: int) -> tuple[KnownCost, ...]:
-    values = {metric: float(graph.values[metric][place]) for metric in METRICS}
-    return tuple(KnownCost(metric, value, value, value) for metric, value in values.items() if np.isfinite(value))
-
-
-def _code(graph: PackageGraph, row: int, known: list[tuple[KnownCost, ...]], members: dict[int, list[int]]) -> CodeText:
-    def called(place: int) -> CalledFunction:
-        return CalledFunction(graph.texts[graph.text[place]], known=known[place])
-
-    sites = tuple(
-        CallSite(tuple(called(place) for place in candidates), loops, branches, times)
-        for candidates, loops, branches, times in graph.sites[row]
-    )
-    near = [place for place in members.get(int(graph.module[row]), ()) if place != row]
-    of_class = [place for place in near if graph.owner[place] == graph.owner[row]]
-    around = [MeasuredFunctions(tuple(map(called, places[:MAX_MEASURED]))) for places in (near, of_class)]
-    calls = Calls(sites, int(graph.outside[row]), int(graph.unresolved[row]), *around)
-    callees = tuple(
-        Callee(graph.texts[text], depth) for depth, texts in enumerate(graph.callees[row], 1) for text in texts
-    )
-    return CodeText(graph.texts[graph.text[row]], "python", "call", callees, work=graph.facts[row], calls=calls)
 
 
 def _logs(answer: Prediction) -> tuple[float, float, float]:

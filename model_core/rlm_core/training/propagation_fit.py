@@ -12,6 +12,7 @@ package by the square root of its size.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ from rlm_core.inference.propagation import (
     SiteEstimate,
     features,
 )
-from rlm_core.inference.student import TOKENIZER, WORK
+from rlm_core.inference.student import TOKENIZER, WORK, OnnxPredictor
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.work_mixture import (
     FIXED,
@@ -65,7 +66,19 @@ from rlm_core.queries.query_vector import query_vector
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import facts as head_facts
 from rlm_core.source.syntax_counts import structure
-from rlm_core.types import LEVELS, MEDIAN, WorkFacts
+from rlm_core.types import (
+    LEVELS,
+    MEDIAN,
+    CalledFunction,
+    Callee,
+    Calls,
+    CallSite,
+    CodeText,
+    KnownCost,
+    MeasuredFunctions,
+    Query,
+    WorkFacts,
+)
 
 from .corpus import floor_of
 from .datasets.schema import read_facts, read_rows
@@ -87,6 +100,7 @@ _P10, _P90 = LEVELS.index(0.1), LEVELS.index(0.9)
 # The outermost quantiles are too rare to learn from.
 _JUDGED = [place for place, level in enumerate(LEVELS) if 0.05 <= level <= 0.95]
 _BELOW_FLOOR = 0.05
+_RECALIBRATED, _PREDICTED_AT_ONCE = 12, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,6 +544,83 @@ def calibrate(metric: str, rows: CallRows, logs: Array) -> Calibration:
     return Calibration.fit(names, np.array(scores), rows.package)
 
 
+class GraphReader:
+    """What a predictor reads of functions; those of ``measured`` that have values are known, but not to themselves."""
+
+    def __init__(self, graph: PackageGraph, measured: Mask) -> None:
+        self._graph = graph
+        self._known = [_known_costs(graph, place) if measured[place] else () for place in range(len(graph))]
+        self._members: dict[int, list[int]] = {}
+        for place in np.flatnonzero([bool(costs) for costs in self._known]).tolist():
+            self._members.setdefault(int(graph.module[place]), []).append(place)
+
+    def _called(self, place: int) -> CalledFunction:
+        return CalledFunction(self._graph.texts[self._graph.text[place]], known=self._known[place])
+
+    def code(self, row: int) -> CodeText:
+        """What is read of one function."""
+        graph = self._graph
+        sites = tuple(
+            CallSite(tuple(map(self._called, candidates)), loops, branches, times)
+            for candidates, loops, branches, times in graph.sites[row]
+        )
+        of_file = [place for place in self._members.get(int(graph.module[row]), ()) if place != row]
+        of_class = [place for place in of_file if graph.owner[place] == graph.owner[row]]
+        near = [MeasuredFunctions(tuple(map(self._called, places[:MAX_MEASURED]))) for places in (of_file, of_class)]
+        calls = Calls(sites, int(graph.outside[row]), int(graph.unresolved[row]), *near)
+        callees = tuple(
+            Callee(graph.texts[text], depth) for depth, texts in enumerate(graph.callees[row], 1) for text in texts
+        )
+        text = graph.texts[graph.text[row]]
+        return CodeText(text, "python", "call", callees, work=graph.facts[row], calls=calls)
+
+
+def _known_costs(graph: PackageGraph, place: int) -> tuple[KnownCost, ...]:
+    values = {metric: float(graph.values[metric][place]) for metric in METRICS}
+    return tuple(KnownCost(metric, value, value, value) for metric, value in values.items() if np.isfinite(value))
+
+
+def recalibrate(graph: PackageGraph, model: Path, most: int = _RECALIBRATED) -> dict[str, Any]:
+    """The levels of corrected bands on the model's own predictions of functions that it was not trained on.
+
+    The whole model is sharper than the ridge and the base of the head that the networks are fitted to, and its bands
+    of memory would be too narrow. Rows are of the splits ``val`` and ``cal``, at most ``most`` of each package, cold
+    and with half of the package measured.
+    """
+    card, predictor = read_card(model), OnnxPredictor(model)
+    order = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(graph.split, ("val", "cal"))))
+    counts: Counter[str] = Counter()
+    rows = []
+    for row in order.tolist():
+        counts[str(graph.package[row])] += 1
+        if counts[str(graph.package[row])] <= most:
+            rows.append(row)
+    names, scores, packages = [], [], []
+    learnt = np.isin(graph.split, ("train", "val", "cal"))
+    for share in (0.0, 0.5):
+        measured = learnt & (np.random.default_rng(1).random(len(graph)) < share)
+        reader = GraphReader(graph, measured)
+        judged = [row for row in rows if not measured[row]]
+        for start in range(0, len(judged), _PREDICTED_AT_ONCE):
+            step = judged[start : start + _PREDICTED_AT_ONCE]
+            codes = [reader.code(row) for row in step]
+            answers = predictor.predict(codes, [[Query(metric) for metric in METRICS]] * len(codes))
+            for row, answer in ((row, answer) for row, line in zip(step, answers, strict=True) for answer in line):
+                value = float(graph.logs(answer.metric)[row])
+                task = answer.band.source.task if answer.band is not None else ""
+                level = card.calibration.exactly(task)
+                if not task.startswith((PREDICTED, MEASURED)) or level is None or not np.isfinite(value):
+                    continue
+                reached = float(model_cdf(log_quantiles(answer.quantiles, answer.floor), np.array([value]))[0])
+                # From the calibrated levels back to those of the distribution that the networks give.
+                raw = float(np.interp(reached, LEVELS, level.raw_levels()))
+                at_floor = value <= np.log10(answer.floor) + 1e-6
+                names.append([task])
+                scores.append(max(0.0, 1 - 2 * raw) if at_floor else abs(2 * raw - 1))
+                packages.append(str(graph.package[row]))
+    return Calibration.fit(names, np.array(scores), np.array(packages)).to_json()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit on all but the test splits and add the networks to a model."""
     parser = argparse.ArgumentParser(description="Fit the propagation of callees' costs and add it to a model.")
@@ -547,6 +638,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         networks[metric] = fit_network(rows)
         say(f"{metric}: fitted to {len(rows.values):,} rows of {len(np.unique(rows.package))} packages")
     add_to(read_card(options.model), Propagation(networks), levels, options.model)
+    add_to(read_card(options.model), Propagation(networks), recalibrate(graph, options.model), options.model)
 
 
 def add_to(card: StudentCard, propagation: Propagation, levels: dict[str, Any], model: Path) -> None:

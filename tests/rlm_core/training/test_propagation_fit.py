@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import rlm_core
 from rlm_core.inference.propagation import FEATURES, PREDICTED
 from rlm_core.training.datasets.calls import SCHEMA
 from rlm_core.training.propagation_fit import (
     CallRows,
     FirstPass,
+    GraphReader,
     PackageGraph,
     _ridge,
     calibrate,
@@ -22,11 +24,13 @@ from rlm_core.training.propagation_fit import (
     fit_network,
     inputs_of,
     read_graph,
+    recalibrate,
 )
 from rlm_core.types import LEVELS, MEDIAN
 from scipy import sparse
 
 pytestmark = pytest.mark.extras
+BUILTIN = Path(rlm_core.__file__).parent / "builtin"
 
 
 def row(
@@ -111,6 +115,23 @@ def test_with_half_a_package_measured_the_other_half_is_judged(graph: PackageGra
     )
     rows = call_rows(many, "latency", first_of(many), many.split == "train", (0.5,))
     assert 150 < len(rows.values) < 250
+
+
+def test_a_predictor_reads_what_was_measured_around_a_function_but_not_its_own_cost(graph: PackageGraph) -> None:
+    reader = GraphReader(graph, np.ones(len(graph), bool))
+    calls = reader.code(1).calls
+    assert calls is not None
+    assert [function.text for function in calls.of_file.functions] == ["def f(): pass", "def i(): pass"]
+    assert [function.text for function in calls.of_class.functions] == ["def i(): pass"]
+    caller = reader.code(0).calls
+    assert caller is not None
+    assert [len(function.known) for function in caller.functions()] == [1, 0]
+
+
+def test_bands_are_calibrated_on_what_the_model_itself_predicts(graph: PackageGraph) -> None:
+    levels = recalibrate(replace(graph, split=np.array(["val", "cal", "none", "test"])), BUILTIN)
+    assert levels[f"{PREDICTED}/call/python/latency"]["groups"] == 1
+    assert not any("memory" in name for name in levels)
 
 
 def random_rows(count: int = 6000) -> CallRows:
