@@ -9,6 +9,10 @@ class SourceError(RlmError):
     """A source file that cannot be read as code (missing, binary, empty, too large, not UTF-8, unknown language)."""
 
 
+class TooComplexError(SourceError):
+    """A text whose analysis would take too long."""
+
+
 class ModelError(RlmError):
     """A model directory that is missing, incomplete, corrupt or of another format version."""
 

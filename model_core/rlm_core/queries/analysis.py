@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
+from rlm_core.errors import TooComplexError
 from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, merged
 from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.incremental import PythonFile, PythonReader
@@ -119,6 +120,7 @@ class Analyser:
 
         Raises:
             SourceError: the language is unknown.
+            TooComplexError: parsing takes too long; a ``SourceError``.
         """
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
@@ -326,7 +328,7 @@ class Analyser:
             if self._contexts.setdefault(path, context) != context:
                 self._changes[path] = self._changes.get(path, 0) + 1
                 self._contexts[path] = context
-        except (OSError, ValueError):
+        except (OSError, ValueError, TooComplexError):
             return None
         self._indices[path] = (version, index)
         return index

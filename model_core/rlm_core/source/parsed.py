@@ -6,13 +6,22 @@ functions below give the spans, names and texts of a tree's nodes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from typing import Any
 
 from tree_sitter import Language, Node, Parser, QueryCursor, Tree
 
+from rlm_core.errors import TooComplexError
 from rlm_core.types import Span
 
 from . import languages
+
+_PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
+_PIECE_BYTES = 4096
+_MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
+_NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
+_TOO_COMPLEX = f"too complex to analyse: parsing takes more than {_PARSE_SECONDS:g} s"
 
 
 class ParsedSource:
@@ -22,6 +31,7 @@ class ParsedSource:
         self.source, self.language = source, language
         self._tree: Tree | None = None
         self._previous: ParsedSource | None = None
+        self._is_too_complex = False
 
     @property
     def root(self) -> Node:
@@ -29,14 +39,21 @@ class ParsedSource:
 
         Raises:
             SourceError: the language is unknown or is read without a grammar.
+            TooComplexError: parsing takes too long; a ``SourceError``.
         """
         tree = self._tree
         if tree is None:
+            if self._is_too_complex:
+                raise TooComplexError(_TOO_COMPLEX)
             previous, self._previous = self._previous, None
             # A new parser: parsers are not thread-safe, grammars are.
             grammar = languages.grammar(self.language, self.source)
-            tree = previous._edited(self.source, grammar) if previous is not None else None
-            self._tree = tree = tree or Parser(grammar).parse(self.source)
+            try:
+                tree = previous._edited(self.source, grammar) if previous is not None else None
+                self._tree = tree = tree or _parse(self.source, grammar)
+            except TooComplexError:
+                self._is_too_complex = True
+                raise
         return tree.root_node
 
     def follow(self, previous: ParsedSource) -> None:
@@ -57,12 +74,54 @@ class ParsedSource:
         old_end, new_end = len(before) - rest, len(after) - rest
         tree = tree.copy()
         tree.edit(start, old_end, new_end, _point(before, start), _point(before, old_end), _point(after, new_end))
-        tree = Parser(grammar).parse(after, tree)
+        tree = _parse(after, grammar, tree)
         return tree if not tree.root_node.has_error else None
 
     def comments(self) -> list[Node]:
-        """The comments and docstrings, in no particular order."""
-        return QueryCursor(languages.comment_query(self.language, self.source)).captures(self.root).get("skip", [])
+        """The comments and docstrings, in no particular order; none of a text that is too complex to parse."""
+        try:
+            root = self.root
+        except TooComplexError:
+            return []
+        return QueryCursor(languages.comment_query(self.language, self.source)).captures(root).get("skip", [])
+
+
+def _parse(source: bytes, grammar: Language, previous: Tree | None = None) -> Tree:
+    """The tree of a text, or of one that was edited since ``previous``.
+
+    Raises:
+        TooComplexError: it takes too long. Some grammars take a time that grows with the square of a text's length, for
+            example for thousands of brackets that are not closed.
+    """
+    before: dict[str, Any] = {"old_tree": previous} if previous is not None else {}
+    # Only a text that comes in pieces can be given up. The texts of its nodes take longer to read, and no text that is
+    # short takes long to parse.
+    if len(source) <= _PIECE_BYTES:
+        return Parser(grammar).parse(source, **before)
+    if _depth_exceeds(source, _MOST_OPEN):
+        raise TooComplexError(_TOO_COMPLEX)
+    end = time.thread_time() + _PARSE_SECONDS
+    try:
+        return Parser(grammar).parse(
+            lambda offset, _: source[offset : offset + _PIECE_BYTES],
+            **before,
+            progress_callback=lambda offset, has_error: time.thread_time() > end,
+        )
+    except ValueError:
+        raise TooComplexError(_TOO_COMPLEX) from None
+
+
+def _depth_exceeds(source: bytes, limit: int) -> bool:
+    """Whether more than ``limit`` brackets are open at once; those in strings and comments count too."""
+    brackets = source.translate(None, delete=_NO_BRACKETS)
+    if len(brackets) <= limit:
+        return False
+    depth = 0
+    for bracket in brackets:
+        depth += 1 if bracket in b"([{" else -1
+        if depth > limit:
+            return True
+    return False
 
 
 def common_prefix(first: bytes, second: bytes) -> int:

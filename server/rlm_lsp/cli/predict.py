@@ -23,6 +23,7 @@ from typing import Annotated, Any, BinaryIO, Literal, TextIO
 import click
 import msgspec
 from rlm_core import DataError, RlmError, SourceError
+from rlm_core.errors import TooComplexError
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
 from rlm_core.queries.judges import JUDGES
@@ -176,6 +177,9 @@ def _analyse(
             units = analyser.analyse(parsed, source.path)
             if not units:
                 _explain_no_unit(source, parsed)
+        except TooComplexError as error:
+            tally.report(SourceError(f"{source.path}: {error}"))
+            continue
         except RlmError as error:
             tally.report(error)
             continue

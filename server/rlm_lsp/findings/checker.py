@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from rlm_core import ModelError, RlmError, SourceError
+from rlm_core.errors import TooComplexError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
 from rlm_core.queries.devices import answers_for
@@ -134,6 +135,8 @@ class Checker:
     def _report_unreadable(self, source: SourceFile, error: RlmError | OSError) -> None:
         if isinstance(error, OSError):
             error = SourceError(f"{source.path}: cannot be read ({error.strerror}); check its permissions")
+        elif isinstance(error, TooComplexError):
+            error = SourceError(f"{source.path}: {error}")
         if source.named:
             self.errors += 1
             console.report_error(error)

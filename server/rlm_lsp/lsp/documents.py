@@ -9,6 +9,7 @@ analysis holds until any document changes.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument, Workspace
+from rlm_core.errors import TooComplexError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
@@ -29,6 +31,8 @@ _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
     "javascriptreact": "javascript",
     "typescriptreact": "typescript",
 }
+
+_log = logging.getLogger(__name__)
 
 
 class SyncedDocument(TextDocument):
@@ -230,10 +234,14 @@ class Documents:
     def _analyse(self, document: Document, cells: dict[str, bytes], codec: PositionCodec) -> Analysis:
         assert document.language is not None, "only documents in a supported language are analysed"
         lines = Lines(document.source, codec)
-        if document.uri in cells and document.language == "python":
-            units = self._analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
-        else:
-            units = self._analyser.analyse(document.parsed, document.path, document.uri)
+        try:
+            if document.uri in cells and document.language == "python":
+                units = self._analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
+            else:
+                units = self._analyser.analyse(document.parsed, document.path, document.uri)
+        except TooComplexError as error:
+            _log.warning("%s: %s", document.uri, error)
+            units = []
         return Analysis(document, tuple(locate(unit, lines) for unit in units))
 
     def close(self) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.errors import TooComplexError
 from rlm_core.source import parsed as parsing
-from rlm_core.source.parsed import ParsedSource, imported_names
+from rlm_core.source.parsed import ParsedSource, imported_names, name_text
 from tree_sitter import Language, Node, Parser
 
 PIECES = (
@@ -74,3 +78,33 @@ def test_imports_have_their_module_name_and_alias() -> None:
         (".e", "f", "g"),
         (".e", "h", "h"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("kotlin", "/*" * 20_000), ("kotlin", "$" * 40_000), ("python", "(" * 10**6)]
+)
+def test_no_text_is_parsed_for_long(language: str, text: str) -> None:
+    began = time.process_time()
+    parsed = ParsedSource(text.encode(), language)
+    with contextlib.suppress(TooComplexError):
+        assert parsed.root.end_byte == len(text)
+    assert isinstance(parsed.comments(), list)
+    assert time.process_time() - began < 15
+
+
+def test_a_text_that_is_too_complex_stays_so() -> None:
+    parsed = ParsedSource(b"/*" * 20_000, "kotlin")
+    for _ in range(2):
+        with pytest.raises(TooComplexError, match="too complex to analyse: parsing takes more than 4 s"):
+            parsed.root  # noqa: B018
+    assert parsed.comments() == []
+    later = ParsedSource(b"fun f() = 1\n", "kotlin")
+    later.follow(parsed)
+    assert not later.root.has_error
+
+
+def test_the_nodes_of_a_long_text_have_their_texts() -> None:
+    source = "def fµ(x):\n    return 'é'\n".encode() * 2_000
+    root = ParsedSource(source, "python").root
+    assert root.text == source
+    assert {name_text(node.child_by_field_name("name")) for node in root.named_children} == {"fµ"}

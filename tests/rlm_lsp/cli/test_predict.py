@@ -412,3 +412,13 @@ def test_names_of_files_and_functions_cannot_control_the_terminal(tmp_path: Path
     shown = result.stdout + result.stderr
     assert not [c for c in shown if c != "\n" and not c.isprintable() and c != "\u202f"]
     assert not [line for line in shown.splitlines() if line.startswith("::")]
+
+
+def test_a_text_that_is_too_complex_is_one_line_and_the_others_are_predicted(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(n):\n    return n\n")
+    (tmp_path / "b.py").write_text("x = " + "(" * 50_000)
+    result = predict(tmp_path, "--format", "json")
+    assert result.exit_code == 2
+    assert {row["qualname"] for row in rows_of(result)} == {"f"}
+    error = result.stderr.splitlines()[0]
+    assert error == f"rlm-lsp: error: {tmp_path / 'b.py'}: too complex to analyse: parsing takes more than 4 s"
