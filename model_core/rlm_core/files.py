@@ -14,6 +14,7 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,7 +33,7 @@ class FileRefusedError(OSError):
         self.strerror: str = reason
 
 
-def open_regular(path: Path, limit: int, root: Path | None = None) -> IO[bytes]:
+def open_regular(path: Path, limit: int, root: Path | None = None) -> BufferedReader:
     """Open a regular file of at most ``limit`` bytes, which with its links resolved is below ``root``, if given.
 
     Pipes, devices and folders are refused without reading or waiting for them.

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from rlm_core.errors import ModelError
+from rlm_core.files import open_regular, read_regular
 from rlm_core.source.canonical import CanonicalForm
 
 from .calibration import Calibration, Scale, TaskCalibration
@@ -29,6 +30,8 @@ CARD = "card.json"
 # The calibration of a full model, written after its weights: its checksum is among the facts of the training.
 SERVING = "serving.json"
 _ADVICE = "reinstall rlm-lsp or export the model again"
+_MAX_CARD_BYTES = 16 * 2**20  # a hundred times the card that ships
+_MAX_FILE_BYTES = 2**40
 _T = TypeVar("_T")
 
 
@@ -103,7 +106,7 @@ def check_files(directory: Path, files: Mapping[str, str], advice: str = _ADVICE
 
 def checksum(path: Path) -> str:
     """The SHA-256 of a file, as hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path, _MAX_FILE_BYTES) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -235,7 +238,7 @@ class _StudentFile(msgspec.Struct):
 
 def _content(path: Path, advice: str = _ADVICE) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path, _MAX_CARD_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
 

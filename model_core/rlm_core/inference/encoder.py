@@ -127,8 +127,16 @@ class Encodings:
 
 
 def encode(session: ort.InferenceSession, ids: Ids) -> npt.NDArray[np.float32]:
-    """The encoder's vector of one cropped text, ``(width,)``."""
-    (vector,) = session.run(None, {"ids": ids[None, :].astype(np.int64)})
+    """The encoder's vector of one cropped text, ``(width,)``.
+
+    Raises:
+        ModelError: the model cannot be run, for example because it asks for more memory than there is.
+    """
+    try:
+        (vector,) = session.run(None, {"ids": ids[None, :].astype(np.int64)})
+    except Exception as error:  # onnxruntime raises a separate type for each kind of failure
+        reason = (str(error).splitlines() or [""])[0][:120]
+        raise ModelError(f"the encoder of the model cannot be run ({reason}); export the model again") from None
     result: npt.NDArray[np.float32] = vector[0]
     return result
 

@@ -61,6 +61,7 @@ ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "work.safetensors",
 )
 _CACHED_ESTIMATES = 100_000  # of called functions and metrics
+_MAX_CONTEXT = 65_536
 _CACHED_RESIDUALS = 10_000  # of files and classes
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
@@ -91,7 +92,7 @@ class OnnxPredictor:
             directory / ENCODER,
             Tokenizer.load(directory / TOKENIZER),
             parts,
-            int(self.card.sizes["context"]),
+            _context_of(self.card, directory),
             threads,
             self.card.forms,
         )
@@ -448,3 +449,11 @@ class OnnxPredictor:
             truncated,
             quantiles=found,
         )
+
+
+def _context_of(card: StudentCard, directory: Path) -> int:
+    """The number of tokens that the encoder reads."""
+    context = card.sizes.get("context")
+    if not isinstance(context, int) or not 1 <= context <= _MAX_CONTEXT:
+        raise ModelError(f"{directory}: the card's `sizes.context` is not a number of tokens; reinstall the model")
+    return context

@@ -102,6 +102,17 @@ def test_a_corrupt_card_is_named(directory: Path, text: str) -> None:
         read_card(directory)
 
 
+def test_a_card_that_is_not_a_small_regular_file_is_not_read(directory: Path) -> None:
+    with (directory / CARD).open("ab") as file:
+        file.truncate(2**40)
+    with pytest.raises(ModelError, match=r"card\.json: cannot be read \(1024 GiB is over the limit of 16 MiB\)"):
+        read_card(directory)
+    (directory / CARD).unlink()
+    (directory / CARD).symlink_to("/dev/zero")
+    with pytest.raises(ModelError, match=r"card\.json: cannot be read \(not a regular file\)"):
+        read_card(directory)
+
+
 def test_another_format_is_refused(directory: Path) -> None:
     data = json.loads((directory / CARD).read_text())
     (directory / CARD).write_text(json.dumps({**data, "format": "rlm-student-9"}))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from cachetools import LRUCache
+from onnx import TensorProto, helper, numpy_helper
 from rlm_core.errors import ModelError, SourceError
 from rlm_core.inference import encoder as encodings
 from rlm_core.inference.encoder import Encodings, encode, open_session
@@ -155,3 +156,17 @@ def test_a_bad_model_file_is_one_line_with_its_name(tmp_path: Path, content: byt
     with pytest.raises(ModelError, match=r"encoder\.onnx: not a usable ONNX model") as caught:
         open_session(path)
     assert "\n" not in str(caught.value)
+
+
+def test_an_encoder_that_asks_for_too_much_memory_is_one_line(tmp_path: Path) -> None:
+    shape = numpy_helper.from_array(np.array([10**12], np.int64), "shape")
+    nodes = [helper.make_node("ConstantOfShape", ["shape"], ["huge"]), helper.make_node("Identity", ["huge"], ["y"])]
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "n"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["m"])
+    graph = helper.make_graph(nodes, "g", [ids], [y], [shape])
+    path = tmp_path / "encoder.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+    )
+    with pytest.raises(ModelError, match=r"not a usable ONNX model|the encoder of the model cannot be run"):
+        encode(open_session(path), np.array([1, 2], np.int32))

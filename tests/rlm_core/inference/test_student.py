@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import rlm_core
 from rlm_core import CodeText, DataError, ModelError, Query
+from rlm_core.inference.model_store import builtin
 from rlm_core.inference.novelty import NoveltyDetector, Region
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.analysis import Analyser
@@ -356,3 +358,13 @@ def test_loading_and_predicting_import_no_torch(predictor: OnnxPredictor) -> Non
     code = "import rlm_core, sys; rlm_core.load(); print('torch' in sys.modules or 'pyarrow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("context", [None, "512", 0, 10**12, [512]])
+def test_a_context_that_is_not_a_number_of_tokens_is_named(tmp_path: Path, context: object) -> None:
+    directory = tmp_path / "model"
+    shutil.copytree(builtin(), directory)
+    card = json.loads((directory / "card.json").read_text())
+    (directory / "card.json").write_text(json.dumps({**card, "sizes": {**card["sizes"], "context": context}}))
+    with pytest.raises(ModelError, match=r"the card's `sizes\.context` is not a number of tokens"):
+        rlm_core.load(directory)
