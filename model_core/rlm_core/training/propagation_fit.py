@@ -584,8 +584,8 @@ def recalibrate(graph: PackageGraph, model: Path, most: int = _RECALIBRATED) -> 
     """The levels of corrected bands on the model's own predictions of functions that it was not trained on.
 
     The whole model is sharper than the ridge and the base of the head that the networks are fitted to, and its bands
-    of memory would be too narrow. Rows are of the splits ``val`` and ``cal``, at most ``most`` of each package, cold
-    and with half of the package measured.
+    of memory would be too narrow; but these rows are of packages that it has seen, so :func:`wider` joins both. Rows
+    are of the splits ``val`` and ``cal``, at most ``most`` of each package, cold and with half of the package measured.
     """
     card, predictor = read_card(model), OnnxPredictor(model)
     order = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(graph.split, ("val", "cal"))))
@@ -621,6 +621,16 @@ def recalibrate(graph: PackageGraph, model: Path, most: int = _RECALIBRATED) -> 
     return Calibration.fit(names, np.array(scores), np.array(packages)).to_json()
 
 
+def wider(levels: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """The levels of two calibrations that cover the held-out rows of both; names that only one has stay as they are."""
+    return {
+        name: entry | {"levels": [max(pair) for pair in zip(entry["levels"], others[name]["levels"], strict=True)]}
+        if name in others
+        else entry
+        for name, entry in levels.items()
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit on all but the test splits and add the networks to a model."""
     parser = argparse.ArgumentParser(description="Fit the propagation of callees' costs and add it to a model.")
@@ -638,7 +648,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         networks[metric] = fit_network(rows)
         say(f"{metric}: fitted to {len(rows.values):,} rows of {len(np.unique(rows.package))} packages")
     add_to(read_card(options.model), Propagation(networks), levels, options.model)
-    add_to(read_card(options.model), Propagation(networks), recalibrate(graph, options.model), options.model)
+    levels = wider(levels, recalibrate(graph, options.model))
+    add_to(read_card(options.model), Propagation(networks), levels, options.model)
 
 
 def add_to(card: StudentCard, propagation: Propagation, levels: dict[str, Any], model: Path) -> None:

@@ -25,6 +25,7 @@ from rlm_core.training.propagation_fit import (
     inputs_of,
     read_graph,
     recalibrate,
+    wider,
 )
 from rlm_core.types import LEVELS, MEDIAN
 from scipy import sparse
@@ -132,6 +133,14 @@ def test_bands_are_calibrated_on_what_the_model_itself_predicts(graph: PackageGr
     levels = recalibrate(replace(graph, split=np.array(["val", "cal", "none", "test"])), BUILTIN)
     assert levels[f"{PREDICTED}/call/python/latency"]["groups"] == 1
     assert not any("memory" in name for name in levels)
+
+
+def test_the_wider_of_two_calibrations_covers_the_rows_of_both() -> None:
+    first = {"a": {"levels": [0.2, 0.9], "rows": 7}, "b": {"levels": [0.5]}}
+    assert wider(first, {"a": {"levels": [0.3, 0.8], "rows": 1}}) == {
+        "a": {"levels": [0.3, 0.9], "rows": 7},
+        "b": {"levels": [0.5]},
+    }
 
 
 def random_rows(count: int = 6000) -> CallRows:
