@@ -163,7 +163,8 @@ class Connection:
         )
         data = bytearray()
         try:
-            for part in response.stream(_CHUNK):
+            # What each read of the socket brings: an answer that drips would otherwise not be looked at for a chunk.
+            while part := response.read1(_CHUNK):
                 data += part
                 if len(data) > _MOST_BYTES or time.monotonic() > until:
                     response.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -383,6 +384,37 @@ def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
         pytest.raises(NoAnswerError, match="its answer is larger than 1000 bytes"),
     ):
         ask(url)
+
+
+def test_an_answer_that_drips_is_given_up_when_its_time_is_over() -> None:
+    ended = threading.Event()
+
+    class Dripping(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "10000")
+            self.end_headers()
+            try:
+                while not ended.wait(0.05):
+                    self.wfile.write(b" ")
+            except OSError:
+                pass  # the client has gone
+
+        def log_message(self, *args: object) -> None:
+            """Nothing on stderr."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Dripping) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        began = time.monotonic()
+        try:
+            with pytest.raises(NoAnswerError, match="does not end"):
+                ask(f"http://127.0.0.1:{server.server_port}", patience=replace(AT_ONCE, read=0.5))
+            assert time.monotonic() - began < 10
+        finally:
+            ended.set()
+            server.shutdown()
+            thread.join()
 
 
 def test_connecting_to_something_else_is_an_error_with_its_address() -> None:
