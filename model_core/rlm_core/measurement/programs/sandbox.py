@@ -290,7 +290,7 @@ def _end_marked(mark: str) -> None:
     """Kill all processes that were started with a mark.
 
     What measures a program ends what that leaves behind; but the program may kill what measures it, or be alone for
-    another reason, and leads a session of its own.
+    another reason, and leads a separate session.
     """
     wanted = f"{_MARK}={mark}".encode()
     for _ in range(_END_ROUNDS):
