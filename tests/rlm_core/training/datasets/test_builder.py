@@ -30,11 +30,11 @@ def test_a_row_without_a_field_is_named_by_its_line(tmp_path: Path) -> None:
         ("labels.jsonl", b'{"a": 1}\n{\n', r"labels\.jsonl:2: not JSON"),
         ("labels.jsonl", b"\xff\n", "cannot be read"),
         ("labels.jsonl.gz", b"not gzip", "cannot be read"),
-        ("labels.jsonl.gz", gzip.compress(b"")[:10] + b"\xff" * 50, "cannot be read"),
-        ("labels.jsonl.gz", gzip.compress(b"[" * (2**26 + 10)), "a line is over 64 MiB"),
+        ("labels.jsonl.gz", gzip.compress(b"", mtime=0)[:10] + b"\xff" * 50, "cannot be read"),
+        ("labels.jsonl.gz", gzip.compress(b"[" * (2**26 + 10), mtime=0), "a line is over 64 MiB"),
         ("labels.jsonl", b'{"a": ' + b"9" * 5000 + b"}", r"labels\.jsonl:1: not JSON"),
         ("labels.jsonl", b"[" * 100_000, r"labels\.jsonl:1: not JSON"),
-        ("labels.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 1000)[:30], "cannot be read"),
+        ("labels.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 1000, mtime=0)[:30], "cannot be read"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
