@@ -38,8 +38,25 @@ from .features.head_diff import HeadDiffs
 from .session import Session
 
 
+class _Futures(dict[str | int, Future[Any]]):
+    """Futures by the id of their message. They can be walked through while they end, as ``shutdown`` makes them."""
+
+    def items(self) -> list[tuple[str | int, Future[Any]]]:  # type: ignore[override]
+        """The futures of this moment."""
+        return list(super().items())
+
+
 class _Protocol(LanguageServerProtocol):
-    """The protocol of pygls 2.1 without its leak: it keeps the future of each notification for ever."""
+    """The protocol of pygls 2.1 without two faults.
+
+    It keeps the future of each notification for ever; here finished ones go when the next message arrives. And its
+    ``shutdown`` fails if requests wait for a thread, since each one that it cancels leaves the futures that it walks
+    through.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._request_futures = _Futures()
 
     def _execute_handler(
         self,
@@ -49,14 +66,9 @@ class _Protocol(LanguageServerProtocol):
         args: tuple[Any, ...] | None = None,
         kwargs: dict[str, Any] | None = None,
     ) -> None:
+        for done in [number for number, future in self._request_futures.items() if future.done()]:
+            self._request_futures.pop(done, None)
         super()._execute_handler(msg_id, handler, callback, args, kwargs)
-        future = self._request_futures.get(msg_id)
-        if future is not None:
-            future.add_done_callback(partial(self._forget, msg_id))
-
-    def _forget(self, msg_id: str | int, future: Future[Any]) -> None:
-        if self._request_futures.get(msg_id) is future:
-            del self._request_futures[msg_id]
 
 
 class Server(LanguageServer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,12 +37,14 @@ class _Client:
 
     def __init__(self, server: Server) -> None:
         self._protocol, self.answered = server.protocol, list[Any]()
+        self.errors: list[Any] = []
         self._protocol.set_writer(self)
 
     def write(self, data: bytes) -> None:
         message = json.loads(data.partition(b"\r\n\r\n")[2])
         if "method" not in message:
             self.answered.append(message["id"])
+            self.errors += [message["error"]] if "error" in message else []
 
     def close(self) -> None:
         pass
@@ -75,5 +78,31 @@ def test_nothing_is_kept_of_messages_that_were_handled(server: Server) -> None:
     asyncio.run(asyncio.wait_for(_edit(client, 1_000), 20))
     assert len(client.answered) == 1_001
     assert server.workspace.get_text_document("untitled:a").source == "999"
-    assert server.protocol._request_futures == {}
+    # The last messages are dropped when the next one arrives.
+    assert len(server.protocol._request_futures) <= 2
     assert server.protocol._result_types == {}
+
+
+async def _shut_down_while_busy(client: _Client, count: int, release: threading.Event) -> None:
+    client.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id=1)
+    await client.answer(1)
+    for number in range(count):
+        client.send("test/wait", {}, id=f"wait {number}")
+    client.send("shutdown", {}, id=2)
+    try:
+        await client.answer(2)
+    finally:
+        release.set()
+
+
+def test_shutdown_is_answered_while_requests_wait_for_a_thread(server: Server) -> None:
+    client, release = _Client(server), threading.Event()
+
+    @server.feature("test/wait")
+    @server.thread()
+    def wait(_: Any) -> None:
+        release.wait()
+
+    asyncio.run(asyncio.wait_for(_shut_down_while_busy(client, 100, release), 20))
+    assert [error for error in client.errors if "iteration" in error["message"]] == []
+    assert 2 in client.answered
