@@ -328,4 +328,4 @@ def selection_of(store: SettingsStore) -> QuerySelection:
     # None is the model's own device, which a folder without devices shows.
     devices = dict.fromkeys(device for settings in folders for device in settings.devices or (None,))
     chosen = () if tuple(devices) == (None,) else tuple(devices)
-    return QuerySelection(tuple(metrics), chosen, judge=store.session.judge)
+    return QuerySelection(tuple(metrics), chosen, judge=store.session.selection.judge)

@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from click.testing import CliRunner, Result
-from rlm_core import CodeText, Query, load
+from rlm_core import Query, load
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.measurement import source_hash
 from rlm_core.measurement.committed import export_committed
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.cli.app import app
 
 from tests.paths import REPOSITORY
@@ -210,7 +212,8 @@ def test_shipped_model_tells_the_regressions_that_it_is_sure_of(
     )
     write(tmp_path, {"a.py": after})
     rows = json.loads(check("--diff", "HEAD", "--format", "json").stdout)
-    pair = (CodeText(before.rstrip(), "python", "call"), CodeText(after.rstrip(), "python", "call"))
+    [(earlier,), (later,)] = (Analyser().analyse(ParsedSource(text.encode(), "python")) for text in (before, after))
+    pair = (earlier.code, later.code)
     ratios = load().compare([pair], [[Query("latency"), Query("memory")]])
     assert ratios is not None
     expected = {ratio.metric: ratio.ratio for ratio in ratios[0] if ratio.above(1.01) >= 0.5}
