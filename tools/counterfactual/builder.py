@@ -93,6 +93,7 @@ class CounterfactualBuilder(RowBuilder):
                         "noise": None if is_base else _noise(metric, base, function),
                         "module": code.module,
                         "work": code.work,
+                        "repository": None,
                     }
             progress(done, len(self._labels))
 

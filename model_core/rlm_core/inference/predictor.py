@@ -152,6 +152,10 @@ class QueryScope:
         """Whether the query's device has training rows, or its metric needs no device."""
         return query.metric == "accuracy" or query.device in self.devices.get(basis, ())
 
+    def lacks_judge(self, basis: str, query: Query) -> bool:
+        """Whether the query is about a program on a judge other than those with training rows."""
+        return basis == "program" and bool(self.devices.get(basis)) and not self.knows_device(basis, query)
+
     def unknown_device(self, basis: str, device: str | None) -> Abstention:
         """The reason for a device without training rows."""
         known = self.devices.get(basis, ())

@@ -365,7 +365,7 @@ class OnnxPredictor:
         """The task and date of a query, or the reason to abstain from it."""
         name = task_name(code.basis, code.language, query.metric, query.device)
         # The tasks of a program are those of its judge, so an unknown judge is the reason.
-        if name not in self._tasks and (code.basis != "program" or self._scope.knows_device(code.basis, query)):
+        if name not in self._tasks and not self._scope.lacks_judge(code.basis, query):
             return untrained_task(code, query)
         if not self._scope.knows_device(code.basis, query) and not self._is_by_sheet(name, query):
             return self._scope.unknown_device(code.basis, query.device)

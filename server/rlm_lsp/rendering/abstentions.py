@@ -145,8 +145,8 @@ def _task(task: str, basis: Basis) -> str:
     name, _, setting = task.partition("@")
     parts = name.split("/")
     fixed = parts[0] == "fixed"
-    # Bands that take work facts into account are named after their kind first.
-    parts = parts[1:] if parts[0] in ("fixed", "facts") else parts
+    # Bands that take work facts or calls into account are named after their kind first.
+    parts = parts[1:] if parts[0] in ("fixed", "facts", "calls") else parts
     if basis in ("kernel", "module", "network"):
         device = parts[3] if len(parts) > 3 else setting.partition("/")[0]
         words = KINDS[basis] + (f" on {device}" if device else "")

@@ -126,7 +126,7 @@ SOURCES: Mapping[str, LabelSource] = {
     "boj": LabelSource(
         "Accepted Baekjoon (BOJ) solutions in public repositories that a browser extension synced",
         "facts from commit messages; most solutions are under no stated licence: read for measurement, not kept",
-        "run time, in steps of 4 ms, and memory of the process as the judge showed them",
+        "run time, in steps of the judge's clock, and memory of the process as the judge showed them",
         "commits with no code file or several, partial scores, other judges, texts not in the language of their"
         " extension, texts filed under several problems",
     ),

@@ -152,12 +152,11 @@ class TorchPredictor(WithoutComparison):
 
     def _admit(self, code: CodeText, query: Query) -> TaskCalibration | Abstention:
         """The calibration of a query, or why we abstain from it."""
-        is_known = self._scope.knows_device(code.basis, query)
         name = task_name(code.basis, code.language, query.metric, query.device)
         # The tasks of a program are those of its judge, so an unknown judge is the reason.
-        if name not in self.serving.floors and (code.basis != "program" or is_known):
+        if name not in self.serving.floors and not self._scope.lacks_judge(code.basis, query):
             return untrained_task(code, query)
-        if not is_known:
+        if not self._scope.knows_device(code.basis, query):
             return self._scope.unknown_device(code.basis, query.device)
         date = judge_date(code, query)
         if isinstance(date, Abstention):
