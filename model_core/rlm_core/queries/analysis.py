@@ -9,6 +9,7 @@ for names once, and a file is parsed when a call may run one of its functions.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.errors import TooComplexError
+from rlm_core.files import read_regular
 from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, merged
 from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.incremental import PythonFile, PythonReader
@@ -270,7 +272,7 @@ class Analyser:
         key = root, module
         if key not in self._loaded:
             stem = root.joinpath(*module.split("."))
-            indices = (self._index(path, module) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
+            indices = (self._index(path, module, root) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
             loaded = self._loaded[key] = next((index for index in indices if index is not None), None)
             if self._measured is not None and loaded is not None:
                 self._measured.prepare(loaded.units)
@@ -292,7 +294,9 @@ class Analyser:
                 with suppress(OSError):
                     overlay = self._overlay(path)
                     source = overlay.source if isinstance(overlay, ParsedSource) else overlay
-                    if package.names.put(module, path.read_bytes() if source is None else source):
+                    if package.names.put(
+                        module, read_regular(path, MAX_FILE_BYTES, root) if source is None else source
+                    ):
                         self._changes[path] = self._changes.get(path, 0) + 1
         for path in package.versions.keys() - seen.keys():
             package.names.remove(_module_of(root, path))
@@ -307,22 +311,25 @@ class Analyser:
             self._changes[path] = self._changes.get(path, 0) + 1
         self._contexts[path] = context
 
-    def _index(self, path: Path, dotted: str) -> ModuleIndex | None:
+    def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
         overlay = self._overlay(path)
         parsed = ParsedSource(overlay, "python") if isinstance(overlay, bytes) else overlay
         try:
             if parsed is None:
-                stat = path.stat()
-                if stat.st_size > MAX_FILE_BYTES:
+                status = path.stat()
+                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
                     return None
-                version: object = (stat.st_mtime_ns, stat.st_size)
+                version: object = (status.st_mtime_ns, status.st_size)
             else:
                 version = parsed.source
+                if len(parsed.source) > MAX_FILE_BYTES:
+                    return None
             known = self._indices.get(path)
             if known is not None and known[0] == version:
                 return known[1]
             if parsed is None or parsed.language != "python":
-                parsed = ParsedSource(path.read_bytes() if parsed is None else parsed.source, "python")
+                content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
+                parsed = ParsedSource(content, "python")
             index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
             context = _context(index)
             if self._contexts.setdefault(path, context) != context:
@@ -392,10 +399,10 @@ def _python_files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
                 continue
             path = Path(parent, name)
             with suppress(OSError):
-                stat = path.stat()
-                if stat.st_size <= MAX_FILE_BYTES:
+                status = path.stat()
+                if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
                     count += 1
-                    yield path, (stat.st_mtime_ns, stat.st_size)
+                    yield path, (status.st_mtime_ns, status.st_size)
             if count >= _SCANNED_FILES:
                 return
 

@@ -36,7 +36,7 @@ MAX_SITES = 24  # call sites of a unit that are looked up, in source order
 _MOST_CONSTANT_BYTES = 2_000
 _MOST_TARGET = 200  # characters of an object whose type is looked up
 _MOST_HOPS = 4  # re-exports of a name that are followed
-_MOST_BASES = 6  # levels of base classes
+_MOST_CLASSES = 64  # base classes that are searched for a name, each once
 
 _QUERY = """
 (call function: (identifier) @name) @call
@@ -498,17 +498,21 @@ class CallGraph:
         return self._class_of(module, made[1]) if (made := _CONSTRUCTED.fullmatch(text)) is not None else None
 
     def _attribute_type(
-        self, module: ModuleIndex, owner: str, name: str, depth: int = 0
+        self, module: ModuleIndex, owner: str, name: str, seen: set[tuple[str, str]] | None = None
     ) -> tuple[ModuleIndex, str] | None:
+        seen = set() if seen is None else seen
+        if (module.dotted, owner) in seen or len(seen) >= _MOST_CLASSES:
+            return None
+        seen.add((module.dotted, owner))
         text = module.attributes.get(owner, {}).get(name)
         if text is not None:
             return self._class_of(module, text)
         if (made := _CONSTRUCTED.fullmatch(module.constants.get(f"{owner}.{name}", ""))) is not None:
             return self._class_of(module, made[1])
-        for base in module.bases.get(owner, []) if depth < _MOST_BASES else ():
+        for base in module.bases.get(owner, []):
             home = self._class_of(module, base)
-            if home is not None and home != (module, owner):
-                found = self._attribute_type(*home, name, depth + 1)
+            if home is not None:
+                found = self._attribute_type(*home, name, seen)
                 if found is not None:
                     return found
         return None
@@ -578,24 +582,29 @@ class CallGraph:
                 return self._global(home, original, depth + 1)
         return None
 
-    def _method(self, module: ModuleIndex, owner: str, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
+    def _method(
+        self, module: ModuleIndex, owner: str, name: str, seen: set[tuple[str, str]] | None = None
+    ) -> tuple[ModuleIndex, Unit] | None:
         qualname = f"{owner}.{name}"
         if qualname in module.units:
             return module, module.units[qualname]
-        return self._inherited(module, owner, name, depth)
+        return self._inherited(module, owner, name, seen)
 
-    def _inherited(self, module: ModuleIndex, owner: str, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
-        if depth > 6:
+    def _inherited(
+        self, module: ModuleIndex, owner: str, name: str, seen: set[tuple[str, str]] | None = None
+    ) -> tuple[ModuleIndex, Unit] | None:
+        """A method of the first base that has it; ``seen`` has the classes that were looked at, each once."""
+        seen = set() if seen is None else seen
+        if (module.dotted, owner) in seen or len(seen) >= _MOST_CLASSES:
             return None
+        seen.add((module.dotted, owner))
         for base in module.bases.get(owner, []):
             if base in module.bases and base != owner:
-                hit = self._method(module, base, name, depth + 1)
+                hit = self._method(module, base, name, seen)
             elif base in module.imports:
                 source, original = module.imports[base]
                 home = self._load(source) if original is not None else None
-                hit = (
-                    self._method(home, original, name, depth + 1) if home is not None and original is not None else None
-                )
+                hit = self._method(home, original, name, seen) if home is not None and original is not None else None
             else:
                 hit = None
             if hit is not None:

@@ -210,3 +210,41 @@ def test_a_text_that_is_unchanged_or_not_known_is_not_read(before: str | None) -
     [unit] = Analyser(measured=_Measured(before)).analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))
     [anchor] = unit.code.measured
     assert (anchor.before.text if anchor.before is not None else None) == before
+
+
+def callees_of_caller(package: Path) -> list[str]:
+    path = package / "caller.py"
+    [caller] = Analyser().analyse(ParsedSource(path.read_bytes(), "python"), path)
+    return [callee.text for callee in caller.code.callees]
+
+
+def test_a_callee_in_a_regular_file_of_the_package_is_read(package: Path) -> None:
+    (package / "helpers.py").write_text("def work(n):\n    return n\n")
+    (package / "callee.py").unlink()
+    (package / "callee.py").symlink_to(package / "helpers.py")
+    assert callees_of_caller(package) == ["def work(n):\n    return n"]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ["endless device", "pipe", "own input", "outside", "too long"])
+def test_a_module_that_is_no_regular_file_of_the_package_is_passed_over(
+    package: Path, tmp_path: Path, kind: str
+) -> None:
+    callee, text = package / "callee.py", "def work(n):\n    return n\n"
+    callee.unlink()
+    if kind == "endless device":
+        callee.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(callee)
+    elif kind == "own input":
+        callee.symlink_to("/proc/self/fd/0")
+    elif kind == "outside":
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "callee.py").write_text(text)
+        nested = tmp_path / "workspace"
+        nested.mkdir()
+        package = package.rename(nested / "package")
+        (package / "callee.py").symlink_to(tmp_path / "elsewhere" / "callee.py")
+    else:
+        callee.write_text(text + "#" * MAX_FILE_BYTES)
+    assert callees_of_caller(package) == []
