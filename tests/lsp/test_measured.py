@@ -196,6 +196,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def measure(project: Path, store: Path) -> None:
+    """Measure a project until its latencies count: other work on the machine disturbs the measurer's calibration."""
+    command = [sys.executable, "-m", "rlm_lsp", "measure", "tests", "--python", sys.executable]
+    while not store.exists() or not any(one.metric == "latency" and one.ok for one in Store(store).all()):
+        subprocess.run(command, cwd=project, capture_output=True, timeout=120, check=True)
+
+
 def rlm_lsp(*arguments: str) -> str:
     """The output of a command."""
     done = CliRunner().invoke(app, arguments)
@@ -230,8 +237,7 @@ async def test_a_project_is_measured_edited_and_shared(
     assert not any(mark in label for label in before.values() for mark in "✓≈")
     session.forget_refreshes()
     # Measured while the server runs: it notices.
-    command = [sys.executable, "-m", "rlm_lsp", "measure", "tests", "--python", sys.executable]
-    await asyncio.to_thread(subprocess.run, command, cwd=project, capture_output=True, timeout=120, check=True)
+    await asyncio.to_thread(measure, project, tmp_path / "home" / "rlm-lsp" / "measurements.sqlite3")
     while "✓" not in (labels := await session.labels(uri, 2))[total]:
         await session.refreshes.get()
     measured = microseconds(labels[total])
