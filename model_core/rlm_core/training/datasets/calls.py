@@ -5,9 +5,8 @@ One row per function: those with labels, and those that they call. Edges refer t
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from rlm_core.source.work.analysis import work_facts
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Unit
 
-from .builder import Progress, RowBuilder, read_labels
-from .cache import find_wheel, open_wheel
-from .functions import LABEL_FIELDS, TEST_PACKAGES, WheelSources, values_of
+from .cache import open_wheel
+from .functions import TEST_PACKAGES, PackageBuilder, PackageRows, WheelSources, values_of
 from .schema import FORMAT, split_of, write_facts
 
 SCHEMA = pa.schema(
@@ -55,39 +53,16 @@ SCHEMA = pa.schema(
 )
 
 
-class CallGraphBuilder(RowBuilder):
-    """Functions of packages with their call sites, read from wheels in a source cache."""
+class CallGraphBuilder(PackageBuilder):
+    """Functions of packages with their call sites."""
 
-    def __init__(
-        self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
-    ) -> None:
-        super().__init__(split)
-        self._labels = read_labels(labels, LABEL_FIELDS, "function")
-        self._cache, self._download, self._workers = cache, download, workers
+    unit_column = "id"
 
-    def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
-        """All rows, package by package, in the order of the label file."""
-        packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for label in self._labels:
-            packages[label["package"], label["version"]].append(label)
-        wheels = {key: find_wheel(self._cache, *key, download=self._download) for key in packages}
-        done = 0
-        with ProcessPoolExecutor(self._workers) as pool:
-            futures = {key: pool.submit(_package_rows, wheels[key], labels) for key, labels in packages.items()}
-            for key, future in futures.items():
-                rows, left_out = future.result()
-                for reason, name in left_out:
-                    self._leave_out(reason, name)
-                self._rows += len(rows)
-                self._units += len(rows)
-                yield from rows
-                done += len(packages[key])
-                progress(done, len(self._labels))
+    def _reader(self) -> Callable[[Path | None, list[dict[str, Any]]], PackageRows]:
+        return _package_rows
 
 
-def _package_rows(
-    wheel: Path | None, labels: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+def _package_rows(wheel: Path | None, labels: list[dict[str, Any]]) -> PackageRows:
     if wheel is None:
         return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
     package = labels[0]["package"]

@@ -12,8 +12,9 @@ import inspect
 import tokenize
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,13 @@ LABEL_FIELDS = frozenset(
 )
 
 
-class FunctionBuilder(RowBuilder):
-    """Rows of functions of packages, read from wheels in a source cache."""
+PackageRows = tuple[list[dict[str, Any]], list[tuple[str, str]]]  # rows; reasons and names of what was left out
+
+
+class PackageBuilder(RowBuilder):
+    """Rows of labelled functions, read package by package from wheels in a source cache."""
+
+    unit_column = "source"  # equal in all rows of a unit
 
     def __init__(
         self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
@@ -62,21 +68,30 @@ class FunctionBuilder(RowBuilder):
         wheels = {key: find_wheel(self._cache, *key, download=self._download) for key in packages}
         done = 0
         with ProcessPoolExecutor(self._workers) as pool:
-            futures = {key: pool.submit(_package_rows, wheels[key], packages[key], self._split) for key in packages}
+            futures = {key: pool.submit(self._reader(), wheels[key], packages[key]) for key in packages}
             for key, future in futures.items():
                 rows, left_out = future.result()
                 for reason, name in left_out:
                     self._leave_out(reason, name)
                 self._rows += len(rows)
-                self._units += len({row["source"] for row in rows})
+                self._units += len({row[self.unit_column] for row in rows})
                 yield from rows
                 done += len(packages[key])
                 progress(done, len(self._labels))
 
+    def _reader(self) -> Callable[[Path | None, list[dict[str, Any]]], PackageRows]:
+        """Reads a package's wheel (None: not found) and labels, in another process."""
+        raise NotImplementedError
 
-def _package_rows(
-    wheel: Path | None, labels: list[dict[str, Any]], split: str
-) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+
+class FunctionBuilder(PackageBuilder):
+    """Rows of functions of packages."""
+
+    def _reader(self) -> Callable[[Path | None, list[dict[str, Any]]], PackageRows]:
+        return partial(_package_rows, split=self._split)
+
+
+def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) -> PackageRows:
     if wheel is None:
         return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
     rows: list[dict[str, Any]] = []
