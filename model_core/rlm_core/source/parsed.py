@@ -6,6 +6,7 @@ functions below give the spans, names and texts of a tree's nodes.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -21,14 +22,20 @@ _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
 _PIECE_BYTES = 4096
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
+_LONE_CR = re.compile(rb"\r(?!\n)")
 _TOO_COMPLEX = f"too complex to analyse: parsing takes more than {_PARSE_SECONDS:g} s"
 
 
 class ParsedSource:
-    """A UTF-8 source text in a known language with its syntax tree, built on first use."""
+    """A UTF-8 source text in a known language with its syntax tree, built on first use.
+
+    ``source`` has LF where the text had CR alone, at the same offset.
+    """
 
     def __init__(self, source: bytes, language: str) -> None:
-        self.source, self.language = source, language
+        # A line may end with CR alone, as in Python and in the language server protocol; grammars do not know that.
+        self.source = _LONE_CR.sub(b"\n", source) if b"\r" in source else source
+        self.language = language
         self._tree: Tree | None = None
         self._previous: ParsedSource | None = None
         self._is_too_complex = False

@@ -13,14 +13,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 # What binds a name, what is not a variable, and what has a scope; part of a query for the grammar of Python.
-QUERY = """
-(identifier) @name
-(attribute attribute: (identifier) @fixed)
-(keyword_argument name: (identifier) @fixed)
-(keyword_pattern . (identifier) @fixed)
-[(function_definition) (lambda) (class_definition) (list_comprehension) (set_comprehension) (dictionary_comprehension)
- (generator_expression)] @scope
-(_ parameters: (_ [
+_PARAMETERS = """[
   (identifier) @parameter
   (default_parameter name: (identifier) @parameter)
   (typed_parameter . (identifier) @parameter)
@@ -28,7 +21,17 @@ QUERY = """
   (typed_default_parameter name: (identifier) @parameter)
   (list_splat_pattern (identifier) @parameter)
   (dictionary_splat_pattern (identifier) @parameter)
-  (tuple_pattern (identifier) @parameter)]))
+  (tuple_pattern (identifier) @parameter)]"""
+# A pattern for any node with parameters would be tried at each node, in a time that grows with the square of the depth.
+QUERY = """
+(identifier) @name
+(attribute attribute: (identifier) @fixed)
+(keyword_argument name: (identifier) @fixed)
+(keyword_pattern . (identifier) @fixed)
+[(function_definition) (lambda) (class_definition) (list_comprehension) (set_comprehension) (dictionary_comprehension)
+ (generator_expression)] @scope
+(function_definition parameters: (_ PARAMETERS))
+(lambda parameters: (_ PARAMETERS))
 (assignment left: (identifier) @bound)
 (augmented_assignment left: (identifier) @bound)
 [(pattern_list (identifier) @bound) (tuple_pattern (identifier) @bound) (list_pattern (identifier) @bound)]
@@ -49,7 +52,7 @@ QUERY = """
 (import_from_statement name: (dotted_name (identifier) @import))
 (aliased_import alias: (identifier) @import)
 [(import_from_statement module_name: (_) @module) (aliased_import name: (_) @module)]
-"""
+""".replace("PARAMETERS", _PARAMETERS)
 # A later role takes precedence: a splat among parameters is also a pattern.
 _ROLES = ("bound", "walrus", "parameter", "fixed", "global", "nonlocal", "import")
 _COMPREHENSIONS = frozenset(

@@ -86,6 +86,7 @@ Shape = tuple["int | str", ...] | None
 
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 
+_MOST_ELEMENTS = 2**100  # of hostile shapes; products of three stay numbers that a float can hold
 MAX_VALUES = 8  # of a constant are kept: axes, shapes, scalars; never weights
 _SYMBOLS = "NMKPQRSTUVWYZABCDEFGHIJL"
 
@@ -109,7 +110,7 @@ class Constant:
     @property
     def elements(self) -> int:
         """The number of elements."""
-        return math.prod(self.shape)
+        return elements(self.shape)
 
 
 Operand = Edge | Constant | None
@@ -165,7 +166,7 @@ class Graph:
 
 def elements(shape: Shape) -> int:
     """The number of elements, unknown sizes (a batch, mostly) counted as one."""
-    return math.prod(size for size in shape or () if isinstance(size, int))
+    return min(math.prod(max(size, 0) for size in shape or () if isinstance(size, int)), _MOST_ELEMENTS)
 
 
 def users(graph: Graph) -> list[list[int]]:

@@ -51,6 +51,8 @@ def read_onnx(path: Path) -> Graph:
         return from_model(model)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
+    except (UnicodeDecodeError, TypeError):  # protobuf gives such names as bytes, or raises on them
+        raise ModelError(f"{path}: a name in the graph is not UTF-8; export the network to ONNX again") from None
 
 
 def from_model(model: onnx.ModelProto) -> Graph:
@@ -208,10 +210,12 @@ class _GraphReader:
             return None
         attribute = node.attribute[0]
         value = self._onnx.helper.get_attribute_value(attribute)
-        if attribute.name == "value":
+        if attribute.name == "value" and isinstance(value, self._onnx.TensorProto):
             return self._tensor(value)
-        if attribute.name == "sparse_value":
+        if attribute.name == "sparse_value" and isinstance(value, self._onnx.SparseTensorProto):
             return Constant(tuple(value.dims), self._dtype(value.values.data_type))
+        if not attribute.name.startswith("value_"):
+            return None
         many = list(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else [value]
         shape = (len(many),) if isinstance(value, Iterable) and not isinstance(value, bytes) else ()
         if attribute.name in ("value_string", "value_strings"):
@@ -232,7 +236,7 @@ class _GraphReader:
             return Constant(shape, dtype)
         try:
             values = self._onnx.numpy_helper.to_array(tensor).ravel().tolist()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, KeyError):  # KeyError: a type of number that onnx does not know
             return Constant(shape, dtype)
         kind = float if dtype.startswith("float") else int
         return Constant(shape, dtype, tuple(kind(value) for value in values))

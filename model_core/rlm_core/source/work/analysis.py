@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WaitKind, WorkFacts
 
 from . import library
-from .calls import parsed_function
 from .frames import Frame, TooComplex
+from .function_bodies import parsed_function
 from .meter import Meter, PendingCause
 from .quantities import LINEAR, LOG, Monomial, Quantity, degree
 from .recursion import SYMBOL

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import ast
-import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from rlm_core.types import CauseKind, WaitKind
 
-from . import library, object_sizes
-from .expressions import ENDLESS, Expressions, is_stored, literal, without_end
-from .frames import Frame, Function, Recursive, TooComplex, joined
-from .meter import ALWAYS, Meter, PendingCause, scaled
-from .quantities import ONE, ZERO, Quantity, Range, constant, larger, of_size
-from .recursion import SYMBOL, base_share, changing_parameters, is_cached, recurrence
-from .scope import Definition, Scope
-from .syntax import called_name, parse
+from . import library
+from .comprehensions import without_end
+from .containers import is_stored
+from .function_bodies import FunctionBodies
+from .meter import Meter, PendingCause
+from .quantities import ONE, ZERO, Quantity, constant, larger
+from .syntax import called_name
 from .unit_costs import each, primitive, seconds
-from .values import MISSING, NONE, UNKNOWN, Entries, Value
+from .values import MISSING, NONE, UNKNOWN, Value, literal
 
-_MOST_INLINED = 6  # depth
-_PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
 _INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
 _GROWING = {"append": 1, "add": 1, "appendleft": 1, "insert": 1, "push": 1, "put": 1}
-_CALLEE_SHARE = 3  # of the budget that is left
-_SIZED = frozenset({"list", "tuple", "str", "set", "dict", "unknown"})
 _MERGING = frozenset({"extend", "update", "extendleft"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right"})
+ENDLESS = 1e290  # items or trips: more never end
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
 _MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
 
@@ -83,12 +76,8 @@ class RuleCall:
         self.owner.meter.miss(times)
 
 
-class Calls(Expressions):
-    """Evaluates calls; the bodies of functions are left to a subclass."""
-
-    @abstractmethod
-    def run(self, body: Sequence[ast.stmt]) -> None:
-        """Read statements in the current frame."""
+class Calls(FunctionBodies):
+    """Evaluates calls of functions, methods and what the library knows."""
 
     def consume(self, value: Value, share: Quantity | None = None) -> Quantity:
         """The number of items that iterating over a value yields; spends what producing them takes."""
@@ -298,11 +287,6 @@ class Calls(Expressions):
                     return Value("user-function", name=definition.qualname, payload=definition)
         return _METHOD
 
-    def _is_open(self, definition: Definition) -> bool:
-        """Whether a function is being read: a call of its name on another object delegates, and is not recursion."""
-        node = parsed_function(definition.text)
-        return any(frame.node is node for frame in self.open)
-
     def _own_method(self, receiver: Value, name: str) -> Value | None:
         """The method that is being read, called on ``self``."""
         if receiver.name not in ("self", "cls"):
@@ -439,318 +423,6 @@ class Calls(Expressions):
                 self.consume(value)
         return UNKNOWN
 
-    def _construct(self, target: Value, args: list[Value], keywords: dict[str, Value]) -> Value:
-        attributes: dict[str, Value] = {}
-        instance = Value("object", name=target.name, payload=attributes)
-        definition = self.frame.scope.function("__init__", target.name, self.frame.qualname)
-        self.meter.spend(primitive("object" if definition is None else "object.init"))
-        if definition is not None:
-            self._call_user(Value("user-function", payload=definition), args, keywords, instance)
-        held = constant(object_sizes.instance(len(attributes) or len(args) + len(keywords)))
-        own = ZERO
-        for value in attributes.values():
-            own = own + value.bytes
-        return replace(instance, bytes=held + own)
-
-    def _call_user(self, target: Value, args: list[Value], keywords: dict[str, Value], receiver: Value | None) -> Value:
-        definition = self.definition(target)
-        if definition is None:
-            self.meter.miss()
-            return UNKNOWN
-        node, scope, qualname, parent = definition
-        self.meter.spend(primitive("call.function"))
-        if is_abstract(node):
-            # A subclass defines what runs.
-            self.meter.miss()
-            return UNKNOWN
-        caller = self.frame
-        active = next((frame for frame in reversed(self.open) if frame.node is node), None)
-        if _is_method(node) and (receiver is not None or parent is None):
-            args = [receiver if receiver is not None else Value("unknown", name="self"), *args]
-        names = bind_arguments(node, args, keywords)
-        if active is not None:
-            active.recursive.append(Recursive(names, self._share_in(active)))
-            # A function that takes a container usually returns one of about the same size.
-            sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
-            return Value(size=sized.size) if sized is not None else UNKNOWN
-        if len(self.open) > _MOST_INLINED:
-            self.meter.miss()
-            return UNKNOWN
-        frame = Frame(scope, qualname, node, names, parent, receiver, caller.line, caller.depth + 1)
-        # A callee that takes more than its share is not understood; what follows it still is.
-        kept, loop_depth = self.left - self.left // _CALLEE_SHARE, self.loop_depth
-        self.left //= _CALLEE_SHARE
-        try:
-            self.bind_defaults(frame)
-            result, body = self.measured(frame)
-        except TooComplex:
-            self.left, self.frame, self.loop_depth = kept, caller, loop_depth
-            self.meter.miss()
-            self.opaque += 1
-            return UNKNOWN
-        self.left += kept
-        if body.endless is not None:
-            body.endless = (caller.line, body.endless[1])
-        self.meter.add(body, held=caller.held)
-        return result
-
-    def property_of(self, base: Value, name: str) -> Value | None:
-        """What a property of the program's own classes returns; spends what it costs."""
-        owner = base.name if base.kind in ("unknown", "object") else ""
-        if owner not in ("self", "cls") and not (base.kind == "object" and base.payload is not None):
-            return None
-        definition = self.frame.scope.function(name, owner, self.frame.qualname)
-        if definition is None or not _PROPERTY.match(definition.text):
-            return None
-        return self.call_value(Value("user-function", payload=definition), [], {}, name, base)
-
-    def instance_attribute(self, name: str) -> Value | None:
-        """What ``__init__`` stores in an attribute of ``self``: types and sizes; a number may have changed since."""
-        owner = self.frame.qualname.split(".<locals>")[0].rpartition(".")[0]
-        if not owner or self.frame.qualname.endswith("__init__") or len(self.open) > _MOST_INLINED:
-            return None
-        if owner not in self.instances:
-            attributes: dict[str, Value] = {}
-            self.instances[owner] = attributes
-            definition = self.frame.scope.function("__init__", "self", self.frame.qualname)
-            function = self.definition(Value("user-function", payload=definition)) if definition is not None else None
-            if function is not None:
-                node, scope, qualname, _ = function
-                names: dict[str, Value] = {}
-                for parameter in (*node.args.args, *node.args.kwonlyargs):
-                    names[parameter.arg] = Value("unknown", name=parameter.arg)
-                names["self"] = Value("object", name=owner, payload=attributes)
-                frame = Frame(scope, qualname, node, names, None, None, self.frame.line, self.frame.depth + 1)
-                with self.region(Meter()):
-                    self.measured(frame)
-        value = self.instances[owner].get(name)
-        if value is None or value.kind in ("none", "unknown"):
-            return None
-        value = replace(
-            value, bytes=ZERO, payload=None if isinstance(value.payload, (tuple, Entries)) else value.payload
-        )
-        if value.kind in ("list", "dict", "set", "deque"):
-            return replace(value, size=of_size(f"self.{name}"), constant=MISSING)
-        return value
-
-    def _share_in(self, active: Frame) -> Range:
-        """The share of the runs of an open function that get to this point; a bound inside callees and loops."""
-        share = scaled(self.path, self.meter.reach)
-        return share if active is self.frame and not active.loops else (0.0, share[1], share[2])
-
-    def bind_defaults(self, frame: Frame) -> None:
-        """Bind the parameters that a call leaves out to their defaults."""
-        for name, default in defaults_of(frame.node):
-            if name not in frame.names:
-                outer, self.frame = self.frame, frame
-                frame.names[name] = self.scratch(default)
-                self.frame = outer
-
-    def measured(self, frame: Frame) -> tuple[Value, Meter]:
-        """Read a function's body in its frame; its result and its cost, recursion included."""
-        node = frame.node
-        assert node is not None
-        start = self._symbols(frame)
-        caller, self.frame = self.frame, frame
-        deep, self.deep = self.deep, min(self.deep, _MOST_INLINED)
-        self.open.append(frame)
-        try:
-            # What one coroutine waits for adds up, also where several run at the same time.
-            with self.region(Meter()) as body:
-                self.path = ALWAYS
-                if isinstance(node, ast.Lambda):
-                    frame.results.append((1.0, self.value(node.body)))
-                else:
-                    self.run(node.body)
-        finally:
-            self.open.pop()
-            self.frame, self.deep = caller, deep
-        if any(wait.call.endswith(".acquire") for wait in body.waits):
-            body.waits = [wait for wait in body.waits if not _is_released(wait.call, node)]
-        body.reach = ALWAYS
-        if frame.recursive:
-            body = self._repeated_body(frame, body, start)
-        if any(symbol.startswith(SYMBOL) for symbol in start):
-            body = substituted(body, start)
-        if frame.yields.terms:
-            parts = [value for _, value in frame.results] or [UNKNOWN]
-            item = joined([(1 / len(parts), value) for value in parts])
-            if frame.depth:
-                # Calling a generator function runs nothing: its cost is that of consuming what it yields.
-                generator = Value("iterator", size=frame.yields, item=item, payload=body, name="generator")
-                if frame.yields_endlessly:
-                    generator = replace(without_end(item, body), name="generator")
-                return generator, Meter()
-        if not frame.results:
-            return NONE, body
-        result = joined(frame.results)
-        return (result if not frame.recursive else replace(result, constant=MISSING, number=None)), body
-
-    def _symbols(self, frame: Frame) -> dict[str, Quantity]:
-        """Give the arguments that recursive calls change a symbol; what the symbols stand for."""
-        assert frame.node is not None
-        changing = changing_parameters(frame.node)
-        if changing is None:
-            return {}
-        frame.recurses = True
-        frame.base_share, frame.cached = base_share(frame.node), is_cached(frame.node)
-        start: dict[str, Quantity] = {}
-        for name in changing:
-            value = frame.names.get(name)
-            if value is None:
-                continue
-            if value.kind == "unknown" and value.name and not value.name.startswith("?"):
-                start[value.name] = of_size(value.name)
-                continue
-            amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
-            if amount is None:
-                continue
-            symbol = f"{SYMBOL}{name}{len(self.open)}"
-            start[symbol] = amount
-            is_sized = value.kind not in ("int", "float", "bool")
-            frame.names[name] = replace(
-                value,
-                constant=MISSING,
-                number=None if is_sized else of_size(symbol),
-                size=of_size(symbol) if is_sized else None,
-                payload=None,
-            )
-        return start
-
-    def _repeated_body(self, frame: Frame, body: Meter, start: dict[str, Quantity]) -> Meter:
-        assert frame.node is not None
-        limits = changing_parameters(frame.node) or {}
-        base = max(limits.values(), default=0.0)
-        fallback = next(
-            (
-                value.name
-                for value in frame.names.values()
-                if value.kind == "unknown" and value.name and value.name not in ("self", "cls")
-            ),
-            "",
-        )
-        if any(step.share[0] >= 1 for step in frame.recursive):
-            body.endless = (frame.line if frame.depth else frame.node.lineno - 1, 1.0)
-        shape = recurrence(
-            frame.recursive,
-            start,
-            base,
-            cached=frame.cached,
-            base_share=frame.base_share,
-            fallback=fallback or f"?{frame.line}",
-        )
-        result = Meter(body.parallel)
-        result.add(body, shape.calls)
-        result.own, result.seconds = 0.0, shape.total(body.total)
-        result.unknown = shape.total(body.unknown)
-        result.peak = shape.open_at_once(body.peak)
-        line = frame.line if frame.depth else frame.node.lineno - 1
-        name = frame.node.name if not isinstance(frame.node, ast.Lambda) else "lambda"
-        result.causes.append(PendingCause(CauseKind.RECURSION, line, name, result.seconds, shape.calls))
-        return result
-
-    def definition(self, target: Value) -> tuple[Function, Scope, str, Frame | None] | None:
-        """The syntax tree of a function of the program, its scope, its qualified name, and the frame around it."""
-        payload = target.payload
-        if isinstance(payload, tuple):
-            node, parent = payload
-            name = "lambda" if isinstance(node, ast.Lambda) else node.name
-            return node, parent.scope, f"{parent.qualname}.<locals>.{name}", parent
-        if not isinstance(payload, Definition):
-            return None
-        self.dependencies.append(payload)
-        tree = parsed_function(payload.text)
-        if tree is None:
-            return None
-        self.step(len(payload.text) // 40)
-        return tree, payload.scope, payload.qualname, None
-
-
-def substituted(body: Meter, start: Mapping[str, Quantity]) -> Meter:
-    """A region's cost with its symbols replaced by what they stand for."""
-    return Meter(
-        parallel=body.parallel,
-        seconds=body.total.substituted(start),
-        unknown=body.unknown.substituted(start),
-        waits=[
-            wait if wait.seconds is None else replace(wait, seconds=wait.seconds.substituted(start))
-            for wait in body.waits
-        ],
-        causes=[
-            replace(cause, amount=cause.amount.substituted(start), count=cause.count.substituted(start))
-            for cause in body.causes
-        ],
-        endless=body.endless,
-        peak=body.peak.substituted(start),
-    )
-
-
-@lru_cache(maxsize=128)
-def parsed_function(text: str) -> Function | None:
-    """The first function of a text; equal texts share the tree."""
-    tree = parse(text)
-    if tree is None:
-        return None
-    return next((node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
-
-
-def _is_method(node: Function) -> bool:
-    """Whether the first parameter is bound by the call: ``self``, or ``cls`` of a class method."""
-    if isinstance(node, ast.Lambda):
-        return False
-    first = [*node.args.posonlyargs, *node.args.args][:1]
-    return bool(first) and first[0].arg in ("self", "cls")
-
-
-def is_abstract(node: Function) -> bool:
-    """Whether a function has no body but a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
-    if isinstance(node, ast.Lambda):
-        return False
-    for statement in node.body:
-        if isinstance(statement, ast.Pass) or (
-            isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        ):
-            continue
-        if isinstance(statement, ast.Raise) and statement.exc is not None:
-            raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
-            if isinstance(raised, ast.Name) and raised.id == "NotImplementedError":
-                continue
-        return False
-    return True
-
-
-def bind_arguments(node: Function, args: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
-    """The parameters of a function by name, for a call with these arguments."""
-    positional = [*node.args.posonlyargs, *node.args.args]
-    names = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
-    if node.args.vararg is not None:
-        rest = args[len(positional) :]
-        item = joined([(1 / len(rest), value) for value in rest]) if rest else UNKNOWN
-        names[node.args.vararg.arg] = Value("tuple", size=constant(len(rest)), item=item)
-    allowed = {parameter.arg for parameter in (*positional, *node.args.kwonlyargs)}
-    names |= {name: value for name, value in keywords.items() if name in allowed}
-    if node.args.kwarg is not None:
-        names[node.args.kwarg.arg] = Value("dict", size=constant(len(keywords.keys() - allowed)))
-    # What the caller holds is not held again.
-    return {name: replace(value, bytes=ZERO) if value.bytes.terms else value for name, value in names.items()}
-
-
-def defaults_of(node: Function | None) -> list[tuple[str, ast.expr]]:
-    """The parameters with defaults."""
-    if node is None:
-        return []
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = list(
-        zip([p.arg for p in positional][len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    )
-    pairs += [
-        (p.arg, value)
-        for p, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if value is not None
-    ]
-    return pairs
-
 
 def _is_filtered(node: ast.Call) -> bool:
     argument = node.args[0]
@@ -776,11 +448,3 @@ _KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
     "replace": ("str",),
     "decode": ("bytes",),
 }  # fmt: skip
-
-
-def _is_released(call: str, node: ast.AST) -> bool:
-    """Whether a function releases the lock that it acquires: a critical section is not reported as a wait."""
-    lock, _, method = call.rpartition(".")
-    return method == "acquire" and any(
-        isinstance(part, ast.Call) and called_name(part) == f"{lock}.release" for part in ast.walk(node)
-    )

@@ -216,7 +216,7 @@ def _call(node: Node, source: bytes, loop: Loop | None, function: Routine) -> Ca
         or node.child_by_field_name("name")
         or node.child_by_field_name("type")
         or node.child_by_field_name("macro")
-        or node.named_child(0)
+        or next(iter(node.named_children), None)
     )
     if called is None:
         return CallSite("", node.start_point.row, node.start_byte, loop, function, "")
@@ -389,15 +389,15 @@ def _each(loop: Loop, rest: str) -> None:
     compact = _SPACE.sub("", container)
     loop.bound = compact
     range_call = _RANGE_ARGUMENTS.match(compact)
+    arguments = split_arguments(range_call[1]) if range_call else []
     dots = re.match(r"\(?(.*?)\.\.=?(.*?)\)?(?:\.rev\(\)|\.step_by\((\d+)\))?\Z", compact)
-    if range_call:
-        arguments = split_arguments(range_call[1])
+    if arguments:
         values = [number(argument) for argument in arguments]
         loop.kind = "count"
         loop.bound = arguments[1] if len(arguments) > 1 else arguments[0]
         if len(arguments) > 1 and number(arguments[1]) is not None:
             loop.bound = arguments[0]
-        if all(value is not None for value in values) and values:
+        if all(value is not None for value in values):
             span = [value for value in values if value is not None]
             low, high, step = (
                 (0.0, span[0], 1.0) if len(span) == 1 else (span[0], span[1], span[2] if len(span) > 2 else 1.0)

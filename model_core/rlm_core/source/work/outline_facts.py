@@ -12,7 +12,7 @@ from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, WorkFacts
 
-from .outline import Loop, Outline, Routine, outline
+from .outline import MAX_BYTES, Loop, Outline, Routine, outline
 from .outline_growth import Order, loop_order, orders
 from .outline_roots import Roots
 
@@ -50,7 +50,8 @@ def outline_facts(text: str, language: str) -> WorkFacts | None:
     """
     if languages.by_name(language).grammar is None:
         return None
-    structure = outline(ParsedSource(text.encode("utf-8", "replace"), language))
+    # No more of it is read, and parsing the rest would take as long as it did to find the unit.
+    structure = outline(ParsedSource(text.encode("utf-8", "replace")[:MAX_BYTES], language))
     seconds = _SECONDS.get(language, (0.0, 1e-9))
     known, causes = _literal_work(structure, seconds)
     endless = next((loop.line for loop in structure.loops() if loop.kind == "endless"), None)

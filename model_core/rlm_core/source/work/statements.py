@@ -6,14 +6,16 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .expressions import Condition, imported_value, is_stored, rest_of
+from .conditions import Condition, rest_of
+from .containers import is_stored
+from .expressions import imported_value
 from .frames import joined
-from .loops import Loops
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ZERO, Quantity, Range, mixed
 from .syntax import leaving
 from .unit_costs import each, primitive
 from .values import MISSING, UNKNOWN, Value
+from .while_loops import WhileLoops
 
 _MOST_NESTING = 40
 _EXIT_GUESS = 0.3
@@ -21,7 +23,7 @@ _RAISE_GUESS = 0.05
 _HANDLER_SHARE = 0.05
 
 
-class Interpreter(Loops):
+class Interpreter(WhileLoops):
     """Reads the statements of functions."""
 
     nesting = 0
@@ -322,12 +324,13 @@ class Interpreter(Loops):
                 frame.restore(dict(names), held)
                 if handler.name:
                     frame.names[handler.name] = Value("object", name="Exception")
+                chance = 1.0 / len(node.handlers) if certain else share
                 with self.region() as meter:
                     meter.spend(primitive("raise"))
+                    self.path = scaled(self.path, (0.0, chance, 1.0))
                     self.run(handler.body)
-                likely += (1.0 / len(node.handlers) if certain else share) * meter.reach[1]
+                likely += chance * meter.reach[1]
                 meter.reach = ALWAYS
-                chance = 1.0 / len(node.handlers) if certain else share
                 self.meter.branch([((0.0, chance, 1.0), meter), ((0.0, 1 - chance, 1.0), Meter())])
             frame.restore(names, held)
             # A handler that does not leave goes on behind the statement.

@@ -6,13 +6,20 @@ text says. ``Call`` is what a rule about a library function receives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rlm_core.types import WaitKind
 
-from .quantities import ZERO, Quantity
+from .quantities import ONE, ZERO, Quantity, constant
+
+NUMBERS = frozenset({"int", "float", "bool"})
+SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "bytearray"})
+MOST_TEXT = 10_000  # characters and items of what is worked out
+MOST_BITS = 4096  # of a number that is worked out
+DIGIT_BITS = 30  # of a digit of CPython's integers
 
 
 class _Missing:
@@ -104,3 +111,34 @@ class Call(Protocol):
 
     def unknown(self, times: Quantity) -> None:
         """Something of unknown cost runs this many times."""
+
+
+def literal(value: Any) -> Value:
+    """A value that the text fixes: a constant, which takes no more memory when the program runs."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return Value("bool", value, number=constant(float(value)))
+    if isinstance(value, int):
+        bits = value.bit_length()
+        size = constant(bits / DIGIT_BITS) if bits > 64 else None
+        number = constant(float(value)) if bits < 1000 else None
+        return Value("int", value, number=number, size=size)
+    if isinstance(value, float):
+        return Value("float", value, number=constant(value) if math.isfinite(value) else None)
+    if isinstance(value, str):
+        return Value("str", value, size=constant(len(value)), item=Value("str", size=ONE))
+    if isinstance(value, bytes):
+        return Value("bytes", value, size=constant(len(value)), item=Value("int"))
+    if isinstance(value, tuple):
+        return Value("tuple", value, size=constant(len(value)), item=literal(value[0]) if value else UNKNOWN)
+    return UNKNOWN
+
+
+def number_of(value: Value) -> Quantity | None:
+    """A number's value; an unknown argument counts as a number of its name."""
+    if value.number is not None:
+        return value.number
+    if value.kind == "unknown" and value.name:
+        return Quantity({(((value.name, ""), 1.0),): (1.0, 1.0, 1.0)})
+    return None

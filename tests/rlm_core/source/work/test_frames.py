@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.source.work.expressions import literal
 from rlm_core.source.work.frames import (
     SAMPLES,
     Frame,
@@ -19,7 +18,7 @@ from rlm_core.source.work.frames import (
 )
 from rlm_core.source.work.quantities import ONE, ZERO, constant, of_size
 from rlm_core.source.work.scope import Texts
-from rlm_core.source.work.values import NONE, UNKNOWN, Value
+from rlm_core.source.work.values import NONE, UNKNOWN, Value, literal
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), max_size=20))

@@ -146,6 +146,17 @@ def test_loops_that_cannot_end_are_found(lines: tuple[str, ...]) -> None:
         ("part = list(itertools.islice(itertools.count(), 10))",),
         ("part = list(itertools.islice(map(str, itertools.count()), 10))",),
         ("try:", "    while True:", "        items.pop()", "except IndexError:", "    pass"),
+        ("pop = items.pop", "while items:", "    pop()"),
+        (
+            "def taken():",
+            "    try:",
+            "        while True:",
+            "            yield items.pop()",
+            "    except IndexError:",
+            "        pass",
+            "for item in taken():",
+            "    pass",
+        ),
     ],
 )
 def test_loops_that_may_end_are_not_called_endless(lines: tuple[str, ...]) -> None:

@@ -86,6 +86,11 @@ def test_the_kind_of_a_loop(text: str, language: str, kind: str) -> None:
     assert loop.kind == kind
 
 
+def test_a_range_that_is_half_written_is_a_loop_of_unknown_length() -> None:
+    (loop,) = loops("def f():\n    for i in range():\n        g(i)\n", "python")
+    assert loop.count is None
+
+
 def test_an_inner_while_that_never_starts_again_is_amortised() -> None:
     window = "def f(xs):\n    j = 0\n    for i in range(len(xs)):\n        while xs[j] < i:\n            j += 1\n"
     restarted = window.replace("        while", "        j = 0\n        while").replace("    j = 0\n    for", "    for")
@@ -166,3 +171,8 @@ def test_the_clauses_of_a_comprehension_nest_in_the_order_of_the_text() -> None:
     text = "def f(a):\n    return [z for x in a for y in x for z in y if z]\n"
     for _ in range(50):
         assert [(loop.depth, loop.bound) for loop in loops(text, "python")] == [(1, "a"), (2, "x"), (3, "y")]
+
+
+def test_a_call_of_a_class_by_a_keyword_has_a_name_too() -> None:
+    (call,) = outlined("<?php class A { function f() { return new self; } }", "php").calls()
+    assert call.name == "self"

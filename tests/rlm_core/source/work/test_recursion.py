@@ -8,6 +8,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.frames import Function
 from rlm_core.source.work.quantities import degree, of_size
 from rlm_core.source.work.recursion import Recurrence, base_share, changing_parameters, is_cached
@@ -144,3 +146,26 @@ def test_caches_are_decorators_or_dictionaries(text: str, cached: bool) -> None:
 def test_half_of_the_calls_of_a_branching_recursion_end_at_once() -> None:
     assert base_share(function("def f(n): return f(n - 1) + f(n - 2)")) == 0.5
     assert base_share(function("def f(n): return f(n - 1)")) < 0.1
+
+
+def test_a_recursion_that_only_some_calls_reach_ends() -> None:
+    handler = "try:\n        return int(text)\n    except ValueError:\n        return f(text.strip())\n"
+    assert facts_of(f"def f(text):\n    {handler}").endless is None
+    rest = "def f(*parts):\n    if not parts:\n        return ''\n    return parts[0] + f(*parts[1:])\n"
+    assert facts_of(called(rest, "f('a', 'b')")).endless is None
+
+
+def test_a_property_of_another_object_of_the_class_delegates() -> None:
+    text = """
+class Address:
+    def __init__(self, text):
+        self._parts = Address(text)
+
+    @property
+    def scheme(self):
+        return self._parts.scheme
+"""
+    units = Analyser().analyse(ParsedSource(text.encode(), "python"), None)
+    [work] = [entry.code.work for entry in units if entry.unit.qualname == "Address.scheme"]
+    assert work is not None
+    assert work.endless is None

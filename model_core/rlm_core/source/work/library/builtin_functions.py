@@ -11,7 +11,7 @@ from typing import Any
 from .. import object_sizes
 from ..quantities import ONE, ZERO, Quantity, constant, larger, mixed
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     INT,
@@ -36,7 +36,6 @@ from .rules import (
     lazy,
     literal,
     makes_items,
-    number_of,
     pair,
     real,
     text,

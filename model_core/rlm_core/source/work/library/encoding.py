@@ -8,7 +8,7 @@ from dataclasses import replace
 from .. import object_sizes
 from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     INT,
@@ -19,7 +19,6 @@ from .rules import (
     container,
     fixed,
     lazy,
-    number_of,
     text,
 )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     COUNTING,
@@ -27,7 +27,6 @@ from .rules import (
     is_endless,
     lazy,
     makes_items,
-    number_of,
     pair,
     passed,
     share_of,

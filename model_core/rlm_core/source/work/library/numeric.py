@@ -9,7 +9,7 @@ from typing import Any
 
 from ..quantities import ONE, Quantity, constant
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     FLOAT,
@@ -25,7 +25,6 @@ from .rules import (
     folded,
     integer,
     literal,
-    number_of,
     real,
     scanning,
     text,

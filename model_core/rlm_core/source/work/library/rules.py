@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant, of_size
+from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import MOST_BITS, MOST_TEXT, NONE, UNKNOWN, Call, Value
 
 Rule = Callable[[Call], Value]
 Attribute = Callable[[Value], Value | None]
@@ -26,8 +26,6 @@ COUNTING = "itertools.count"
 ORDERED = "ordered"
 """The ``name`` of a list that is sorted: sorting it again takes linear time."""
 SEQUENCES = frozenset({"list", "tuple"})
-MOST_TEXT = 10_000  # characters and items of what is folded
-_MOST_BITS = 4096
 
 BOOL = Value("bool")
 INT = Value("int", bytes=constant(object_sizes.scalar("int")))
@@ -73,7 +71,7 @@ def arguments(call: Call) -> Sequence[Value]:
 
 
 def literal(value: Any) -> Value:
-    """A value that the text fixes, ``UNKNOWN`` for one that the analysis does not keep."""
+    """A value that a call returns: a new object, which takes memory; ``UNKNOWN`` if the analysis does not keep it."""
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -99,13 +97,6 @@ def literal(value: Any) -> Value:
         items = [literal(part) for part in value]
         return Value("tuple", value, size=constant(len(value)), item=items[0] if items else UNKNOWN)
     return UNKNOWN
-
-
-def number_of(value: Value) -> Quantity | None:
-    """A number's value; an unknown argument counts as a number of its name."""
-    if value.number is not None:
-        return value.number
-    return of_size(value.name) if value.kind == "unknown" and value.name else None
 
 
 def integer(number: Quantity | None = None) -> Value:
@@ -246,7 +237,7 @@ def constants(values: Sequence[Value]) -> list[Any] | None:
 def is_small(value: Any) -> bool:
     """Whether computing with a constant is cheap."""
     if isinstance(value, int):
-        return value.bit_length() <= _MOST_BITS
+        return value.bit_length() <= MOST_BITS
     if isinstance(value, (str, bytes)):
         return len(value) <= MOST_TEXT
     if isinstance(value, tuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..quantities import ZERO, Quantity, constant
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     FLOAT,
@@ -23,7 +23,6 @@ from .rules import (
     fixed,
     lazy,
     literal,
-    number_of,
     receiver,
     text,
 )

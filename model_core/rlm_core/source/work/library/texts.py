@@ -9,7 +9,7 @@ from typing import Any
 
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .patterns import pathological
 from .rules import (
     BOOL,
@@ -26,7 +26,6 @@ from .rules import (
     folded,
     lazy,
     literal,
-    number_of,
     reading,
     receiver,
     text,

@@ -1,0 +1,312 @@
+"""Displays, items and slices of containers, texts with fields, and assignments to names and items."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from . import library, object_sizes
+from .conditions import Conditions
+from .frames import LoopVariable, joined
+from .quantities import ONE, ZERO, Quantity, constant
+from .unit_costs import primitive, seconds
+from .values import MISSING, MOST_TEXT, NONE, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
+
+_MOST_PARTS = 16
+_SUBSCRIPTS = {"dict": "subscript.dict", "tuple": "subscript.tuple", "str": "subscript.text", "bytes": "subscript.text"}
+_SLICES = {"str": "slice.text", "bytes": "slice.text", "tuple": "slice.tuple"}
+_FORMATTED = {"int": "fstring.int", "float": "fstring.float"}
+
+
+class Containers(Conditions):
+    """Evaluates containers and binds names; their parts are left to a subclass."""
+
+    def _sequence(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
+        kind = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}[type(node)]
+        parts: list[Value] = []
+        size, held = ZERO, ZERO
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                inner = self.value(element.value)
+                size = size + self.consume(inner)
+                parts.append(inner.item or UNKNOWN)
+            else:
+                part = self.value(element)
+                parts.append(part)
+                size = size + ONE
+                if not is_stored(element):
+                    held = held + part.bytes
+        if kind == "tuple" and parts and all(part.known for part in parts) and len(parts) == len(node.elts):
+            return (
+                literal(tuple(part.constant for part in parts)) if len(parts) <= 64 else _sized(kind, parts, size, held)
+            )
+        self.meter.spend(seconds(f"build.{kind}", size))
+        value = _sized(kind, parts, size, held + object_sizes.container(kind, size))
+        if kind in ("tuple", "list") and len(parts) == len(node.elts) <= _MOST_PARTS:
+            value = replace(value, payload=tuple(parts))
+        self.hold(value)
+        return value
+
+    def _dict(self, node: ast.Dict) -> Value:
+        keys = [self.value(key) for key in node.keys if key is not None]
+        entries = self.values(node.values)
+        size = constant(len(keys))
+        held = ZERO
+        for part, value in zip(node.values, entries, strict=True):
+            if not is_stored(part):
+                held = held + value.bytes
+        for key, value in zip(node.keys, entries, strict=True):
+            if key is None:
+                size = size + self.length(value)
+        self.meter.spend(seconds("build.dict", size))
+        item = joined([(1 / len(keys), replace(key, bytes=ZERO)) for key in keys]) if keys else UNKNOWN
+        entry = joined([(1 / len(entries), replace(value, bytes=ZERO)) for value in entries]) if entries else UNKNOWN
+        bytes_ = held + object_sizes.container("dict", size)
+        parts = None
+        if len(keys) == len(node.keys) <= _MOST_PARTS and all(key.known for key in keys):
+            pairs = ((key.constant, replace(value, bytes=ZERO)) for key, value in zip(keys, entries, strict=True))
+            parts = Entries(tuple(pairs))
+        result = Value("dict", size=size, item=item, entry=entry, bytes=bytes_, payload=parts)
+        self.hold(result)
+        return result
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        base = self.value(node.value)
+        if base.kind == "array":
+            index = self._index(node.slice)
+            rule = library.operator_rule("array", "[]")
+            if rule is None:
+                return UNKNOWN
+            chosen = self.apply_rule(rule, "[]", [base, index], {}, None)
+            self.hold(chosen, *(() if isinstance(node.slice, ast.Name) else (index,)))
+            return chosen
+        if isinstance(node.slice, ast.Slice):
+            return self._slice_of(base, node.slice)
+        index = self.value(node.slice)
+        if base.known and index.known:
+            try:
+                return literal(base.constant[index.constant])
+            except (TypeError, IndexError, KeyError, ValueError):
+                return UNKNOWN
+        if (
+            isinstance(base.payload, tuple)
+            and index.known
+            and isinstance(index.constant, int)
+            and base.kind in ("tuple", "list")
+        ):
+            part = base.payload[index.constant] if -len(base.payload) <= index.constant < len(base.payload) else None
+            return replace(part, bytes=ZERO) if isinstance(part, Value) else UNKNOWN
+        self.opaque += base.kind in ("unknown", "object")
+        self.meter.spend(primitive(_SUBSCRIPTS.get(base.kind, "subscript.list")))
+        if base.kind == "dict" and index.known:
+            stored = entry_of(base, index.constant)
+            if stored is not None:
+                return stored
+        item = base.entry if base.kind == "dict" else base.item
+        if item is not None:
+            return replace(item, bytes=ZERO)
+        if base.kind == "unknown" and base.name:
+            return Value("unknown", name=f"{base.name}[]")
+        return UNKNOWN
+
+    def _index(self, node: ast.expr) -> Value:
+        """The index of an array: a value, a slice, or a tuple of them."""
+        if isinstance(node, ast.Slice):
+            bounds = tuple(
+                self.value(part) if part is not None else NONE for part in (node.lower, node.upper, node.step)
+            )
+            return Value("slice", payload=bounds)
+        if isinstance(node, ast.Tuple):
+            return Value("tuple", size=constant(len(node.elts)), payload=tuple(self._index(part) for part in node.elts))
+        return self.value(node)
+
+    def _slice_of(self, base: Value, node: ast.Slice) -> Value:
+        lower, upper, step = (
+            self.value(part) if part is not None else None for part in (node.lower, node.upper, node.step)
+        )
+        if base.known and all(part is None or part.known for part in (lower, upper, step)):
+            try:
+                bounds = slice(*(part.constant if part is not None else None for part in (lower, upper, step)))
+                self.meter.spend(primitive("slice"))
+                return literal(base.constant[bounds])
+            except (TypeError, ValueError):
+                return UNKNOWN
+        size = self.sliced_size(self.length(base), lower, upper, step)
+        self.meter.spend(seconds(_SLICES.get(base.kind, "slice"), size))
+        kind = base.kind if base.kind in SEQUENCES else "list" if base.kind == "unknown" else base.kind
+        held = object_sizes.container(kind, size) if kind in SEQUENCES else ZERO
+        item = base.item if base.item is not None else Value("unknown", name=f"{base.name}[]" if base.name else "")
+        result = Value(kind, size=size, item=item, bytes=held, payload=None)
+        self.hold(result)
+        return result
+
+    def sliced_size(self, whole: Quantity, lower: Value | None, upper: Value | None, step: Value | None) -> Quantity:
+        """The number of items in a slice of ``whole`` items."""
+        total = whole.exact
+        if total is not None and total < 2**53 and all(part is None or part.known for part in (lower, upper, step)):
+            try:
+                bounds = slice(*(None if part is None else part.constant for part in (lower, upper, step)))
+                return constant(len(range(*bounds.indices(round(total)))))
+            except (TypeError, ValueError):
+                return whole
+
+        def bound(value: Value | None, default: Quantity) -> Quantity:
+            if value is None or value.kind == "none":
+                return default
+            number = number_of(value)
+            if number is None:
+                return default.times(0.5)
+            exact = number.exact
+            if exact is not None and exact < 0:
+                return whole + number
+            fixed, total = number.constant, whole.constant
+            if fixed is not None and total is not None:
+                low, likely, high = (max(min(a, b), 0.0) for a, b in zip(fixed, total, strict=True))
+                return Quantity({(): (low, likely, high)})
+            return number
+
+        size = bound(upper, whole) - bound(lower, ZERO)
+        if step is not None and step.known and isinstance(step.constant, (int, float)) and abs(step.constant) > 1:
+            size = size.times(1 / abs(step.constant))
+        fixed = size.constant
+        if fixed is not None:
+            low, likely, high = (max(value, 0.0) for value in fixed)
+            return Quantity({(): (low, likely, high)})
+        return size
+
+    def _joined_text(self, node: ast.JoinedStr) -> Value:
+        size = ZERO
+        texts: list[str] | None = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                size = size + constant(len(str(part.value)))
+                if texts is not None:
+                    texts.append(str(part.value))
+                continue
+            if isinstance(part, ast.FormattedValue):
+                inner = self.value(part.value)
+                self.opaque += inner.kind in ("unknown", "object")
+                self.meter.spend(primitive(_FORMATTED.get(inner.kind, "fstring")))
+                if (
+                    inner.known
+                    and texts is not None
+                    and part.format_spec is None
+                    and len(str(inner.constant)[:200]) < 200
+                ):
+                    texts.append(str(inner.constant))
+                    size = size + constant(len(str(inner.constant)))
+                else:
+                    texts = None
+                    size = size + (inner.size if inner.kind == "str" and inner.size is not None else constant(4.0))
+        self.meter.spend(seconds("concat.text", size))
+        if texts is not None and sum(map(len, texts)) < MOST_TEXT:
+            return literal("".join(texts))
+        return Value("str", size=size, item=Value("str", size=ONE), bytes=object_sizes.container("str", size))
+
+    def bind_items(self, target: ast.expr, iterable: Value) -> LoopVariable | None:
+        """Bind a loop's target to an average item; the loop variable where it runs over known numbers."""
+        item = iterable.item if iterable.item is not None else Value("unknown", name=_label(target))
+        if item.kind == "unknown" and not item.name and isinstance(target, ast.Name):
+            item = Value("unknown", name=target.id)
+        if iterable.kind not in ("range", "iterator"):
+            item = replace(item, bytes=ZERO)
+        self.bind_target(target, item)
+        bounds = iterable.payload if iterable.kind == "range" or iterable.name == library.COUNTING else None
+        if isinstance(target, ast.Name) and isinstance(bounds, tuple) and len(bounds) == 3:
+            return LoopVariable(target.id, *bounds, value=item)
+        return None
+
+    def bind_target(self, target: ast.expr, value: Value) -> None:
+        """Bind the names of an assignment's target."""
+        if isinstance(target, ast.Name):
+            self.frame.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.meter.spend(primitive("unpack"))
+            parts = value.payload if isinstance(value.payload, tuple) and value.kind in ("tuple", "list") else None
+            if parts is None and value.known and isinstance(value.constant, tuple):
+                parts = tuple(literal(part) for part in value.constant)
+            for index, element in enumerate(target.elts):
+                inner = element.value if isinstance(element, ast.Starred) else element
+                if parts is not None and index < len(parts) and isinstance(parts[index], Value):
+                    self.bind_target(inner, parts[index])
+                else:
+                    item = value.item if value.item is not None and value.kind != "unknown" else None
+                    self.bind_target(inner, item or Value("unknown", name=_label(inner)))
+        elif isinstance(target, ast.Starred):
+            self.bind_target(target.value, value)
+        elif isinstance(target, ast.Subscript):
+            self.store_item(target, value)
+        elif isinstance(target, ast.Attribute):
+            base = self.value(target.value)
+            self.meter.spend(primitive("store.attribute"))
+            if isinstance(base.payload, dict) and base.kind == "object":
+                base.payload[target.attr] = value
+                if value.bytes.terms:
+                    self.frame.held = self.frame.held + value.bytes
+
+    def store_item(self, target: ast.Subscript, value: Value) -> None:
+        """``target[index] = value``: a dict may get an item more."""
+        base = self.value(target.value)
+        index = self._index(target.slice)
+        if base.kind == "array":
+            rule = library.operator_rule("array", "[]=")
+            if rule is not None:
+                self.apply_rule(rule, "[]=", [base, index, value], {}, None)
+            return
+        self.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
+        if base.kind == "dict" and isinstance(target.value, ast.Name) and not _is_update(base, index):
+            self.grown(target.value.id, base, ONE, index, value)
+
+    def grown(self, name: str, base: Value, count: Quantity, item: Value, entry: Value | None = None) -> None:
+        """Rebind a container that got ``count`` items more."""
+        size = self.length(base) + count
+        added = item.bytes * count + (entry.bytes * count if entry is not None else ZERO)
+        if item.bytes.terms:
+            self.meter.spend(library.collection_cost(item, count))
+        kind = base.kind
+        shell = object_sizes.container(kind, size, grown=True) - object_sizes.container(
+            kind, self.length(base), grown=True
+        )
+        self.frame.bind(
+            name,
+            replace(
+                base,
+                constant=MISSING,
+                size=size,
+                item=base.item if base.item is not None and base.item.kind != "unknown" else replace(item, bytes=ZERO),
+                entry=base.entry
+                if entry is None or (base.entry is not None and base.entry.kind != "unknown")
+                else replace(entry, bytes=ZERO),
+                bytes=base.bytes + added + shell,
+                payload=None,
+            ),
+        )
+        self.hold()
+
+
+def entry_of(base: Value, key: object) -> Value | None:
+    """The value of a key in a dict display."""
+    if isinstance(base.payload, Entries):
+        for known, value in base.payload.pairs:
+            if type(known) is type(key) and known == key:
+                return value
+    return None
+
+
+def _is_update(base: Value, index: Value) -> bool:
+    return index.known and entry_of(base, index.constant) is not None
+
+
+def _label(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _sized(kind: str, parts: list[Value], size: Quantity, held: Quantity) -> Value:
+    item = joined([(1 / len(parts), replace(part, bytes=ZERO)) for part in parts]) if parts else UNKNOWN
+    return Value(kind, size=size, item=item, bytes=held)
+
+
+def is_stored(node: ast.expr) -> bool:
+    """Whether an expression only refers to an object that something else holds."""
+    is_part = isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
+    return is_part or isinstance(node, (ast.Name, ast.Attribute, ast.Constant))

@@ -1,0 +1,275 @@
+"""What binary operations on values give, and what they cost."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rlm_core.types import CauseKind
+
+from . import library, object_sizes
+from .frames import State, table_of
+from .quantities import ONE, ZERO, Quantity, constant, exponential, mixed
+from .unit_costs import primitive, seconds
+from .values import DIGIT_BITS, MISSING, MOST_BITS, MOST_TEXT, NUMBERS, SEQUENCES, UNKNOWN, Value, literal, number_of
+
+_MOST_SHARED = 256  # CPython keeps one object for each small number
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
+}  # fmt: skip
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+_LARGE_BLOCK = 1 << 20  # bytes
+_MOST_COMPILED_TEXT, _MOST_COMPILED_BITS = 4096, 128
+
+
+class Operations(State):
+    """Works out binary operations; rules of the library are left to a subclass."""
+
+    def operation(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """A binary operation; spends what it costs."""
+        sign = _SIGNS[type(op)]
+        for side in (left, right):
+            rule = library.operator_rule(side.kind, sign) if side.kind == "array" else None
+            if rule is not None:
+                return self.apply_rule(rule, sign, [left, right], {}, None)
+        if left.kind in NUMBERS and right.kind in NUMBERS:
+            boxed = next((side for side in (left, right) if side.name.startswith("numpy.")), None)
+            if boxed is not None:
+                self.meter.spend(primitive("numpy.number"))
+                return replace(boxed, constant=MISSING, number=None)
+            return self._arithmetic(op, left, right)
+        if isinstance(op, ast.Mult):
+            for text, count in ((left, right), (right, left)):
+                if text.kind in SEQUENCES and count.kind in ("int", "bool", "unknown"):
+                    return self._repeated(text, count)
+        if isinstance(op, ast.Add) and left.kind in SEQUENCES and (right.kind in (left.kind, "unknown")):
+            return self._concatenated(left, right)
+        if isinstance(op, ast.Mod) and left.kind in ("str", "bytes"):
+            self.meter.spend(primitive("percent"))
+            return Value("str", size=left.size, bytes=constant(60))
+        if left.kind in ("set", "dict", "frozenset") and isinstance(op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
+            items = self.length(left)
+            if isinstance(op, (ast.BitOr, ast.BitXor)):
+                items = items + self.length(right)
+            self.meter.spend(seconds("build.set", items))
+            return replace(left, constant=MISSING, size=items, bytes=object_sizes.container(left.kind, items))
+        if left.kind == "unknown" or right.kind == "unknown":
+            self.opaque += 1
+            self.meter.spend(primitive("binary.int"))
+            number = _combined(op, number_of(left), number_of(right))
+            return Value("unknown", number=number)
+        self.meter.spend(primitive("binary.int"))
+        return UNKNOWN
+
+    def _arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
+        is_float = "float" in (left.kind, right.kind) or isinstance(op, ast.Div)
+        if left.known and right.known:
+            folded = _folded(op, left.constant, right.constant)
+            if folded is not MISSING:
+                self.meter.spend(_operation_seconds(op, is_float=is_float))
+                result = literal(folded)
+                if isinstance(op, ast.Pow) and result.size is not None:
+                    self.meter.spend(seconds("bigint.multiply", result.size.times(0.5)))
+                return replace(result, bytes=constant(object_sizes.scalar(result.kind, folded)))
+        if isinstance(op, ast.Pow) and not is_float:
+            return self._big_power(left, right)
+        if isinstance(op, ast.LShift) and left.size is None and right.number is not None:
+            left = replace(left, size=ONE) if right.number.evaluate(lambda name: 10.0)[1] > MOST_BITS else left
+        number = _combined(op, number_of(left), number_of(right))
+        if is_float:
+            self.meter.spend(_operation_seconds(op, is_float=True))
+            return Value("float", number=number, bytes=constant(object_sizes.scalar("float")))
+        digits = self._digits(op, left, right)
+        if digits is None:
+            self.meter.spend(_operation_seconds(op, is_float=False))
+            limits = number.constant if number is not None else None
+            is_shared = limits is not None and limits[0] >= 0 and limits[2] <= _MOST_SHARED and limits[0] < limits[2]
+            return Value("int", number=number, bytes=ZERO if is_shared else constant(object_sizes.scalar("int")))
+        return Value("int", number=number, size=digits, bytes=digits.times(4.0) + constant(24))
+
+    def _digits(self, op: ast.operator, left: Value, right: Value) -> Quantity | None:
+        """The digits of a large result; pays for the operation. None where both numbers are small."""
+        if left.size is None and right.size is None:
+            return None
+        if isinstance(op, ast.LShift) and right.number is not None:
+            digits = (left.size or ONE) + right.number.times(1 / DIGIT_BITS)
+            self.meter.spend(seconds("bigint.shift", digits))
+            return digits
+        both = [value.size for value in (left, right) if value.size is not None]
+        longest = both[0] if len(both) == 1 else mixed([(0.5, both[0]), (0.5, both[1])])
+        if isinstance(op, ast.Mult) and len(both) == 2:
+            self.meter.spend(seconds("bigint.multiply", longest))
+            return both[0] + both[1]
+        if isinstance(op, (ast.FloorDiv, ast.Mod)) and len(both) == 2:
+            self.meter.spend(seconds("bigint.divide", longest))
+            return both[1] if isinstance(op, ast.Mod) else both[0]
+        if isinstance(op, (ast.Mod, ast.FloorDiv)) and right.size is None:
+            self.meter.spend(seconds("bigint.divide.small", longest))
+            return None if isinstance(op, ast.Mod) else longest
+        is_product = isinstance(op, ast.Mult)
+        self.meter.spend(seconds("bigint.small" if is_product else "bigint.add", longest))
+        return longest + ONE if is_product else longest
+
+    def _big_power(self, left: Value, right: Value) -> Value:
+        base, exponent = number_of(left), number_of(right)
+        self.meter.spend(primitive("binary.int") * 4)
+        if base is None or exponent is None:
+            return Value("int")
+        base_value, power = base.constant, exponent.constant
+        if base_value is not None and max(abs(base_value[0]), abs(base_value[2])) <= 1:
+            return Value("int", number=constant(base_value[0], 1.0))
+        if power is None or base_value is None:
+            if base_value is not None and base_value[1] > 1:
+                return Value("int", number=exponential(base_value[1], exponent))
+            return Value("int", number=base.power(power[1]) if power is not None and 0 <= power[1] <= 8 else None)
+        bits = max(power[1], 0.0) * math.log2(max(base_value[1], 2.0))
+        number = base.power(power[1]) if bits < 900 and power[1] >= 0 else None
+        if bits <= MOST_BITS:
+            return Value("int", number=number, bytes=constant(bits / 8 + 28))
+        digits = constant(bits / DIGIT_BITS)
+        if math.log2(max(base_value[1], 2.0)) % 1 == 0:
+            # Most digits of a power of two are zeros.
+            self.meter.spend(seconds("bigint.multiply", digits.times(0.5)).times(0.1))
+        else:
+            self.meter.spend(seconds("bigint.multiply", digits.times(0.5)).times(1.5))
+        return Value("int", size=digits, bytes=digits.times(4.0))
+
+    def _repeated(self, text: Value, count: Value) -> Value:
+        times = number_of(count)
+        if times is None:
+            times = self.named_size(count)
+        if text.known and count.known and isinstance(text.constant, (str, bytes)):
+            length = len(text.constant) * max(int(count.constant), 0)
+            if length <= MOST_TEXT:
+                folded = literal(text.constant * int(count.constant))
+                return replace(folded, bytes=object_sizes.container(text.kind, constant(length)))
+        size = self.length(text) * times
+        if text.name == "array.array":
+            width = text.bytes - constant(object_sizes.ARRAY_HEADER)
+            result = replace(text, size=size, bytes=width * times + constant(object_sizes.ARRAY_HEADER))
+            self.meter.spend(seconds("repeat.text", result.bytes))
+            self._note_allocation(result)
+            return result
+        self.meter.spend(seconds("repeat.list" if text.kind in ("list", "tuple") else "repeat.text", size))
+        held = object_sizes.container(text.kind, size)
+        if text.kind in ("list", "tuple"):
+            held = held + (
+                text.bytes - object_sizes.container(text.kind, self.length(text)) if text.bytes.terms else ZERO
+            )
+        result = Value(text.kind, size=size, item=text.item, bytes=held)
+        self._note_allocation(result)
+        return result
+
+    def _note_allocation(self, value: Value, name: str = "") -> None:
+        _low, likely, _ = value.bytes.evaluate(lambda size: 10.0)
+        if likely >= _LARGE_BLOCK and value.kind != "array" and name != "bytes":
+            self.meter.spend(library.new_pages(table_of(value)))
+        if likely >= 1 << 16:
+            self.meter.cause(CauseKind.ALLOCATION, self.frame.line, name or value.kind, value.bytes)
+
+    def _concatenated(self, left: Value, right: Value) -> Value:
+        if left.known and right.known and isinstance(left.constant, (str, bytes, tuple)):
+            try:
+                if len(left.constant) + len(right.constant) <= MOST_TEXT:
+                    self.meter.spend(primitive("concat.text"))
+                    return literal(left.constant + right.constant)
+            except TypeError:
+                return UNKNOWN
+        size = self.length(left) + self.length(right)
+        self.meter.spend(seconds(f"concat.{left.kind}" if left.kind in ("list", "tuple") else "concat.text", size))
+        item = left.item if left.item is not None else right.item
+        held = object_sizes.container(left.kind, size)
+        return Value(left.kind, size=size, item=item, bytes=held)
+
+    @abstractmethod
+    def apply_rule(
+        self, rule: library.Rule, name: str, args: Sequence[Value], keywords: dict[str, Value], receiver: Value | None
+    ) -> Value:
+        """Let a rule of the library work out a call."""
+
+
+def compiled(op: ast.operator, left: Any, right: Any) -> Value | None:
+    """The constant that CPython's compiler makes of an operation on constants; None for one that it leaves.
+
+    Source of the limits: ``Python/ast_opt.c`` of CPython 3.12.
+    """
+    if MISSING in (left, right):
+        return None
+    for text, count in ((left, right), (right, left)):
+        if isinstance(text, (str, bytes)) and isinstance(op, ast.Mult):
+            if not isinstance(count, int) or len(text) * count > _MOST_COMPILED_TEXT:
+                return None
+            return literal(text * count)
+    if isinstance(left, (str, bytes)) or isinstance(right, (str, bytes)):
+        return literal(left + right) if isinstance(op, ast.Add) and type(left) is type(right) else None
+    result = _folded(op, left, right)
+    if isinstance(result, int) and result.bit_length() > _MOST_COMPILED_BITS:
+        return None
+    return literal(result) if isinstance(result, (int, float)) else None
+
+
+def _folded(op: ast.operator, left: Any, right: Any) -> Any:
+    """The value of an operation on numbers; ``MISSING`` where it would be large or fails."""
+    try:
+        if isinstance(op, (ast.Pow, ast.LShift)):
+            if isinstance(left, int) and isinstance(right, int):
+                bits = (
+                    right + left.bit_length() if isinstance(op, ast.LShift) else abs(right) * max(left.bit_length(), 1)
+                )
+                if bits > MOST_BITS:
+                    return MISSING
+            elif isinstance(op, ast.LShift):
+                return MISSING
+        result = _BINARY[type(op)](left, right)
+    except (ArithmeticError, TypeError, ValueError, KeyError):
+        return MISSING
+    if isinstance(result, complex):
+        return MISSING
+    return result
+
+
+def _operation_seconds(op: ast.operator, *, is_float: bool) -> float:
+    """The seconds of an operation on small numbers."""
+    if isinstance(op, ast.Pow):
+        return primitive("power.float" if is_float else "power.int")
+    if isinstance(op, ast.Div):
+        return primitive("binary.float" if is_float else "divide.true")
+    if is_float:
+        return primitive("binary.float")
+    return primitive({ast.Mod: "modulo.int", ast.FloorDiv: "divide.int"}.get(type(op), "binary.int"))
+
+
+def _combined(op: ast.operator, left: Quantity | None, right: Quantity | None) -> Quantity | None:
+    """The quantity of an operation on numbers that are not known exactly."""
+    divisor = right.constant if right is not None else None
+    if divisor is not None and divisor[1] > 0 and isinstance(op, ast.BitAnd):
+        return constant(0.0, divisor[2])
+    if divisor is not None and divisor[1] > 1 and isinstance(op, ast.Mod):
+        return constant(0.0, divisor[2] - 1)
+    if left is None or right is None:
+        return None
+    if isinstance(op, ast.Add):
+        return left + right
+    if isinstance(op, ast.Sub):
+        return left - right
+    if isinstance(op, ast.Mult):
+        return left * right
+    if divisor is not None and divisor[1] > 0 and isinstance(op, (ast.Div, ast.FloorDiv)):
+        return left.times(1 / divisor[1])
+    if divisor is not None and 0 <= divisor[1] <= 60 and isinstance(op, ast.RShift):
+        return left.times(0.5 ** divisor[1])
+    if divisor is not None and 0 <= divisor[1] <= 60 and isinstance(op, ast.LShift):
+        return left.times(2.0 ** divisor[1])
+    if divisor is not None and 0 <= divisor[1] <= 8 and isinstance(op, ast.Pow):
+        return left.power(divisor[1])
+    return None
