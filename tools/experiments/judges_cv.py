@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from rlm_core.inference.features import describe
+from rlm_core.inference.features.program import FACTS
 from rlm_core.inference.ngram_ridge import bag, calendar, words_of
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.inference.tokenizer import Tokenizer
@@ -36,8 +38,6 @@ from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.linear_model import Ridge
-
-from .program_facts import NAMES, program_facts
 
 Array = npt.NDArray[np.float64]
 _FOLDS, _LANGUAGES, _RESAMPLES, _BITS, _FORESTS = 5, 5, 300, 18, 1
@@ -88,15 +88,20 @@ def _grams(texts: Sequence[str], language: str) -> sparse.csr_matrix:
 
 
 def _facts(texts: Sequence[str], language: str, cache: Path | None) -> npt.NDArray[np.float32]:
-    key = hashlib.sha256("\0".join([language, *NAMES, *texts]).encode("utf-8", "replace")).hexdigest()[:20]
+    key = hashlib.sha256("\0".join([language, *FACTS, *texts]).encode("utf-8", "replace")).hexdigest()[:20]
     path = cache / f"{key}.npy" if cache is not None else None
     if path is not None and path.exists():
         found: npt.NDArray[np.float32] = np.load(path)
         return found
     with ProcessPoolExecutor(2) as pool:
-        found = np.stack(list(pool.map(program_facts, texts, [language] * len(texts), chunksize=100)))
+        found = np.stack(list(pool.map(_described, texts, [language] * len(texts), chunksize=100)))
     if path is not None:
         np.save(path, found)
+    return found
+
+
+def _described(text: str, language: str) -> npt.NDArray[np.float32]:
+    found: npt.NDArray[np.float32] = describe(canonical(text, language), "program", language).facts
     return found
 
 

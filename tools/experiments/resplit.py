@@ -65,7 +65,7 @@ def refit(corpus: Corpus, frozen: Frozen, settings: TrainConfig) -> Refit:
     median = np.zeros(len(test))
     for number, (name, scale) in enumerate(zip(corpus.tasks, scales, strict=True)):
         mine = rows.task[test] == number
-        alone = answers_alone(name.split("/")[0])
+        alone = answers_alone(name)
         median[mine] = 10 ** predictions[test][mine] if alone else scale.quantiles(found[mine], [0.5])[:, 0]
     return Refit(test, median, 10 ** predictions[test], found)
 

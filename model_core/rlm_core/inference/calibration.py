@@ -30,6 +30,7 @@ COVERAGES = (0.8, 0.9)
 INTERVALS = tuple(round(2 * level - 1, 6) for level in LEVELS[MEDIAN + 1 :])
 MIN_GROUPS = 30
 _WIDEST = 0.999
+_MOST_ROWS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,12 @@ class TaskCalibration:
     levels: tuple[float, ...]
     groups: int
     rows: int
+
+    def __post_init__(self) -> None:
+        if len(self.levels) != len(INTERVALS) or not all(0 <= level <= 1 for level in self.levels):
+            raise ValueError(f"a calibration needs {len(INTERVALS)} levels from 0 to 1")
+        if not (0 <= self.groups <= _MOST_ROWS and 0 <= self.rows <= _MOST_ROWS):
+            raise ValueError("groups and rows must be numbers of rows")
 
     def at(self, coverage: float) -> float:
         """The level of the raw central interval that covers the share ``coverage``, one of ``INTERVALS``."""

@@ -21,6 +21,7 @@ from .residuals import Residuals
 
 Array = npt.NDArray[np.float64]
 Differences = tuple[float, float, float]
+_MOST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,12 @@ class RatioModel:
     spread: tuple[float, float]
     most: float
     residuals: Residuals
+
+    def __post_init__(self) -> None:
+        if not all(abs(value) <= _MOST_WEIGHT for value in (*self.weights, *self.spread)):
+            raise ValueError(f"weights and spread must be from -{_MOST_WEIGHT:g} to {_MOST_WEIGHT:g}")
+        if min(self.spread) < 0 or self.most < 0:
+            raise ValueError("spread and most must not be negative")
 
     def predict(self, differences: Array) -> Array:
         """Log10 ratios from the differences of log10 medians, change roles and log10 work, ``(pairs, 3)``."""

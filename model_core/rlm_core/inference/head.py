@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.errors import ModelError
 from rlm_core.queries.kernel_arguments import example_sizes as kernel_example
 from rlm_core.queries.module_sizes import example_sizes as module_example
 from rlm_core.queries.query_vector import QUERY, has_sizes, query_vector, task_parts
@@ -19,8 +22,8 @@ from rlm_core.types import Abstention, AbstentionCode, CodeText, Query
 
 from . import ngram_ridge
 from .card import TaskCard
-from .encoder import Encoding, Entry, open_session
-from .features import estimate_name, feature_names, features, forest_key
+from .encoder import Encoding, Entry, open_session, run
+from .features import estimate_name, feature_names, features, forest_key, has_trees, reads_ridge
 from .trees import Forest
 
 _MOST_ROWS = 240
@@ -88,7 +91,11 @@ class QueryHead:
             inputs["unit"][i], inputs["slice"][i], inputs["date"][i] = row.encoding.vector, row.task, row.date
             inputs["facts"][i] = facts(row.encoding.counts, row.encoding.tokens, *lengths)
             inputs["query"][i] = query_vector(row.query.device, row.query.workload)
-        (logits,) = self._session.run(None, inputs)
+        logits = run(self._session, inputs, "head")
+        if logits.shape != (size, len(self._tasks[0].scale.edges)):
+            raise ModelError(
+                "the head of the model and its card have another number of outcomes; export the model again"
+            )
         logits = logits[: len(rows)].astype(np.float64)
         floorless = np.array([part.scale.floor == 0 for part in self._tasks])
         logits[floorless[inputs["slice"][: len(rows)]], 0] = -np.inf
@@ -100,7 +107,6 @@ class QueryHead:
         """Predictions of the n-gram ridge or the trees, on the outcome axis."""
         logs = np.zeros(len(rows))
         members: dict[int, list[int]] = {}
-        seasons: dict[tuple[int, float], float] = {}
         for i, row in enumerate(rows):
             members.setdefault(row.task, []).append(i)
             part = self._tasks[row.task]
@@ -108,14 +114,7 @@ class QueryHead:
                 forest = self._forests[forest_key(part.name, row.query.workload, row.query.device)]
                 logs[i] = float(forest.predict(row.features[None, :])[0])
                 continue
-            contributions = row.encoding.contributions
-            assert contributions is not None
-            levels = [[e.contributions for e in level if e.contributions is not None] for level in row.levels]
-            grams = ngram_ridge.combine(contributions, *levels)[ngram_ridge.column(task_parts(part.name))]
-            when = row.task, row.date
-            if when not in seasons:
-                seasons[when] = season(part, ngram_ridge.calendar([row.date])[0])
-            logs[i] = part.intercept + float(grams) + seasons[when]
+            logs[i] = ridge_prediction(part, row.encoding, row.levels, row.date)
         places = np.zeros(len(rows))
         for task, rows_of_task in members.items():
             places[rows_of_task] = on_axis(self._tasks[task], logs[rows_of_task])
@@ -123,14 +122,32 @@ class QueryHead:
 
 
 def make_row(
-    index: tuple[int, int], task: int, code: CodeText, query: Query, encodings: dict[Entry, Encoding], date: float
+    index: tuple[int, int],
+    number: int,
+    task: TaskCard,
+    code: CodeText,
+    query: Query,
+    encodings: dict[Entry, Encoding],
+    date: float,
 ) -> HeadRow:
-    """The head's inputs for a query about a unit whose texts are encoded."""
-    encoding = encodings[code.text, code.language, code.basis]
+    """The head's inputs for a query about a unit whose texts are encoded; ``number`` is that of the task."""
+    encoding, levels = encodings[code.text, code.language, code.basis], _callees(code, encodings)
     inputs = None
-    if feature_names(code.basis):
-        inputs = features(encoding.described, code.basis, query.workload, query.device)
-    return HeadRow(index, task, code, query, encoding, _callees(code, encodings), date, inputs)
+    if has_trees(task.name):
+        ridge = ridge_prediction(task, encoding, levels, date) if reads_ridge(code.basis) else math.nan
+        inputs = features(encoding.described, code.basis, query.workload, query.device, ridge)
+    return HeadRow(index, number, code, query, encoding, levels, date, inputs)
+
+
+def ridge_prediction(
+    task: TaskCard, encoding: Encoding, levels: tuple[list[Encoding], list[Encoding]], date: float
+) -> float:
+    """What the n-gram ridge predicts for a unit and its callees, log10 of SI units."""
+    contributions = encoding.contributions
+    assert contributions is not None
+    called = [[e.contributions for e in level if e.contributions is not None] for level in levels]
+    grams = ngram_ridge.combine(contributions, *called)[ngram_ridge.column(task_parts(task.name))]
+    return task.intercept + float(grams) + season(task, date)
 
 
 def unsized(row: HeadRow) -> Abstention | None:
@@ -161,9 +178,14 @@ def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def season(part: TaskCard, hats: npt.NDArray[np.float32]) -> float:
-    """What a date's calendar basis ``(nodes,)`` adds to the prediction of the n-gram ridge, in log10."""
-    return float(hats @ np.asarray(part.calendar))
+def season(task: TaskCard, date: float) -> float:
+    """What a date (a decimal year) adds to the prediction of the n-gram ridge, in log10."""
+    return _season(task.calendar, date)
+
+
+@lru_cache(maxsize=1024)
+def _season(calendar: tuple[float, ...], date: float) -> float:
+    return float(ngram_ridge.calendar([date])[0] @ np.asarray(calendar))
 
 
 def on_axis(part: TaskCard, log10: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,11 +1,11 @@
 """Ridge regression on hashed token n-grams, which gives a few numbers per text.
 
 A text's 1-2-grams of token ids and 1-3-grams of whole words are hashed to buckets and weighted by TF-IDF (sublinear,
-unit length): pieces of names carry over to new packages, whole words distinguish library calls. Each
-(``basis/language``) has weights for every role that the text can play (the unit itself, a callee at level 1 or 2; see
-also ``CHANGING``) and every metric, for programs of each judge (:func:`column`), so a text's contribution is a vector
-of ``roles x metrics`` numbers, cached next to its encoding. What a deep encoder of a few million parameters cannot
-memorise (rare names of libraries and problems), this part can.
+unit length): pieces of names carry over to new packages, whole words distinguish library calls. Each part
+(``basis/language``, for programs of each judge; :func:`part_name`) has weights for every role that the text can play
+(the unit itself, a callee at level 1 or 2; see also ``CHANGING``) and every metric, so a text's contribution is a
+vector of ``roles x metrics`` numbers for each judge, cached next to its encoding. What a deep encoder of a few million
+parameters cannot memorise (rare names of libraries and problems), this part can.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Bag:
 
 @dataclass(frozen=True, slots=True)
 class NgramRidge:
-    """Weights of one basis and language: ``idf (buckets,)``, ``codes (roles, metrics, buckets)``, the largest of each.
+    """Weights of one part: ``idf (buckets,)``, ``codes (roles, metrics, buckets)``, the largest of each.
 
     A weight in log10 SI units is ``sign(code) * (code / 127) ** 2 * largest``: eight bits are enough, since most
     weights are small and the square keeps those finely apart.
@@ -115,10 +115,26 @@ def combine(own: Array, level1: Sequence[Array], level2: Sequence[Array]) -> Arr
     return total
 
 
+def part_name(task: Task) -> str:
+    """The name of the part that predicts a task: ``basis/language``, with ``@judge`` unless it is LeetCode."""
+    return f"{task.basis}/{task.language}" + (f"@{task.judge}" if task.judge else "")
+
+
 def column(task: Task) -> int:
-    """The place of a task among the ``metrics`` of a ridge's weights and contributions: those of each judge in turn."""
+    """The place of a task among the columns of a text's contributions: the metrics of each judge in turn."""
     judge = list(JUDGES).index(task.judge) if task.judge else 0
     return judge * len(METRICS) + METRICS.index(task.metric)
+
+
+def contributions(parts: Mapping[str, NgramRidge], basis: str, language: str, ids: Ids, words: Words) -> Array | None:
+    """What a text adds in each role, ``(roles, columns)`` (:func:`column`); None if no part reads such texts."""
+    own = f"{basis}/{language}"
+    names = [own, *(f"{own}@{judge}" for judge in list(JUDGES)[1:])] if basis == "program" else [own]
+    blocks = [parts[name].contributions(ids, words) if name in parts else None for name in names]
+    known = next((block for block in blocks if block is not None), None)
+    if known is None:
+        return None
+    return np.hstack([np.zeros_like(known) if block is None else block for block in blocks])
 
 
 def load(path: Path) -> dict[str, NgramRidge]:

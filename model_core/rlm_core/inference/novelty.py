@@ -43,7 +43,7 @@ class Region:
 
 
 class NoveltyDetector:
-    """The regions of a model, by ``basis/language``."""
+    """The regions of a model, by ``basis/language``, for programs of each judge but LeetCode with ``@judge``."""
 
     def __init__(self, regions: Mapping[str, Region]) -> None:
         self.regions = dict(regions)
@@ -93,8 +93,14 @@ class NoveltyDetector:
         save_file(tensors, path)
 
 
-def fit_novelty_detector(train: Mapping[str, Array], calibration: Mapping[str, Array]) -> NoveltyDetector:
-    """Fit the regions from the encodings of training and calibration texts, ``(texts, width)`` by prefix."""
+def fit_novelty_detector(
+    train: Mapping[str, Array], calibration: Mapping[str, Array], known: NoveltyDetector | None = None
+) -> NoveltyDetector:
+    """Fit the regions from the encodings of training and calibration texts, ``(texts, width)`` by prefix.
+
+    The regions of a basis share the matrix that whitens; ``known`` is a detector whose matrices are kept.
+    """
+    kept = {prefix.split("/")[0]: region.whiten for prefix, region in known.regions.items()} if known else {}
     regions: dict[str, Region] = {}
     for basis in {prefix.split("/")[0] for prefix in train}:
         members = {prefix: vectors for prefix, vectors in train.items() if prefix.split("/")[0] == basis}
@@ -102,7 +108,7 @@ def fit_novelty_detector(train: Mapping[str, Array], calibration: Mapping[str, A
         inner = np.concatenate([vectors - means[prefix] for prefix, vectors in members.items()]).astype(np.float64)
         values, directions = np.linalg.eigh(inner.T @ inner / max(len(inner) - 1, 1))
         values = np.maximum(values, 0) + _RIDGE * max(float(values.mean()), _SMALLEST)
-        whiten = (directions / np.sqrt(values)).astype(np.float32)
+        whiten = kept.get(basis, (directions / np.sqrt(values)).astype(np.float32))
         distances_of = {
             prefix: Region(means[prefix].astype(np.float32), whiten, np.inf).distance(calibration.get(prefix, vectors))
             for prefix, vectors in members.items()

@@ -24,6 +24,8 @@ Array = npt.NDArray[np.float64]
 KNOTS = tuple(np.linspace(-3, 3, 49).tolist())
 _DATA_SHEET = "#sheet"
 _STEP = 1e-9  # between knots of equal values
+_MOST_LOG = 1e9  # of anything that a residual can be
+_MOST_ROWS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ class Residuals:
             raise ValueError(f"residuals need {len(LEVELS)} rising quantiles")
         if self.axis and (len(self.axis) != len(KNOTS) or not np.all(np.diff(self.axis) > 0)):
             raise ValueError(f"an axis needs {len(KNOTS)} rising values")
+        if any(abs(value) > _MOST_LOG for value in (*self.quantiles, *self.axis)):
+            raise ValueError(f"residuals and their axis must be from -{_MOST_LOG:g} to {_MOST_LOG:g}")
+        if not (0 <= self.groups <= _MOST_ROWS and 0 <= self.rows <= _MOST_ROWS):
+            raise ValueError("groups and rows must be numbers of rows")
 
 
 def spread_key(key: str) -> str:
@@ -102,19 +108,26 @@ def _upper(scores: Array, weights: Array, level: float) -> float:
 
 
 def quantiles(
-    forest: Forest, spread: Forest | None, residuals: Residuals, features: npt.NDArray[np.float32], most: float
+    forest: Forest,
+    spread: Forest | None,
+    residuals: Residuals,
+    features: npt.NDArray[np.float32],
+    floor: float,
+    most: float,
 ) -> tuple[float, ...]:
-    """Calibrated quantiles at ``LEVELS``, in SI units, of a text with these ``features``.
+    """Calibrated quantiles at ``LEVELS``, in SI units, of a text with these ``features``; 0 at or below the floor.
 
     Args:
         forest: predicts the value.
         spread: predicts log10 of the expected size of the residual; None where the size is 1.
         residuals: the calibration of both.
         features: ``(features,)``.
+        floor: no smaller value can be measured; 0 for none.
         most: no value is larger.
     """
     place = float(forest.predict(features[None, :])[0])
-    size = float(10 ** spread.predict(features[None, :])[0]) if spread is not None else 1.0
+    size = float(10 ** np.clip(spread.predict(features[None, :])[0], -300, 300)) if spread is not None else 1.0
     places = place + size * np.asarray(residuals.quantiles)
     logs = np.clip(from_axis(places, residuals.axis), -300, 300)
-    return tuple(float(min(10**log, most)) for log in logs)
+    values = tuple(float(min(10**log, most)) for log in logs)
+    return tuple(0.0 if value <= floor else value for value in values)

@@ -1,4 +1,4 @@
-"""Boosted regression trees as flat arrays, evaluated in numpy, for kernels, modules and networks.
+"""Boosted regression trees as flat arrays, evaluated in numpy, for all bases but functions.
 
 A forest reads the features of one text under one query (``features``) and gives log10 of the value in SI
 units. Trained with scikit-learn, kept in ``trees.safetensors``; evaluating runs nothing but array arithmetic.
@@ -73,24 +73,24 @@ def fingerprint(names: Sequence[str]) -> int:
     return zlib.crc32("\n".join(names).encode())
 
 
-def task_of(key: str) -> str:
-    """The task that a forest's key belongs to."""
-    return key.partition("@")[0]
+def basis_of(key: str) -> str:
+    """The basis that a forest's key belongs to."""
+    return key.partition("/")[0]
 
 
 def save(forests: Mapping[str, Forest], names: Mapping[str, Sequence[str]], path: Path) -> None:
-    """Write forests by :func:`rlm_core.inference.features.forest_key`; ``names`` are the features of each task."""
+    """Write forests by :func:`rlm_core.inference.features.forest_key`; ``names`` are the features of each basis."""
     from safetensors.numpy import save_file
 
     tensors = {
         f"{key}/{field}": np.ascontiguousarray(getattr(f, field)) for key, f in forests.items() for field in _FIELDS
     }
     # An empty dictionary would make a header that cannot be read.
-    save_file(tensors, path, metadata={key: str(fingerprint(names[task_of(key)])) for key in forests} or None)
+    save_file(tensors, path, metadata={key: str(fingerprint(names[basis_of(key)])) for key in forests} or None)
 
 
 def load(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Forest]:
-    """Read what :func:`save` wrote; ``names`` are the features of this version of the program, by task.
+    """Read what :func:`save` wrote; ``names`` are the features of this version of the program, by basis.
 
     Raises:
         ModelError: the file is missing, corrupt, or was trained on other features.
@@ -104,7 +104,7 @@ def load(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Forest]:
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
     for key, forest in forests.items():
-        known = names.get(task_of(key))
+        known = names.get(basis_of(key))
         if known is None or prints[key] != str(fingerprint(known)):
             raise ModelError(f"{path}: {key} was trained on other features; train the model again")
         _check(forest, len(known), f"{path}: {key}")

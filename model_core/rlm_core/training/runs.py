@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 from rlm_core.inference.student import TOKENIZER
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.tokenizer import train as train_tokenizer
@@ -58,7 +59,9 @@ def claim_run(out: Path, corpus: Corpus, settings: Mapping[str, Any], *, resume:
             raise DataError(f"{out}: already holds a training run; add --resume or name another directory")
         if json.loads(path.read_text(encoding="utf-8")) != run:
             raise DataError(f"{out}: the run in it used other data or settings; name another directory")
-    path.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    else:
+        with atomic_write(path) as partial:
+            partial.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
 
 
 def fit_tokenizer(
@@ -90,5 +93,6 @@ def fit_tokenizer(
         if "smaller than required" in str(error):
             raise DataError(f"a vocabulary of {size} does not hold the fixed symbols; raise it in [{table}]") from None
         raise DataError(f"{len(sample)} texts are too few for a vocabulary of {size}; lower it in [{table}]") from None
-    path.write_bytes(tokenizer.model)
+    with atomic_write(path) as partial:
+        partial.write_bytes(tokenizer.model)
     return tokenizer

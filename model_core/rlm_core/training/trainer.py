@@ -304,8 +304,18 @@ class Trainer(ABC, Generic[Model, Item, Batch]):
 
     def _write(self, state: object, name: str) -> None:
         if self.processes.main:
-            with atomic_write(self.out / name) as partial:
-                torch.save(state, partial)
+            try:
+                with atomic_write(self.out / name) as partial:
+                    torch.save(state, partial)
+            except (OSError, RuntimeError) as error:  # torch's writer raises the latter where the disk is full
+                reason = (
+                    (error.strerror or error)
+                    if isinstance(error, OSError)
+                    else "torch stopped writing; is the disk full?"
+                )
+                raise DataError(
+                    f"{self.out / name}: cannot be written ({reason}); free some space, then continue with --resume"
+                ) from None
 
 
 def trained(model: nn.Module) -> dict[str, nn.Parameter]:

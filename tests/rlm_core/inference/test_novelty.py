@@ -101,6 +101,18 @@ def test_saved_regions_are_read_back(fitted: NoveltyDetector, tmp_path: Path) ->
         np.testing.assert_allclose(region.distance(probe), fitted.regions[prefix].distance(probe), rtol=5e-3)
 
 
+def test_regions_that_are_fitted_later_leave_the_saved_distances_of_others(
+    fitted: NoveltyDetector, tmp_path: Path
+) -> None:
+    later = fit_novelty_detector({"program/go@boj": 3 * cloud(500, 9)}, {"program/go@boj": 3 * cloud(500, 10)}, fitted)
+    NoveltyDetector({**fitted.regions, **later.regions}).save(tmp_path / "distance.safetensors")
+    found = NoveltyDetector.load(tmp_path / "distance.safetensors")
+    probe = cloud(100, 8)
+    for prefix, region in fitted.regions.items():
+        np.testing.assert_allclose(found.regions[prefix].distance(probe), region.distance(probe), rtol=5e-3)
+    assert np.mean([found.reason("program/go@boj", vector) is None for vector in 3 * cloud(500, 11)]) > 0.95
+
+
 @pytest.mark.parametrize("rows", [1, 2, 50])
 def test_equal_texts_are_familiar_to_themselves(rows: int, tmp_path: Path) -> None:
     vector = cloud(1)

@@ -66,7 +66,7 @@ def test_other_quantiles_are_refused(broken: tuple[float, ...]) -> None:
 
 
 def test_quantiles_lie_around_the_prediction_and_rise() -> None:
-    found = quantiles(constant(-3), constant(-1), NORMAL, TOLD, np.inf)
+    found = quantiles(constant(-3), constant(-1), NORMAL, TOLD, 0.0, np.inf)
     assert found[MEDIAN] == pytest.approx(1e-3, rel=0.02)
     assert np.all(np.diff(found) > 0)
     assert np.log10(found[12] / found[4]) == pytest.approx(0.1 * 2 * 1.2816, rel=0.05)
@@ -75,13 +75,20 @@ def test_quantiles_lie_around_the_prediction_and_rise() -> None:
 def test_a_larger_expected_error_widens_the_band() -> None:
     widths = []
     for size in (-3.0, -2.0, -1.0):
-        found = quantiles(constant(0), constant(size), NORMAL, TOLD, np.inf)
+        found = quantiles(constant(0), constant(size), NORMAL, TOLD, 0.0, np.inf)
         widths.append(np.log10(found[12] / found[4]))
     np.testing.assert_allclose(np.divide(widths[1:], widths[:-1]), 10, rtol=1e-6)
 
 
+def test_quantiles_at_or_below_the_floor_are_zero() -> None:
+    found = quantiles(constant(-3), constant(-1), NORMAL, TOLD, 1e-3, np.inf)
+    whole = quantiles(constant(-3), constant(-1), NORMAL, TOLD, 0.0, np.inf)
+    assert found == tuple(value if value > 1e-3 else 0.0 for value in whole)
+    assert found[0] == 0.0 < found[-1]
+
+
 def test_no_share_is_above_one() -> None:
-    found = quantiles(constant(-0.01), constant(-1), NORMAL, TOLD, 1.0)
+    found = quantiles(constant(-0.01), constant(-1), NORMAL, TOLD, 0.0, 1.0)
     assert found[MEDIAN] < 1
     assert found[-1] == 1
 
@@ -101,6 +108,6 @@ def test_values_are_normal_on_their_axis() -> None:
 
 def test_a_forest_on_normal_scores_answers_with_values() -> None:
     axis = normal_axis(np.log10(np.random.default_rng(0).uniform(0.6, 0.9, 5000)))
-    found = quantiles(constant(0), constant(-1), replace(NORMAL, axis=axis), TOLD, 1.0)
+    found = quantiles(constant(0), constant(-1), replace(NORMAL, axis=axis), TOLD, 0.0, 1.0)
     assert found[MEDIAN] == pytest.approx(0.75, abs=0.01)
     assert 0.6 < found[0] < found[-1] < 0.9

@@ -51,6 +51,10 @@ trees = 5
 seeds = 1
 leaves = 4
 leaf_rows = 2
+[trees.program]
+trees = 5
+seeds = 1
+leaf_rows = 2
 [ngram_ridge]
 bits = 10
 """

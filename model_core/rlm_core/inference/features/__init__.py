@@ -1,11 +1,12 @@
-"""Features of kernels, modules and networks: numbers extracted from a text and a query, for the boosted trees.
+"""Features of programs, kernels, modules and networks: numbers from a text and a query, for the boosted trees.
 
 ``describe`` does what depends on the text alone, once; ``features`` joins it with a query. Both take canonical text and
-never run any of it; unknown values are NaN. Bases without features (functions, programs) have no trees.
+never run any of it; unknown values are NaN. Functions and LeetCode's programs have no trees (:func:`has_trees`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
@@ -15,13 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 _SETTING = {"latency": ("batch",), "accuracy": ("dataset", "epochs", "subset")}
-_MODULES = {"kernel": "kernel", "module": "module", "network": "network"}
+_MODULES = {"kernel": "kernel", "module": "module", "network": "network", "program": "program"}
 
 
 def feature_names(basis: str) -> tuple[str, ...]:
-    """The names of a basis' features, in order; empty for a basis without trees."""
+    """The names of a basis' features, in order; empty for functions."""
     module = _module(basis)
     return tuple(module.NAMES) if module is not None else ()
+
+
+def all_feature_names() -> dict[str, tuple[str, ...]]:
+    """The names of the features of every basis with trees."""
+    return {basis: feature_names(basis) for basis in _MODULES}
 
 
 def forest_key(task_name: str, workload: Mapping[str, str], device: str | None) -> str:
@@ -53,22 +59,45 @@ def monotonic_names(basis: str) -> tuple[str, ...]:
     return tuple(getattr(_module(basis), "MONOTONIC", ()))
 
 
-def answers_alone(basis: str) -> bool:
-    """Whether the forests answer without the query head: their error is finer than its bins."""
-    return bool(getattr(_module(basis), "ALONE", False))
+def has_trees(task: str) -> bool:
+    """Whether a task, or the task of a forest's key, is predicted from features.
+
+    Programs are if a judge other than LeetCode ran them: the head predicts LeetCode's, whose run times it ranks as well
+    and with a smaller error.
+    """
+    basis = task.partition("/")[0]
+    return basis in _MODULES and (basis != "program" or "@" in task)
 
 
-def describe(text: str, basis: str) -> Any:
-    """What the features need of a canonical text; None for a basis without trees."""
+def answers_alone(task: str) -> bool:
+    """Whether the forests of a task answer without the query head: their error is finer than its bins."""
+    return has_trees(task) and bool(getattr(_module(task.partition("/")[0]), "ALONE", False))
+
+
+def reads_ridge(basis: str) -> bool:
+    """Whether the n-gram ridge's prediction is one of the features."""
+    return basis == "program"
+
+
+def describe(text: str, basis: str, language: str) -> Any:
+    """What the features need of a canonical text; None for functions."""
     module = _module(basis)
-    return module.describe(text) if module is not None else None
+    if module is None:
+        return None
+    return module.describe(text, language) if basis == "program" else module.describe(text)
 
 
-def features(described: Any, basis: str, workload: Mapping[str, str], device: str | None) -> npt.NDArray[np.float32]:
-    """The features of a described text under a query. Shape ``(len(feature_names(basis)),)``."""
+def features(
+    described: Any, basis: str, workload: Mapping[str, str], device: str | None, ridge: float = math.nan
+) -> npt.NDArray[np.float32]:
+    """The features of a described text under a query. Shape ``(len(feature_names(basis)),)``.
+
+    ``ridge`` is the n-gram ridge's prediction in log10 of SI units, for a basis that reads it.
+    """
     module = _module(basis)
     assert module is not None, basis
-    result: npt.NDArray[np.float32] = module.features(described, workload, device)
+    last = (ridge,) if reads_ridge(basis) else ()
+    result: npt.NDArray[np.float32] = module.features(described, workload, device, *last)
     return result
 
 

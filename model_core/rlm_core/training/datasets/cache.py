@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -19,6 +21,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from rlm_core.errors import DataError
+from rlm_core.files import partial_path, remove_abandoned
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 # Names of PEP 508 and versions of PEP 440: anything else could be an address or an option of pip.
@@ -59,7 +62,11 @@ def find_wheel(cache: Path, package: str, version: str, *, download: bool) -> Pa
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += ["--python-version", "3.12", *(f"--platform={platform}" for platform in _PLATFORMS)]
-    subprocess.run([*command, "--dest", str(folder), "--", f"{package}=={version}"], check=False, capture_output=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as scratch:
+        command += ["--dest", scratch, "--", f"{package}=={version}"]
+        subprocess.run(command, check=False, capture_output=True)
+        for wheel in Path(scratch).glob("*.whl"):
+            wheel.replace(folder / wheel.name)
     return _cached_wheel(cache, package, version)
 
 
@@ -93,14 +100,19 @@ def find_repository(cache: Path, repository: str, *, download: bool) -> Path | N
     if not download:
         return None
     target = cache / "repositories" / owner / f"{name}.git"
-    partial = target.with_suffix(".partial")
     target.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(target)
+    partial = partial_path(target)
     command = ["git", "clone", "--quiet", "--bare", f"https://github.com/{repository}", str(partial)]
     done = subprocess.run(command, check=False, capture_output=True, env=os.environ | _CLONE)
     if done.returncode:
+        shutil.rmtree(partial, ignore_errors=True)
         return None
-    partial.rename(target)
-    return target
+    try:
+        partial.rename(target)
+    except OSError:  # another process was first
+        shutil.rmtree(partial, ignore_errors=True)
+    return target if (target / "HEAD").exists() else None
 
 
 def read_blobs(repository: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:

@@ -25,7 +25,7 @@ from rlm_core.inference.features import answers_alone
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.devices import answered_by_sheet
-from rlm_core.types import SI_UNIT, Basis
+from rlm_core.types import SI_UNIT
 
 from .metrics import Array, Figure, share
 from .report import MODEL, STATED, TaskReport, covered_each
@@ -130,7 +130,7 @@ def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
     levels = np.full(len(rows), np.nan)
     if not isinstance(predictor, OnnxPredictor):
         return levels
-    with_head = np.flatnonzero([_uses_head(predictor, row.code.basis, row.query.device) for row in rows])
+    with_head = np.flatnonzero([_uses_head(predictor, row) for row in rows])
     for start in range(0, len(with_head), _BATCH):
         indices = with_head[start : start + _BATCH]
         batch = [rows[int(i)] for i in indices]
@@ -142,8 +142,9 @@ def central_levels(predictor: Predictor, rows: Sequence[Row]) -> Array:
     return levels
 
 
-def _uses_head(predictor: OnnxPredictor, basis: Basis, device: str | None) -> bool:
-    return not answers_alone(basis) and not answered_by_sheet(basis, device, predictor.devices(basis))
+def _uses_head(predictor: OnnxPredictor, row: Row) -> bool:
+    basis = row.code.basis
+    return not answers_alone(row.task.name) and not answered_by_sheet(basis, row.query.device, predictor.devices(basis))
 
 
 @dataclass(frozen=True, slots=True)

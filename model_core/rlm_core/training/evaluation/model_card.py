@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlm_core.errors import DataError, ModelError
+from rlm_core.files import atomic_write
 from rlm_core.inference.adaptation import cpu_score
 from rlm_core.inference.calibration import COVERAGES, INTERVALS, MIN_GROUPS
 from rlm_core.inference.card import CARD, StudentCard
@@ -100,8 +101,10 @@ def write_card(
             if (folder / name).is_file():
                 pages[name] = (folder / name).read_text(encoding="utf-8")
         for name, text in pages.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        out.write_text(render_card(content, pages), encoding="utf-8")
+            with atomic_write(folder / name) as partial:
+                partial.write_text(text, encoding="utf-8")
+        with atomic_write(out) as partial:
+            partial.write_text(render_card(content, pages), encoding="utf-8")
     except OSError as error:
         raise DataError(f"{out}: the card cannot be written ({error.strerror}); check the directory") from None
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from rlm_core.errors import DataError
+from rlm_core.files import atomic_write
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.query_vector import Task
@@ -236,4 +237,5 @@ def _write_predictions(found: Evaluation, path: Path) -> None:
         if name != MODEL:
             columns[f"median_{name}"] = pa.array(table.median, from_pandas=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    with atomic_write(path) as partial:
+        pq.write_table(pa.table(columns), partial, compression="zstd")

@@ -81,7 +81,7 @@ class TorchPredictor(WithoutComparison):
         """Name and checksum of the weights and their calibration."""
         return self._id
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         """The devices that the model was trained on for a basis."""
         return tuple(self.serving.devices.get(basis, ()))
 

@@ -19,6 +19,7 @@ import safetensors.torch
 import torch
 
 from rlm_core.errors import ModelError
+from rlm_core.files import atomic_write
 from rlm_core.inference.calibration import Calibration
 from rlm_core.inference.card import CARD, FULL_FORMAT, SERVING, ModelCard, check_files, checksum, read_model_card
 
@@ -52,7 +53,8 @@ def save(model: FullModel, directory: Path, name: str, trained: Mapping[str, Any
         files = {path.relative_to(directory).as_posix(): checksum(path) for path in paths if path.is_file()}
         card = ModelCard(FULL_FORMAT, name, dict(trained or {}), files)
         data = {"format": FULL_FORMAT, "name": card.name, "trained": card.trained, "files": files}
-        (directory / CARD).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        with atomic_write(directory / CARD) as partial:
+            partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise ModelError(f"{error.filename or directory}: cannot be written ({error.strerror})") from None
     return card

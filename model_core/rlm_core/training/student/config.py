@@ -4,7 +4,7 @@
 [pretrain]     the encoder without labels: tokens to read, learning rates, or the student to start from
 [train]        the encoder with labels: epochs, learning rates, tokens per batch
 [ngram_ridge]  ridge regression on n-grams
-[trees.B]      boosted trees on features, for the bases B: kernel, module, network
+[trees.B]      boosted trees on features, for the bases B: program, kernel, module, network
 [distill]      read by ``rlm-lsp train --teacher`` only, see :mod:`rlm_core.training.student.distill`
 """
 
@@ -26,7 +26,7 @@ TEXTS_PER_BASIS = 30_000
 # The canonical forms that a student is trained on, by ``basis/language``; ``LINES`` for the others. For functions,
 # neutral texts predict slightly better than the texts as written.
 FORMS = {"call/python": CanonicalForm.NEUTRAL}
-TREE_BASES = ("kernel", "module", "network")
+TREE_BASES = ("program", "kernel", "module", "network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,14 @@ class TreesConfig:
     estimate_share: float = 0.0
 
 
+# Programs have so many rows that small leaves learn problems by heart.
+DEFAULT_TREES = dict.fromkeys(TREE_BASES, TreesConfig()) | {
+    "program": TreesConfig(
+        trees=150, seeds=1, learning_rate=0.06, leaves=16, leaf_rows=20, l2=2.0, features_per_split=0.3
+    )
+}
+
+
 @dataclass(frozen=True, slots=True)
 class EncoderFitConfig:
     """How the encoder is trained, and how its head is fitted to the finished encodings.
@@ -98,7 +106,7 @@ class TrainConfig:
     model: StudentConfig = field(default_factory=StudentConfig)
     pretrain: PretrainConfig = field(default_factory=PretrainConfig)
     train: EncoderFitConfig = field(default_factory=EncoderFitConfig)
-    trees: dict[str, TreesConfig] = field(default_factory=lambda: dict.fromkeys(TREE_BASES, TreesConfig()))
+    trees: dict[str, TreesConfig] = field(default_factory=lambda: dict(DEFAULT_TREES))
     ngram_bits: int = 18
     ngram_penalty: float = 3.0
 
@@ -141,7 +149,8 @@ def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
     for name, table in tables.items():
         if name not in TREE_BASES or not isinstance(table, dict):
             raise DataError(f"{where}.{name}]: unknown; give tables for {', '.join(TREE_BASES)}")
-    return {name: typed(TreesConfig, tables.get(name, {}), f"{where}.{name}]") for name in TREE_BASES}
+    read = {name: typed(TreesConfig, table, f"{where}.{name}]") for name, table in tables.items()}
+    return DEFAULT_TREES | read
 
 
 T = TypeVar("T")

@@ -20,10 +20,12 @@ from rlm_core.inference.calibration import Scale
 from rlm_core.inference.card import StudentCard, TaskCard
 from rlm_core.inference.encoder import encode, open_session
 from rlm_core.inference.features import answers_alone
+from rlm_core.inference.ngram_ridge import part_name
 from rlm_core.inference.novelty import DISTANCE, fit_novelty_detector
 from rlm_core.inference.residuals import Residuals
 from rlm_core.inference.student import ENCODER, NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.corpus import Corpus, default_queries_of, known_devices
 from rlm_core.training.datasets.schema import Edit
 from rlm_core.training.runs import say
@@ -63,7 +65,7 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     export_encoder(student, out / ENCODER)
     bank = encode_all(out / ENCODER, run.trainer.data.ids)
     features = Features.build(run.trainer.data.inputs, bank)
-    alone = [answers_alone(name.split("/")[0]) for name in corpus.tasks]
+    alone = [answers_alone(name) for name in corpus.tasks]
     headed = ~np.array(alone)[rows.task]
     train_rows, val_rows = (np.flatnonzero(headed & (rows.split == split)) for split in ("train", "val"))
     say("fitting the head")
@@ -127,12 +129,15 @@ def encode_all(encoder: Path, ids: list[Ids]) -> Bank:
 
 
 def texts_by_prefix(corpus: Corpus, vectors: npt.NDArray[np.float32]) -> dict[str, dict[str, npt.NDArray[np.float32]]]:
-    """The vectors of the texts of ``train`` and ``cal`` rows, by ``basis/language``: what distances are fitted to."""
+    """The vectors of the texts of ``train`` and ``cal`` rows: what distances are fitted to.
+
+    By ``basis/language``, for programs of each judge (:func:`rlm_core.inference.ngram_ridge.part_name`).
+    """
     parts: dict[str, dict[str, npt.NDArray[np.float32]]] = {"train": {}, "cal": {}}
-    for prefix in corpus.prefixes():
-        mine = corpus.rows_of(prefix)
+    names = np.array([part_name(task_parts(name)) for name in corpus.tasks])[corpus.rows.task]
+    for name in np.unique(names).tolist():
         for split, found in parts.items():
-            texts = np.unique(corpus.rows.text[mine[corpus.rows.split[mine] == split]])
+            texts = np.unique(corpus.rows.text[(names == name) & (corpus.rows.split == split)])
             if len(texts):
-                found[prefix] = vectors[texts]
+                found[name] = vectors[texts]
     return parts

@@ -22,7 +22,7 @@ from rlm_core.inference.residuals import (
     spread_key,
     to_axis,
 )
-from rlm_core.inference.trees import Forest, task_of
+from rlm_core.inference.trees import Forest
 from rlm_core.queries.devices import MIN_SHEET_DEVICES, SHEET_BASES
 
 from .config import TreesConfig
@@ -128,10 +128,10 @@ class ForestJob:
 def fit_job(job: ForestJob) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDArray[np.float64]]:
     """The forests of a job, their residuals if they answer alone, and its predictions."""
     with threadpool_limits(1):
-        if not answers_alone(job.key.split("/")[0]):
+        if not answers_alone(job.key):
             forest, found = _cross_fit(job, FOLDS)
             return {job.key: forest}, without_devices(job), found
-        axis = normal_axis(job.target[job.split == "train"]) if task_of(job.key).endswith("/accuracy") else ()
+        axis = normal_axis(job.target[job.split == "train"]) if job.key.partition("@")[0].endswith("/accuracy") else ()
         placed = replace(job, target=to_axis(job.target, axis))
         held_out = job.split == "cal"
         few = len(np.unique(job.group[held_out])) < MIN_GROUPS
@@ -166,7 +166,7 @@ def without_devices(job: ForestJob) -> dict[str, Residuals]:
     for device, number in sorted(set(zip(job.device[held_out].tolist(), fold[held_out].tolist(), strict=True))):
         held = held_out & (job.device == device) & (fold == number)
         kept = train & (job.device != device) & (fold != number)
-        forest = fit_forest(job.features[kept], job.target[kept], weights[kept], task_of(job.key), job.config)
+        forest = fit_forest(job.features[kept], job.target[kept], weights[kept], job.key.partition("@")[0], job.config)
         found[held] = forest.predict(job.features[held])
     return {data_sheet_key(job.key): fit_residuals((job.target - found)[held_out], job.device[held_out])}
 
@@ -182,7 +182,7 @@ def _fit_spread(job: ForestJob, found: npt.NDArray[np.float64]) -> Forest:
 
 def _cross_fit(job: ForestJob, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
     """A forest on the training rows, and predictions for all rows, out of fold for the training rows."""
-    name = task_of(job.key)
+    name = job.key.partition("@")[0]
     weights = group_weights(job.group)
     train = job.split == "train"
     forest = fit_forest(job.features[train], job.target[train], weights[train], name, job.config)

@@ -188,7 +188,7 @@ def log_medians(features: Features, head: Head, corpus: Corpus, scales: list[Sca
     result = np.full(len(corpus.rows), np.nan)
     for number, (name, scale) in enumerate(zip(corpus.tasks, scales, strict=True)):
         mine = np.flatnonzero(corpus.rows.task == number)
-        if len(mine) and not answers_alone(name.split("/")[0]):
+        if len(mine) and not answers_alone(name):
             found = scale.quantiles(probabilities(features, head, mine, scales), [0.5])[:, 0]
             result[mine] = np.log10(np.maximum(found, scale.floor or 1e-12))
     return result
@@ -237,12 +237,12 @@ def calibrate(
 
 def _calibration_rows(corpus: Corpus) -> npt.NDArray[np.int64]:
     rows = corpus.rows
-    chosen = rows.split == "cal"
+    headed = np.array([not answers_alone(name) for name in corpus.tasks])[rows.task]
+    chosen = headed & (rows.split == "cal")
     for prefix in corpus.prefixes():
         mine = np.zeros(len(rows), bool)
         mine[corpus.rows_of(prefix)] = True
-        if answers_alone(prefix.split("/")[0]):
-            chosen &= ~mine
-        elif len(np.unique(rows.family[mine & chosen])) < _FEW_FAMILIES:
+        mine &= headed
+        if len(np.unique(rows.family[mine & chosen])) < _FEW_FAMILIES:
             chosen |= mine & (rows.split == "train")
     return np.flatnonzero(chosen)

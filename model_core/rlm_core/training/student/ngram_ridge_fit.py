@@ -22,8 +22,8 @@ from rlm_core.inference.ngram_ridge import (
     bag,
     calendar,
     code_weights,
-    column,
     combine,
+    part_name,
     tfidf,
     words_of,
 )
@@ -63,13 +63,15 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
     parts: dict[str, NgramRidge] = {}
     terms: dict[str, LinearTerms] = {}
     predictions, changes = np.zeros(len(corpus.rows)), np.zeros(len(corpus.rows))
-    for prefix in corpus.prefixes():
-        if prefix.split("/")[0] not in _ROLE_SCALE:
-            continue
-        scales = _ROLE_SCALE[prefix.split("/")[0]]
-        of_prefix = (i for i, name in enumerate(corpus.tasks) if name.rpartition("/")[0] == prefix)
-        numbers = {column(task_parts(corpus.tasks[number])): number for number in of_prefix}
-        rows = corpus.rows_of(prefix)
+    members: dict[str, dict[int, int]] = {}  # by part: the number of the task by the place of its metric
+    for number, name in enumerate(corpus.tasks):
+        task = task_parts(name)
+        if task.basis in _ROLE_SCALE:
+            members.setdefault(part_name(task), {})[METRICS.index(task.metric)] = number
+    for part, numbers in members.items():
+        basis = part.split("/")[0]
+        scales = _ROLE_SCALE[basis]
+        rows = np.flatnonzero(np.isin(corpus.rows.task, list(numbers.values())))
         own = np.unique(corpus.rows.text[rows[corpus.rows.split[rows] == "train"]])
         width = _bits(len(own), bits)
         used = np.unique(np.concatenate([corpus.rows.text[rows], corpus.rows.callees[rows].ravel()]))
@@ -77,9 +79,8 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
         idf = idf_of([bags[int(i)] for i in own], width)
         units = {i: tfidf(value, idf) for i, value in bags.items()}
         features = _matrix(corpus, rows, units, scales, width)
-        changing = prefix.split("/")[0] in CHANGING
-        columns = max(len(METRICS), *(place + 1 for place in numbers))
-        weights = np.zeros((len(scales) + changing, columns, 1 << width), np.float32)
+        changing = basis in CHANGING
+        weights = np.zeros((len(scales) + changing, len(METRICS), 1 << width), np.float32)
         for m, number in numbers.items():
             name = corpus.tasks[number]
             mine = np.flatnonzero(corpus.rows.task[rows] == number)
@@ -94,7 +95,7 @@ def fit_ngram_ridge(corpus: Corpus, ids: list[Ids], *, bits: int = 18, penalty: 
                 weights[-1, m] = _within_groups(own, corpus, rows[mine], penalty)
                 changes[rows[mine]] = own @ weights[-1, m]
             terms[name] = LinearTerms(float(model.intercept_), [float(value) for value in dates])
-        parts[prefix] = code_weights(idf, weights)
+        parts[part] = code_weights(idf, weights)
     return NgramRidgeFit(parts, terms, predictions, changes)
 
 
@@ -128,16 +129,16 @@ def contributions(
     result = np.zeros(len(rows))
     cache: dict[tuple[str, int], npt.NDArray[np.float32]] = {}
 
-    def of(prefix: str, text: int) -> npt.NDArray[np.float32]:
-        if (prefix, text) not in cache:
-            cache[prefix, text] = parts[prefix].contributions(ids[text], words_of(corpus.texts[text][0]))
-        return cache[prefix, text]
+    def of(part: str, text: int) -> npt.NDArray[np.float32]:
+        if (part, text) not in cache:
+            cache[part, text] = parts[part].contributions(ids[text], words_of(corpus.texts[text][0]))
+        return cache[part, text]
 
     for i, row in enumerate(rows):
-        name = corpus.tasks[corpus.rows.task[row]]
-        prefix = name.rpartition("/")[0]
-        levels = [[of(prefix, int(c)) for c in level if c >= 0] for level in corpus.rows.callees[row]]
-        result[i] = combine(of(prefix, int(corpus.rows.text[row])), *levels)[column(task_parts(name))]
+        task = task_parts(corpus.tasks[corpus.rows.task[row]])
+        part = part_name(task)
+        levels = [[of(part, int(c)) for c in level if c >= 0] for level in corpus.rows.callees[row]]
+        result[i] = combine(of(part, int(corpus.rows.text[row])), *levels)[METRICS.index(task.metric)]
     return result
 
 

@@ -23,7 +23,7 @@ import torch
 from rlm_core.files import atomic_write
 from rlm_core.inference import ngram_ridge
 from rlm_core.inference.calibration import Scale, fit_scale
-from rlm_core.inference.features import feature_names
+from rlm_core.inference.features import has_trees
 from rlm_core.inference.model_store import find
 from rlm_core.inference.student import NGRAM_RIDGE, TOKENIZER, TREES
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
@@ -98,7 +98,8 @@ def train(
     say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.tasks)} tasks")
     unlabelled = _unlabelled(corpus, texts)
     if start is not None:
-        (out / TOKENIZER).write_bytes(start.tokenizer.model)
+        with atomic_write(out / TOKENIZER) as partial:
+            partial.write_bytes(start.tokenizer.model)
         tokenizer = start.tokenizer
     else:
         tokenizer = fit_tokenizer(out, unlabelled, settings.model.vocabulary, settings.train.seed, resume)
@@ -111,7 +112,7 @@ def train(
     else:
         with _timed(out, "pretraining"):
             _pretrain(student, unlabelled, tokenizer, settings, out, resume)
-    scales = _scales(corpus)
+    scales = fit_scales(corpus)
     thin = _thinned(corpus, settings.train.rows_per_task, settings.train.seed)
     few = replace(corpus, rows=corpus.rows.chosen(thin))
     task = _task(few, ids, scales, settings)
@@ -127,8 +128,9 @@ def train(
         fitted = fit_ngram_ridge(corpus, ids, bits=settings.ngram_bits, penalty=settings.ngram_penalty)
         ngram_ridge.save(fitted.parts, out / NGRAM_RIDGE)
         say("fitting the trees")
-        grown = _grown(corpus, settings, out, resume)
-        predictions = (fitted.predictions + grown.predictions)[thin]
+        planted = np.array([has_trees(name) for name in corpus.tasks])[corpus.rows.task]
+        grown = _grown(corpus, settings, fitted.predictions, out, resume)
+        predictions = np.where(planted, grown.predictions, fitted.predictions)[thin]
         trainer.data.inputs.wide[:] = torch.from_numpy(positions(few, 10**predictions, scales).astype(np.float32))
     with _timed(out, HEAD_STAGE):
         origin = start.model_id if start is not None else None
@@ -138,14 +140,13 @@ def train(
         finish(made, read_edits(data, ("train",)), out)
 
 
-def _grown(corpus: Corpus, settings: TrainConfig, out: Path, resume: bool) -> TreesFit:
+def _grown(corpus: Corpus, settings: TrainConfig, ridge: npt.NDArray[np.float64], out: Path, resume: bool) -> TreesFit:
     """The forests: newly fitted, or those that the run has already fitted."""
-    names = {name: feature_names(name.split("/")[0]) for name in corpus.tasks}
     rest = out / _GROWN
     if resume and rest.exists():
-        return load_fit(out / TREES, rest, names)
-    grown = fit_trees(corpus, settings.trees)
-    save_fit(grown, out / TREES, rest, names)
+        return load_fit(out / TREES, rest)
+    grown = fit_trees(corpus, settings.trees, ridge)
+    save_fit(grown, out / TREES, rest)
     return grown
 
 
@@ -164,7 +165,8 @@ def _timed(out: Path, stage: str) -> Iterator[None]:
     finally:
         found = times(out)
         found[stage] = round(found.get(stage, 0.0) + time.monotonic() - began, 1)
-        (out / _TIMES).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        with atomic_write(out / _TIMES) as partial:
+            partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
@@ -202,7 +204,8 @@ def _pretrain(
     student.encoder.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
 
 
-def _scales(corpus: Corpus) -> list[Scale]:
+def fit_scales(corpus: Corpus) -> list[Scale]:
+    """The outcome scale of each task, from its training values."""
     train_rows = corpus.rows.split == "train"
     return [
         fit_scale(corpus.rows.value[train_rows & (corpus.rows.task == number)], floor_of(name))

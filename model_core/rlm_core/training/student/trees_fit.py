@@ -1,14 +1,16 @@
-"""Fitting the boosted trees of kernels, modules and networks, with out-of-fold predictions for the training rows.
+"""Fitting the boosted trees of all bases but functions, with out-of-fold predictions for the training rows.
 
 The target is log10 of the value. Where a basis has an estimate from first principles among its features, it takes a
-share of the prediction: it carries over to sizes that no training row had.
+share of the prediction: it carries over to sizes that no training row had. The trees of programs read the
+n-gram ridge's prediction, out of fold for training rows.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,9 +21,9 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from rlm_core.inference import trees
-from rlm_core.inference.features import describe, feature_names, features, forest_key
+from rlm_core.inference.features import all_feature_names, describe, feature_names, features, forest_key, has_trees
 from rlm_core.inference.residuals import Residuals
-from rlm_core.inference.trees import Forest, task_of
+from rlm_core.inference.trees import Forest
 from rlm_core.training.corpus import Corpus, floor_of
 
 from .config import TreesConfig
@@ -29,9 +31,8 @@ from .forest_fit import ForestJob, Matrix, fit_job
 from .ngram_ridge_fit import fold_of
 
 _FEWEST_ROWS = 100
-TextQueries = tuple[
-    str, list[tuple[dict[str, str], str | None]]
-]  # a text, and the (workload, device) of each of its rows
+# A canonical text, its language, and of each of its rows the workload, the device and the ridge's prediction.
+TextQueries = tuple[str, str, list[tuple[dict[str, str], str | None, float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,14 @@ class TreesFit:
     predictions: npt.NDArray[np.float64]
 
 
-def save_fit(fit: TreesFit, path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> None:
-    """Write the forests to ``path`` and, last, what else was fitted to ``rest`` (.npz); ``names`` as for trees.save."""
-    trees.save(fit.forests, names, path)
+def save_fit(fit: TreesFit, path: Path, rest: Path) -> None:
+    """Write the forests to ``path`` and, last, what else was fitted to ``rest`` (.npz)."""
+    trees.save(fit.forests, all_feature_names(), path)
     residuals = msgspec.json.encode(fit.residuals).decode()
     np.savez_compressed(rest, predictions=fit.predictions, residuals=np.array(residuals))
 
 
-def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> TreesFit:
+def load_fit(path: Path, rest: Path) -> TreesFit:
     """Read what :func:`save_fit` wrote.
 
     Raises:
@@ -62,25 +63,34 @@ def load_fit(path: Path, rest: Path, names: Mapping[str, Sequence[str]]) -> Tree
     """
     with np.load(rest, allow_pickle=False) as file:
         residuals = msgspec.json.decode(str(file["residuals"]), type=dict[str, Residuals])
-        return TreesFit(trees.load(path, names), residuals, file["predictions"])
+        return TreesFit(trees.load(path, all_feature_names()), residuals, file["predictions"])
 
 
-def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
-    """Fit every task whose basis has features on the training rows of the corpus, as the basis' config says.
+def fit_trees(
+    corpus: Corpus, configs: Mapping[str, TreesConfig], ridge: npt.NDArray[np.float64] | None = None
+) -> TreesFit:
+    """Fit every task that has trees on the training rows of the corpus, as the config of its basis says.
 
     The forests are independent: each is fitted in a separate process with one thread.
+
+    Args:
+        corpus: texts, queries and rows.
+        configs: by basis.
+        ridge: the n-gram ridge's predictions, ``(rows,)``, as in ``NgramRidgeFit``; None without programs.
     """
+    ridge = np.full(len(corpus.rows), np.nan) if ridge is None else ridge
     forests: dict[str, Forest] = {}
     residuals: dict[str, Residuals] = {}
     predictions = np.zeros(len(corpus.rows))
+    planted = np.array([has_trees(name) for name in corpus.tasks])
     # A forked child could wait for a lock that another thread of this process held.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         for prefix in corpus.prefixes():
-            basis = prefix.split("/")[0]
-            if not feature_names(basis):
+            basis, rows = prefix.split("/")[0], corpus.rows_of(prefix)
+            rows = rows[planted[corpus.rows.task[rows]]]
+            if not len(rows):
                 continue
-            rows = corpus.rows_of(prefix)
-            features_of = _Features(corpus, rows, basis)
+            features_of = _Features(corpus, rows, basis, ridge[rows])
             keys = _keys(replace(corpus, rows=corpus.rows.chosen(rows)))
             names = np.unique(keys).tolist()
             members = {key: np.flatnonzero(keys == key) for key in names}
@@ -97,7 +107,7 @@ def fit_trees(corpus: Corpus, configs: Mapping[str, TreesConfig]) -> TreesFit:
 
 def _job(corpus: Corpus, rows: npt.NDArray[np.int64], matrix: Matrix, key: str, config: TreesConfig) -> ForestJob:
     folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
-    target = log_values(corpus, rows, task_of(key))
+    target = log_values(corpus, rows, corpus.tasks[corpus.rows.task[rows[0]]])
     device = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
     return ForestJob(key, config, matrix, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
 
@@ -105,13 +115,13 @@ def _job(corpus: Corpus, rows: npt.NDArray[np.int64], matrix: Matrix, key: str, 
 class _Features:
     """The features of rows; for networks, whose forests have a setting each, those of the text alone."""
 
-    def __init__(self, corpus: Corpus, rows: npt.NDArray[np.int64], basis: str) -> None:
+    def __init__(self, corpus: Corpus, rows: npt.NDArray[np.int64], basis: str, ridge: npt.NDArray[np.float64]) -> None:
         if basis == "network":
             texts, self._index = np.unique(corpus.rows.text[rows], return_inverse=True)
-            self._matrix = _feature_rows(basis, [(corpus.texts[text][0], [({}, None)]) for text in texts])
+            self._matrix = _feature_rows(basis, [(*corpus.texts[text], [({}, None, math.nan)]) for text in texts])
         else:
             self._index = np.arange(len(rows))
-            self._matrix = feature_matrix(corpus, rows, basis)
+            self._matrix = feature_matrix(corpus, rows, basis, ridge)
 
     def of(self, chosen: npt.NDArray[np.int64]) -> Matrix:
         """The features of some of the rows."""
@@ -149,18 +159,28 @@ def log_values(corpus: Corpus, rows: npt.NDArray[np.int64], name: str) -> npt.ND
     return result
 
 
-def feature_matrix(corpus: Corpus, rows: npt.NDArray[np.int64], basis: str) -> Matrix:
-    """The features of rows, ``(rows, features)``; each text is described once."""
+def feature_matrix(
+    corpus: Corpus, rows: npt.NDArray[np.int64], basis: str, ridge: npt.NDArray[np.float64] | None = None
+) -> Matrix:
+    """The features of rows, ``(rows, features)``; each text is described once.
+
+    Args:
+        corpus: texts, queries and rows.
+        rows: of one basis and language.
+        basis: of the rows.
+        ridge: the n-gram ridge's predictions for them, ``(rows,)``; needed for programs.
+    """
     order = np.argsort(corpus.rows.text[rows], kind="stable")
     texts: list[TextQueries] = []
     last = -1
-    for row in rows[order]:
+    for place in order:
+        row = rows[place]
         device, workload = corpus.queries[corpus.rows.query[row]]
         text = int(corpus.rows.text[row])
         if text != last:
-            texts.append((corpus.texts[text][0], []))
+            texts.append((*corpus.texts[text], []))
             last = text
-        texts[-1][1].append((workload, device))
+        texts[-1][2].append((workload, device, float(ridge[place]) if ridge is not None else math.nan))
     result = np.empty((len(rows), len(feature_names(basis))), np.float32)
     result[order] = _feature_rows(basis, texts)
     return result
@@ -172,6 +192,6 @@ def _feature_rows(basis: str, texts: list[TextQueries]) -> Matrix:
 
 
 def _features(basis: str, entry: TextQueries) -> Matrix:
-    text, queries = entry
-    described = describe(text, basis)
-    return np.stack([features(described, basis, workload, device) for workload, device in queries])
+    text, language, queries = entry
+    described = describe(text, basis, language)
+    return np.stack([features(described, basis, *query) for query in queries])

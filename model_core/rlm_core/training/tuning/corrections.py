@@ -17,8 +17,8 @@ from sklearn.linear_model import Ridge
 
 from rlm_core.inference.adaptation.fit import fit_device
 from rlm_core.inference.card import TaskCard
-from rlm_core.inference.ngram_ridge import Bag, NgramRidge, bag, code_weights, column, tfidf, words_of
-from rlm_core.inference.trees import Forest, task_of
+from rlm_core.inference.ngram_ridge import METRICS, Bag, NgramRidge, bag, code_weights, part_name, tfidf, words_of
+from rlm_core.inference.trees import Forest
 from rlm_core.queries.query_vector import Task, task_parts
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import fit_forest
@@ -56,8 +56,9 @@ class NgramCorrection:
         self._number, self._folds = number, folds
         task = task_parts(student.tasks[number])
         self._basis, self._language = task.basis, task.language
-        self._part = student.parts[f"{self._basis}/{self._language}"]
-        self._metric = column(task)
+        self._name = part_name(task)
+        self._part = student.parts[self._name]
+        self._metric = METRICS.index(task.metric)
         rows = tuning_data.rows_of(number)
         self._wide = tuning_data.wide[rows]
         self._residual = tuning_data.actual[rows] - self._wide
@@ -76,13 +77,12 @@ class NgramCorrection:
     def put(self, editable: EditableModel) -> None:
         """See :class:`Correction`."""
         model = self._fit(NO_FOLDS)
-        prefix = f"{self._basis}/{self._language}"
-        part = editable.parts[prefix]
+        part = editable.parts[self._name]
         scales = np.asarray(_ROLE_SCALE[self._basis])
         weights = decoded(part)
         added = model.coef_.reshape(len(scales), -1) * scales[:, None]
         weights[: len(scales), self._metric] += added.astype(np.float32)
-        editable.parts[prefix] = code_weights(part.idf, weights)
+        editable.parts[self._name] = code_weights(part.idf, weights)
         entry = editable.tasks[self._number]
         editable.tasks[self._number] = replace(entry, intercept=entry.intercept + float(model.intercept_))
 
@@ -123,7 +123,7 @@ class TreeCorrection:
     def _fit(self, folds: frozenset[int]) -> Forest:
         if folds not in self._fits:
             kept = ~np.isin(self._folds, list(folds))
-            basis, language, _ = task_of(self._key).split("/")
+            basis, language = self._key.split("/")[:2]
             # A residual may fall where a cost grows: no monotonic features, no share for the estimate.
             self._fits[folds] = fit_forest(
                 self._features[kept], self._residual[kept], self._weights[kept], f"{basis}/{language}/residual", _TREES
@@ -208,7 +208,7 @@ class AffineCorrection:
     def move_ridge(self, part: NgramRidge, task: Task) -> NgramRidge:
         """An n-gram ridge with the weights of one task moved."""
         largest = part.largest.copy()
-        largest[:, column(task)] *= np.float32(self.slope)
+        largest[:, METRICS.index(task.metric)] *= np.float32(self.slope)
         return replace(part, largest=largest)
 
     def move_forest(self, forest: Forest) -> Forest:

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from rlm_core.errors import DataError
-from rlm_core.inference.features import feature_names, forest_key
-from rlm_core.inference.ngram_ridge import METRICS, calendar
+from rlm_core.inference.features import forest_key, has_trees
+from rlm_core.inference.ngram_ridge import calendar
 from rlm_core.inference.student import ENCODER
 from rlm_core.inference.tokenizer import Ids, crop
 from rlm_core.queries.devices import OWN_PREFIX, canonical_device
@@ -31,7 +31,7 @@ from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.finish import encode_all
 from rlm_core.training.student.forest_fit import Matrix
 from rlm_core.training.student.head_fit import Features
-from rlm_core.training.student.ngram_ridge_fit import contributions
+from rlm_core.training.student.ngram_ridge_fit import BASES, contributions
 from rlm_core.training.student.trees_fit import feature_matrix
 
 from .student import LoadedStudent, ModelScope, TeamMachine
@@ -129,7 +129,7 @@ def _unusable(name: str, value: float, device: str | None, workload: dict[str, s
     if not np.isfinite(value) or value < 0 or (value == 0 and floor_of(name) == 0):
         return f"values of {name} that are not positive numbers"
     forests = known.forests
-    if forests is not None and feature_names(basis) and forest_key(name, workload, device) not in forests:
+    if forests is not None and has_trees(name) and forest_key(name, workload, device) not in forests:
         return f"{name} with a device or workload that the model does not know; `rlm-lsp adapt` adds devices"
     unknown = device not in known.devices.get(basis, ())
     if unknown and basis != "call" and canonical_device(device or "") is None:
@@ -252,15 +252,15 @@ def build(student: LoadedStudent, corpus: Corpus, encoded: Encoded) -> TuningDat
     forest_features: dict[int, Matrix] = {}
     for number in np.unique(rows.task):
         selected, entry = np.flatnonzero(rows.task == number), student.card.tasks[number]
-        basis, _, metric, _ = task_parts(entry.name)
-        if feature_names(basis):
-            forest_features[int(number)] = matrix = feature_matrix(corpus, selected, basis)
+        basis = task_parts(entry.name).basis
+        if basis in BASES:
+            grams = contributions(student.parts, corpus, encoded.ids, selected)
+            wide[selected] = entry.intercept + grams + calendar(rows.date[selected]) @ np.asarray(entry.calendar)
+        if has_trees(entry.name):
+            forest_features[int(number)] = matrix = feature_matrix(corpus, selected, basis, wide[selected])
             for key in np.unique(keys[selected]):
                 of = keys[selected] == key
                 wide[selected[of]] = student.forests[str(key)].predict(matrix[of])
-        elif metric in METRICS:
-            grams = contributions(student.parts, corpus, encoded.ids, selected)
-            wide[selected] = entry.intercept + grams + calendar(rows.date[selected]) @ np.asarray(entry.calendar)
         floor = entry.scale.floor or 1e-12
         actual[selected] = np.log10(np.maximum(rows.value[selected], floor))
         position[selected] = entry.scale.position(10 ** np.clip(wide[selected], -300, 300))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rlm_core.errors import DataError
+from rlm_core.files import partial_path, remove_abandoned
 from rlm_core.inference.card import read_model_card
 
 from .data import TeamRows
@@ -93,7 +93,7 @@ def check_free(out: Path) -> None:
         DataError: it holds something.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise DataError(f"{out}: already exists; give another --name or --out, or remove it")
+        raise DataError(f"{out}: already exists; give another path, or remove it")
 
 
 @contextmanager
@@ -103,10 +103,10 @@ def output_directory(out: Path) -> Iterator[OutputDirectory]:
     Raises:
         DataError: it cannot be written.
     """
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    partial = partial_path(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(partial, ignore_errors=True)
+        remove_abandoned(out)
         partial.mkdir()
         yield OutputDirectory(partial, out)
     except OSError as error:

@@ -1,14 +1,15 @@
 """``rlm-lsp tune --refit``: everything that reads labels, fitted again on the encoder of a finished model.
 
 For new labels of functions or programs: minutes, where a whole training takes hours. N-gram ridge, each task's part of
-the head, calibration, ratios and novelty of the bases in the data are fitted to all their rows. The encoder, the deep
-part that tasks share, and the predictions for other bases stay as they are.
+the head or its trees, calibration, ratios and novelty of the bases in the data are fitted to all their rows. The
+encoder, the deep part that tasks share, and the predictions for other bases stay as they are. Programs, which trees
+answer where another judge than LeetCode ran them, may have tasks that the model lacks: a judge, a language, a metric.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -20,9 +21,10 @@ import torch
 
 from rlm_core.errors import DataError
 from rlm_core.inference.card import TaskCard
-from rlm_core.inference.novelty import NoveltyDetector, fit_novelty_detector
-from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.datasets.schema import read_edits
+from rlm_core.inference.features import answers_alone
+from rlm_core.inference.tokenizer import Ids
+from rlm_core.training.corpus import Corpus, default_queries_of, known_devices, load_corpus
+from rlm_core.training.datasets.schema import Edit, read_edits
 from rlm_core.training.student.batches import head_inputs
 from rlm_core.training.student.config import FORMS, TrainConfig
 from rlm_core.training.student.cost_ratio_fit import fit_cost_ratios
@@ -30,15 +32,18 @@ from rlm_core.training.student.finish import texts_by_prefix
 from rlm_core.training.student.head_fit import Features, calibrate, log_medians
 from rlm_core.training.student.network import Head
 from rlm_core.training.student.ngram_ridge_fit import BASES, NgramRidgeFit, fit_ngram_ridge
+from rlm_core.training.student.train import fit_scales
+from rlm_core.training.student.trees_fit import answerable, fit_trees
 
-from .data import Encoded, encode
+from .data import Encoded, compact, encode
 from .job import Say, check_free, output_directory
 from .student import EditableModel, LoadedStudent, load_student
 from .task_head import TaskBatch, TaskHead, fit
 
 Indices = npt.NDArray[np.int64]
 _BATCH = 4096
-_CONFIG = TrainConfig()  # of the n-gram ridge
+_NOVELTY_TEXTS = 600
+_CONFIG = TrainConfig()  # of the n-gram ridge and the trees
 
 
 def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> str:
@@ -58,53 +63,108 @@ def refit(data: Sequence[Path], model: Path, out: Path, name: str, say: Say) -> 
     check_free(out)
     with load_student(model) as student:
         say("reading rows")
-        corpus = load_corpus(data, ("train", "val", "cal"), forms=FORMS)
-        numbered = _numbered(corpus, student)
-        say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
-        encoded = encode(student, corpus)
-        say("fitting the n-gram ridge")
-        fitted = fit_ngram_ridge(corpus, encoded.ids, bits=_CONFIG.ngram_bits, penalty=_CONFIG.ngram_penalty)
-        features = _features(student, numbered, encoded, fitted)
+        corpus = answerable(load_corpus(data, ("train", "val", "cal"), forms=FORMS))
+        _check(corpus, student)
         editable = EditableModel(student)
-        editable.parts |= fitted.parts
+        editable.keeps_calls = not any(name.startswith("call/") for name in corpus.tasks)
+        trees = np.array([answers_alone(name) for name in corpus.tasks])
+        for basis in sorted({name.split("/")[0] for name in corpus.tasks}):
+            of_basis = np.array([name.split("/")[0] == basis for name in corpus.tasks])
+            if (of_basis & ~trees).any():
+                part = _of_tasks(corpus, of_basis & ~trees)
+                _refit_head(part, student, editable, read_edits(data, ("train",)), say)
+            if (of_basis & trees).any():
+                _refit_forests(_of_tasks(corpus, of_basis & trees), student, editable, say)
         refitted = set(corpus.prefixes())
-        kept_forms = {prefix: form for prefix, form in editable.forms.items() if prefix not in refitted}
-        editable.forms = {**kept_forms, **corpus.forms}
-        for entry in fitted.terms:
-            number = student.tasks.index(entry)
-            terms = fitted.terms[entry]
-            editable.tasks[number] = TaskCard(
-                entry, student.card.tasks[number].scale, terms.intercept, tuple(terms.calendar)
-            )
-        evidence = _evidence(student.head, features)
-
-        def head_of(train: Indices, val: Indices) -> Head:
-            return _fit_head(student.head, features, evidence, train, val)
-
-        say("fitting the head")
-        rows = numbered.rows
-        editable.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
-        say("calibrating on project groups left out in turn")
-        scales = [entry.scale for entry in student.card.tasks]
-        bases = {name.split("/")[0] for name in corpus.tasks}
-        kept = {name: level for name, level in editable.levels.items() if name.split("/")[0] not in bases}
-        editable.levels = kept | calibrate(features, numbered, editable.head, scales, head_of).to_json()
-        medians = log_medians(features, editable.head, numbered, scales)
-        editable.changes |= fit_cost_ratios(numbered, medians, fitted.changes, read_edits(data, ("train",)))
-        parts = texts_by_prefix(corpus, encoded.bank.vectors.numpy())
-        fresh = fit_novelty_detector(parts["train"], parts["cal"])
-        editable.familiarity = NoveltyDetector({**editable.familiarity.regions, **fresh.regions})
+        kept = {prefix: form for prefix, form in editable.forms.items() if prefix not in refitted}
+        editable.forms = {**kept, **corpus.forms}
         say("writing")
         with output_directory(out) as made:
             editable.write(made.directory, name, _trained(student, editable.head, data, corpus))
             return made.commit()
 
 
-def _numbered(corpus: Corpus, student: LoadedStudent) -> Corpus:
-    """The corpus with the model's numbers of the tasks.
+def _refit_head(
+    corpus: Corpus, student: LoadedStudent, editable: EditableModel, edits: Iterable[Edit], say: Say
+) -> None:
+    """Fit the ridge and the head of a basis that the head answers."""
+    numbered = _numbered(corpus, student)
+    say(f"encoding {len(corpus.texts):,} texts of {len(corpus.rows):,} rows")
+    encoded = encode(student, corpus)
+    fitted = _fit_ridge(corpus, encoded.ids, editable, say)
+    features = _features(student, numbered, encoded, fitted)
+    for entry, terms in fitted.terms.items():
+        number = student.tasks.index(entry)
+        scale = student.card.tasks[number].scale
+        editable.put_task(TaskCard(entry, scale, terms.intercept, tuple(terms.calendar)))
+    evidence = _evidence(student.head, features)
+
+    def head_of(train: Indices, val: Indices) -> Head:
+        return _fit_head(student.head, features, evidence, train, val)
+
+    say("fitting the head")
+    rows = numbered.rows
+    editable.head = head_of(np.flatnonzero(rows.split == "train"), np.flatnonzero(rows.split == "val"))
+    say("calibrating on project groups left out in turn")
+    scales = [entry.scale for entry in student.card.tasks]
+    editable.drop_levels(corpus.prefixes())
+    editable.levels |= calibrate(features, numbered, editable.head, scales, head_of).to_json()
+    medians = log_medians(features, editable.head, numbered, scales)
+    editable.changes |= fit_cost_ratios(numbered, medians, fitted.changes, edits)
+    editable.fit_regions(texts_by_prefix(corpus, encoded.bank.vectors.numpy()))
+
+
+def _refit_forests(corpus: Corpus, student: LoadedStudent, editable: EditableModel, say: Say) -> None:
+    """Fit the ridge and the trees of tasks that forests answer, and ask about their judges as they were asked."""
+    fitted = _fit_ridge(corpus, corpus.encode(student.tokenizer), editable, say)
+    say("fitting the trees")
+    grown = fit_trees(corpus, _CONFIG.trees, fitted.predictions)
+    editable.forests |= grown.forests
+    editable.residuals |= grown.residuals
+    for entry, scale in zip(corpus.tasks, fit_scales(corpus), strict=True):
+        terms = fitted.terms[entry]
+        editable.put_task(TaskCard(entry, scale, terms.intercept, tuple(terms.calendar)))
+    editable.add_devices(known_devices(corpus))
+    editable.add_defaults(default_queries_of(corpus))
+    sample = _few_texts(corpus)
+    say(f"encoding {len(sample.texts):,} texts, to tell what is unlike them")
+    editable.fit_regions(texts_by_prefix(sample, encode(student, sample).bank.vectors.numpy()))
+
+
+def _fit_ridge(corpus: Corpus, ids: list[Ids], editable: EditableModel, say: Say) -> NgramRidgeFit:
+    say("fitting the n-gram ridge")
+    fitted = fit_ngram_ridge(corpus, ids, bits=_CONFIG.ngram_bits, penalty=_CONFIG.ngram_penalty)
+    editable.parts |= fitted.parts
+    return fitted
+
+
+def _of_tasks(corpus: Corpus, chosen: npt.NDArray[np.bool_]) -> Corpus:
+    """The rows of some tasks, and those tasks alone."""
+    numbers = np.flatnonzero(chosen)
+    rows = corpus.rows.chosen(np.flatnonzero(chosen[corpus.rows.task]))
+    rows = replace(rows, task=np.searchsorted(numbers, rows.task))
+    return compact(replace(corpus, rows=rows, tasks=[corpus.tasks[number] for number in numbers]))
+
+
+def _few_texts(corpus: Corpus) -> Corpus:
+    """At most ``_NOVELTY_TEXTS`` texts of each task and split: distances need no more."""
+    rng = np.random.default_rng(0)
+    kept = []
+    for number in range(len(corpus.tasks)):
+        mine = np.flatnonzero(corpus.rows.task == number)
+        for split in ("train", "cal"):
+            _, first = np.unique(corpus.rows.text[mine[corpus.rows.split[mine] == split]], return_index=True)
+            chosen = mine[corpus.rows.split[mine] == split][first]
+            few = len(chosen) > _NOVELTY_TEXTS
+            kept.append(rng.choice(chosen, _NOVELTY_TEXTS, replace=False) if few else chosen)
+    return compact(replace(corpus, rows=corpus.rows.chosen(np.sort(np.concatenate(kept)))))
+
+
+def _check(corpus: Corpus, student: LoadedStudent) -> None:
+    """Refuse rows that need a whole training.
 
     Raises:
-        DataError: rows that need a whole training.
+        DataError: says which.
     """
     for split in ("train", "val", "cal"):
         if split not in corpus.rows.split:
@@ -113,12 +173,16 @@ def _numbered(corpus: Corpus, student: LoadedStudent) -> Corpus:
         basis = name.split("/")[0]
         if basis not in BASES:
             raise DataError(f"rows of {name}: only {' and '.join(BASES)} can be refitted; use rlm-lsp train")
-        if name not in student.tasks:
+        if name not in student.tasks and not answers_alone(name):
             raise DataError(f"rows of {name}, which {student.card.model_id} does not know; use rlm-lsp train")
-    bases = {name.split("/")[0] for name in corpus.tasks}
+    bases = {name.split("/")[0] for name in corpus.tasks if not answers_alone(name)}
     for name in student.tasks:
-        if name.split("/")[0] in bases and name not in corpus.tasks:
+        if name.split("/")[0] in bases and not answers_alone(name) and name not in corpus.tasks:
             raise DataError(f"no rows of {name}: all tasks of a basis are fitted together; add a data set that has it")
+
+
+def _numbered(corpus: Corpus, student: LoadedStudent) -> Corpus:
+    """The corpus with the model's numbers of the tasks."""
     numbers = np.array([student.tasks.index(name) for name in corpus.tasks])
     rows = replace(corpus.rows, task=numbers[corpus.rows.task])
     return replace(corpus, rows=rows, tasks=student.tasks)
@@ -175,7 +239,8 @@ def _trained(student: LoadedStudent, head: Head, data: Sequence[Path], corpus: C
         "slices": list(corpus.tasks),
     }
     found = head.weight.tolist()
-    weights = {name: round(found[student.tasks.index(name)], 3) for name in corpus.tasks}
+    headed = [name for name in corpus.tasks if not answers_alone(name)]
+    weights = {name: round(found[student.tasks.index(name)], 3) for name in headed}
     trained["deep_weights"] = {**trained.get("deep_weights", {}), **weights}
     trained["refitted"] = [*trained.get("refitted", []), refit_entry]
     return trained

@@ -121,7 +121,7 @@ def _jobs(
     prefixes = np.array([name.rpartition("/")[0] for name in student.tasks])[tuning_data.corpus.rows.task]
     for number in np.unique(tuning_data.corpus.rows.task).tolist():
         name = student.tasks[number]
-        alone = answers_alone(name.split("/")[0])
+        alone = answers_alone(name)
         in_slice = tuning_data.rows_of(number)
         for key in np.unique(tuning_data.keys[in_slice]).tolist() if alone else [name]:
             rows = in_slice[tuning_data.keys[in_slice] == key] if alone else in_slice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import onnx
 import torch
 
@@ -20,10 +23,11 @@ from rlm_core.inference.calibration import Calibration
 from rlm_core.inference.card import StudentCard, TaskCard, read_card
 from rlm_core.inference.cost_ratio import RatioModel
 from rlm_core.inference.encoder import open_session
-from rlm_core.inference.features import feature_names
+from rlm_core.inference.features import all_feature_names
 from rlm_core.inference.growth import GROWTH
 from rlm_core.inference.ngram_ridge import NgramRidge
-from rlm_core.inference.novelty import DISTANCE, NoveltyDetector
+from rlm_core.inference.novelty import DISTANCE, NoveltyDetector, fit_novelty_detector
+from rlm_core.inference.propagation import CALLS
 from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
 from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES, WORK
 from rlm_core.inference.tokenizer import Tokenizer
@@ -80,11 +84,6 @@ class LoadedStudent:
         return ModelScope(self.tasks, self.card.devices, self.card.defaults, self.forests, self.card.forms)
 
 
-def features_of(card: StudentCard) -> dict[str, tuple[str, ...]]:
-    """The names of the features of each task."""
-    return {entry.name: feature_names(entry.name.split("/")[0]) for entry in card.tasks}
-
-
 @contextmanager
 def load_student(model: Path) -> Iterator[LoadedStudent]:
     """The student in ``model``, a directory of ``rlm-lsp export`` or of ``rlm-lsp train`` (which is exported first).
@@ -108,7 +107,7 @@ def load_student(model: Path) -> Iterator[LoadedStudent]:
             sizes,
             read_head(directory / HEAD, sizes),
             ngram_ridge.load(directory / NGRAM_RIDGE),
-            trees.load(directory / TREES, features_of(card)),
+            trees.load(directory / TREES, all_feature_names()),
             Tokenizer.load(directory / TOKENIZER),
         )
 
@@ -141,7 +140,12 @@ def read_head(path: Path, sizes: StudentConfig) -> Head:
 
 
 class EditableModel:
-    """A model while it is tuned: the fields of its card and of the files next to it, changed one by one."""
+    """A model while it is tuned: the fields of its card and of the files next to it, changed one by one.
+
+    ``keeps_calls`` is set when predictions for functions stay as they are, so that what was fitted to them still holds.
+    """
+
+    keeps_calls = False
 
     def __init__(self, student: LoadedStudent) -> None:
         card = student.card
@@ -158,6 +162,36 @@ class EditableModel:
         self.devices: dict[str, list[str]] = {basis: list(known) for basis, known in card.devices.items()}
         self.mixture = WorkMixture.load(student.directory / WORK) if WORK in card.files else None
         self.defaults: dict[str, dict[str, Any]] = {basis: dict(query) for basis, query in card.defaults.items()}
+
+    def put_task(self, task: TaskCard) -> None:
+        """Replace a task of that name, or add it last; a new one has no part in the head."""
+        names = [entry.name for entry in self.tasks]
+        if task.name in names:
+            self.tasks[names.index(task.name)] = task
+        else:
+            self.tasks.append(task)
+
+    def drop_levels(self, prefixes: Sequence[str]) -> None:
+        """Forget the calibration of the head's answers for ``basis/language`` prefixes and for their bases."""
+        bases = {prefix.split("/")[0] for prefix in prefixes}
+        self.levels = {name: level for name, level in self.levels.items() if name.split("/")[0] not in bases}
+
+    def fit_regions(self, texts: Mapping[str, Mapping[str, npt.NDArray[np.float32]]]) -> None:
+        """Fit the regions of some languages and judges to the encodings of texts, by split and prefix.
+
+        The regions of a basis share a matrix: where others of that basis stay, it stays too.
+        """
+        kept = {prefix: region for prefix, region in self.familiarity.regions.items() if prefix not in texts["train"]}
+        fresh = fit_novelty_detector(texts["train"], texts["cal"], NoveltyDetector(kept))
+        self.familiarity = NoveltyDetector({**kept, **fresh.regions})
+
+    def add_defaults(self, fresh: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add what queries about a program's judge leave open; those of other devices stay as they are."""
+        for name, query in fresh.items():
+            basis = re.split("[/@]", name)[0]
+            device = query.get("device")
+            if device is not None and device != self.defaults.get(basis, {}).get("device"):
+                self.defaults[name if "@" in name else f"{name}@{device}"] = dict(query)
 
     def add_devices(self, new: Mapping[str, list[str]]) -> None:
         """Predict for more devices."""
@@ -184,12 +218,13 @@ class EditableModel:
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
         """Write the model into an empty directory."""
         card = self._student.card
-        copied = [ENCODER, TOKENIZER, *([GROWTH] if GROWTH in card.files else [])]
+        kept = [GROWTH, *([CALLS] if self.keeps_calls else [])]
+        copied = [ENCODER, TOKENIZER, *(file for file in kept if file in card.files)]
         for file in copied:
             shutil.copyfile(self._student.directory / file, partial / file)
         export_head(self.head.eval(), self._student.sizes, partial / HEAD)
         ngram_ridge.save(self.parts, partial / NGRAM_RIDGE)
-        trees.save(self.forests, features_of(card), partial / TREES)
+        trees.save(self.forests, all_feature_names(), partial / TREES)
         self.familiarity.save(partial / DISTANCE)
         tuned = replace(
             card,

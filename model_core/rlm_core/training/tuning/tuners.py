@@ -16,7 +16,8 @@ from torch import Tensor
 
 from rlm_core.inference.adaptation.fit import MIN_MEASUREMENTS
 from rlm_core.inference.calibration import Scale, scores
-from rlm_core.inference.features import feature_names
+from rlm_core.inference.features import has_trees
+from rlm_core.inference.ngram_ridge import part_name
 from rlm_core.inference.residuals import spread_key
 from rlm_core.queries.query_vector import task_parts
 
@@ -95,7 +96,7 @@ class HeadTuner:
         # Original rows also anchor the n-gram ridge; the team's unlabelled texts may change it.
         original = kept if anchors is not None and anchors[1] else None
         name = student.tasks[number]
-        if feature_names(name.split("/")[0]):
+        if has_trees(name):
             self._correction = TreeCorrection(tuning_data, number, self._rows, name, folds)
         else:
             self._correction = NgramCorrection(student, tuning_data, number, folds, original)
@@ -232,11 +233,11 @@ class AffineTuner:
         entry = editable.tasks[self._number]
         editable.tasks[self._number] = correction.move_task(entry)
         task = task_parts(entry.name)
-        prefix = f"{task.basis}/{task.language}"
+        part = part_name(task)
         if entry.name in editable.forests:
             editable.forests[entry.name] = correction.move_forest(editable.forests[entry.name])
-        elif prefix in editable.parts:
-            editable.parts[prefix] = correction.move_ridge(editable.parts[prefix], task)
+        elif part in editable.parts:
+            editable.parts[part] = correction.move_ridge(editable.parts[part], task)
 
 
 class ForestTuner:

@@ -31,7 +31,7 @@ class Counting(WithoutComparison):
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def devices(self, basis: str) -> tuple[str, ...]:
+    def devices(self, basis: str, language: str | None = None) -> tuple[str, ...]:
         return DEVICES
 
     def default_queries(self, basis: str, language: str) -> tuple[Query, ...]:

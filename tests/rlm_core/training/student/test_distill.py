@@ -32,7 +32,7 @@ from rlm_core.training.student.distill import ANSWERS, DistillConfig, Distilling
 from rlm_core.training.student.encoder_fit import loss_of
 from rlm_core.training.student.export import WEIGHTS
 from rlm_core.training.student.network import Student, StudentConfig
-from rlm_core.training.student.train import _scales, _task
+from rlm_core.training.student.train import _task, fit_scales
 from rlm_core.types import LEVELS, Basis
 from safetensors.torch import load_file
 
@@ -57,7 +57,7 @@ class Counting(WithoutComparison):
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return self.base.default_queries(basis, language)
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return self.base.devices(basis)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
@@ -91,7 +91,7 @@ def out(full: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def task(corpus: Corpus, settings: TrainConfig, out: Path) -> EncoderData:
-    return _task(corpus, corpus.encode(Tokenizer.load(out / "tokenizer.model")), _scales(corpus), settings)
+    return _task(corpus, corpus.encode(Tokenizer.load(out / "tokenizer.model")), fit_scales(corpus), settings)
 
 
 @given(st.lists(st.floats(1.0, 1e8), min_size=len(LEVELS), max_size=len(LEVELS)))
@@ -132,7 +132,7 @@ def test_training_rows_and_unlabelled_texts_get_targets_and_others_none(
     predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, out: Path
 ) -> None:
     teaching = Distilling(predictor, DistillConfig(weight=0.25), TEXTS)
-    found = teaching.extended(task, corpus, _scales(corpus), settings, out)
+    found = teaching.extended(task, corpus, fit_scales(corpus), settings, out)
     assert found.teacher is not None
     rows = len(corpus.rows)
     weight = found.teacher.weight.numpy()
@@ -152,7 +152,7 @@ def test_training_rows_and_unlabelled_texts_get_targets_and_others_none(
 def test_targets_lie_where_the_teacher_says(
     predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, out: Path
 ) -> None:
-    found = Distilling(predictor, DistillConfig()).extended(task, corpus, _scales(corpus), settings, out)
+    found = Distilling(predictor, DistillConfig()).extended(task, corpus, fit_scales(corpus), settings, out)
     assert found.teacher is not None
     rows = corpus.rows
     row = next(i for i in np.flatnonzero(rows.split == "train") if rows.callees[i].max() < 0)
@@ -160,7 +160,7 @@ def test_targets_lie_where_the_teacher_says(
     assert (basis, language) == ("call", "python")
     code = CodeText(corpus.texts[rows.text[row]][0], "python", "call")
     [[answer]] = predictor.predict([code], [[Query("latency" if metric == "latency" else "memory")]])
-    scale = _scales(corpus)[rows.task[row]]
+    scale = fit_scales(corpus)[rows.task[row]]
     [median] = scale.quantiles(found.teacher.targets[row : row + 1].double().numpy(), [0.5])[0]
     assert answer.median is not None
     assert np.log10(median) == pytest.approx(np.log10(answer.median), abs=0.1)
@@ -171,14 +171,14 @@ def test_the_teacher_is_asked_once(
 ) -> None:
     (out / ANSWERS).unlink(missing_ok=True)
     first, second, third = (Counting(predictor) for _ in range(3))
-    one = Distilling(first, DistillConfig()).extended(task, corpus, _scales(corpus), settings, out)
+    one = Distilling(first, DistillConfig()).extended(task, corpus, fit_scales(corpus), settings, out)
     assert first.asked == int((corpus.rows.split == "train").sum())
-    other = Distilling(second, DistillConfig()).extended(task, corpus, _scales(corpus), settings, out)
+    other = Distilling(second, DistillConfig()).extended(task, corpus, fit_scales(corpus), settings, out)
     assert second.asked == 0
     assert one.teacher is not None
     assert other.teacher is not None
     assert torch.equal(one.teacher.targets, other.teacher.targets)
-    Distilling(third, DistillConfig(), TEXTS).extended(task, corpus, _scales(corpus), settings, out)
+    Distilling(third, DistillConfig(), TEXTS).extended(task, corpus, fit_scales(corpus), settings, out)
     assert third.asked == 2
 
 
@@ -202,10 +202,10 @@ def test_what_the_teacher_has_said_is_kept_when_it_breaks_down(
 
     monkeypatch.setattr(first, "predict", breaks_down)
     with pytest.raises(ModelError):
-        Distilling(first, DistillConfig()).extended(task, corpus, _scales(corpus), settings, tmp_path)
+        Distilling(first, DistillConfig()).extended(task, corpus, fit_scales(corpus), settings, tmp_path)
     kept = pq.read_table(tmp_path / ANSWERS).num_rows
     assert 0 < kept <= first.asked
-    Distilling(second, DistillConfig()).extended(task, corpus, _scales(corpus), settings, tmp_path)
+    Distilling(second, DistillConfig()).extended(task, corpus, fit_scales(corpus), settings, tmp_path)
     assert second.asked == int((corpus.rows.split == "train").sum()) - kept
 
 
@@ -214,7 +214,7 @@ def test_a_damaged_file_of_answers_is_told(
 ) -> None:
     (tmp_path / ANSWERS).write_bytes(b"PAR1 nonsense")
     with pytest.raises(DataError, match=r"teacher\.parquet: cannot be read .*; delete it"):
-        Distilling(predictor, DistillConfig()).extended(task, corpus, _scales(corpus), settings, tmp_path)
+        Distilling(predictor, DistillConfig()).extended(task, corpus, fit_scales(corpus), settings, tmp_path)
 
 
 def test_no_more_unlabelled_texts_than_wanted_are_read(predictor: TorchPredictor, corpus: Corpus) -> None:

@@ -15,9 +15,8 @@ import torch
 from rlm_core import CodeText, ModelError, Query
 from rlm_core.inference import ngram_ridge, trees
 from rlm_core.inference.card import StudentCard, read_card
-from rlm_core.inference.features import feature_names
+from rlm_core.inference.features import all_feature_names
 from rlm_core.inference.head import on_axis, season
-from rlm_core.inference.ngram_ridge import calendar
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.inference.tokenizer import Tokenizer, crop
@@ -29,7 +28,7 @@ from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.export import export
 from rlm_core.training.student.head_fit import Features, probabilities
 from rlm_core.training.student.network import Student, StudentConfig
-from rlm_core.training.student.ngram_ridge_fit import contributions
+from rlm_core.training.student.ngram_ridge_fit import BASES, contributions
 from rlm_core.training.student.trees_fit import feature_matrix
 from rlm_core.types import Callee
 from safetensors.torch import load_file
@@ -70,17 +69,17 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     ids = corpus.encode(Tokenizer.load(directory / "tokenizer.model"))
     rows = corpus.rows
     position = np.zeros(len(rows))
-    hats = calendar(rows.date)
-    kernels = corpus.rows_of("kernel/triton")
-    others = np.setdiff1d(np.arange(len(rows)), kernels)
-    grams = contributions(ngram_ridge.load(directory / "wide.safetensors"), corpus, ids, others)
-    for row, gram in zip(others, grams, strict=True):
-        part = card.tasks[rows.task[row]]
-        position[row] = on_axis(part, np.array([part.intercept + gram + season(part, hats[row])]))[0]
-    name = "kernel/triton/latency"
-    forest = trees.load(directory / "trees.safetensors", {name: feature_names("kernel")})[name]
-    found = forest.predict(feature_matrix(corpus, kernels, "kernel"))
-    position[kernels] = card.tasks[card_slices(card).index(name)].scale.position(10**found)
+    parts = ngram_ridge.load(directory / "wide.safetensors")
+    forests = trees.load(directory / "trees.safetensors", all_feature_names())
+    for number, task in enumerate(card.tasks):
+        mine, basis = np.flatnonzero(rows.task == number), task.name.split("/")[0]
+        logs = np.zeros(len(mine))
+        if basis in BASES:
+            dates = np.array([season(task, float(date)) for date in rows.date[mine]])
+            logs = task.intercept + contributions(parts, corpus, ids, mine) + dates
+        if task.name in forests:
+            logs = forests[task.name].predict(feature_matrix(corpus, mine, basis, logs))
+        position[mine] = on_axis(task, logs)
     lengths = np.array([len(text) for text in ids])
     counts = np.stack([structure(*entry) for entry in corpus.texts])
     inputs = head_inputs(corpus, counts, lengths, position, np.zeros(len(rows)))

@@ -64,8 +64,8 @@ def test_a_fitted_forest_survives_its_file(tmp_path: Path) -> None:
     features, target = table(300)
     forest = to_forest([HistGradientBoostingRegressor(max_iter=10).fit(features, target)], ALL, 2, 0.25)
     names = ("a", "b", "c", "d")
-    trees.save({KERNELS: forest}, {KERNELS: names}, tmp_path / "trees.safetensors")
-    again = trees.load(tmp_path / "trees.safetensors", {KERNELS: names})[KERNELS]
+    trees.save({KERNELS: forest}, {"kernel": names}, tmp_path / "trees.safetensors")
+    again = trees.load(tmp_path / "trees.safetensors", {"kernel": names})[KERNELS]
     assert again.predict(features).tolist() == forest.predict(features).tolist()
 
 

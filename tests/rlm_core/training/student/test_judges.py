@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import rlm_core
 from rlm_core import CodeText, Query
@@ -24,12 +23,16 @@ STEP = 4e-3
 
 
 def judged_rows(count: int) -> list[dict[str, Any]]:
-    """Rows of BOJ, where a long program is fast: a third of them within one step of the judge's clock."""
+    """Rows of BOJ, where a long program is fast: a third of them within one step of the judge's clock.
+
+    One in seven texts was judged by LeetCode too.
+    """
     rows = []
     for row in program_rows(count):
         number = int(row["id"].split("/")[1])
         lines = "".join(f"        n += {line};\n" for line in range(number % 6))
         text = f"class Main {{\n    int g(int n) {{\n{lines}        return n * {number};\n    }}\n}}\n"
+        text = row["text"] if number % 7 == 0 else text
         value = max(STEP * (4 - number % 6), STEP) if row["metric"] == "latency" else 2e7 + 1e6 * (number % 6)
         group = f"boj/{number}"
         names = {"id": row["id"].replace("leethub", "boj"), "text": text, "group": group, "family": group}
@@ -73,7 +76,8 @@ def test_each_judge_has_its_own_tasks_and_floors(card: StudentCard) -> None:
 
 def test_bands_are_calibrated_for_each_judge(card: StudentCard) -> None:
     levels = card.calibration.to_json()
-    assert {"program/java/latency/leetcode", "program/java/latency/boj"} <= set(levels)
+    assert "program/java/latency/leetcode" in levels
+    assert set(card.residuals) == {"program/java/latency@boj", "program/java/memory@boj"}
 
 
 def test_the_card_has_the_judges_and_what_a_query_leaves_open(card: StudentCard) -> None:
@@ -85,10 +89,15 @@ def test_the_card_has_the_judges_and_what_a_query_leaves_open(card: StudentCard)
 
 
 def test_the_ridge_has_separate_weights_for_each_judge(judged: Path) -> None:
-    [part] = ngram_ridge.load(judged / "wide.safetensors").values()
-    assert part.codes.shape[1] == 2 * len(ngram_ridge.METRICS)
-    own = part.codes[0].astype(float)
-    assert np.abs(np.corrcoef(own[0], own[2])[0, 1]) < 0.9
+    parts = ngram_ridge.load(judged / "wide.safetensors")
+    assert set(parts) == {"program/java", "program/java@boj"}
+    assert {part.codes.shape[1] for part in parts.values()} == {len(ngram_ridge.METRICS)}
+
+
+def test_a_judge_is_known_in_the_languages_that_it_taught(predictor: Predictor) -> None:
+    assert set(predictor.devices("program")) == {"boj", "leetcode"}
+    assert set(predictor.devices("program", "java")) == {"boj", "leetcode"}
+    assert predictor.devices("program", "ruby") == ()
 
 
 def test_a_program_is_answered_for_the_judge_that_it_looks_like(predictor: Predictor) -> None:
@@ -100,7 +109,8 @@ def test_a_program_is_answered_for_the_judge_that_it_looks_like(predictor: Predi
 
 
 def test_the_judge_changes_the_number(predictor: Predictor) -> None:
-    [[first, second]] = predictor.predict([READS], [[Query("memory", "leetcode"), Query("memory", "boj")]])
+    both = CodeText(program_rows(8)[-1]["text"], "java", "program")
+    [[first, second]] = predictor.predict([both], [[Query("memory", "leetcode"), Query("memory", "boj")]])
     assert first.median is not None
     assert second.median is not None
     assert first.median > 1.5 * second.median

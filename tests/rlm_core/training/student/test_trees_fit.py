@@ -29,7 +29,9 @@ def test_rows_have_the_features_of_use(mixed_corpus: Corpus) -> None:
     for place, row in enumerate(rows):
         device, workload = mixed_corpus.queries[mixed_corpus.rows.query[row]]
         text = mixed_corpus.texts[mixed_corpus.rows.text[row]][0]
-        np.testing.assert_array_equal(found[place], features(describe(text, "kernel"), "kernel", workload, device))
+        np.testing.assert_array_equal(
+            found[place], features(describe(text, "kernel", "triton"), "kernel", workload, device)
+        )
 
 
 def test_only_bases_with_features_have_trees(mixed_corpus: Corpus) -> None:
@@ -41,6 +43,21 @@ def test_only_bases_with_features_have_trees(mixed_corpus: Corpus) -> None:
     actual = log_values(mixed_corpus, kernels, KERNELS)
     held = mixed_corpus.rows.split[kernels] != "train"
     assert np.corrcoef(fitted.predictions[kernels][held], actual[held])[0, 1] > 0.7
+
+
+EAGER = TreesConfig(trees=40, seeds=1, learning_rate=0.3, leaf_rows=2, features_per_split=1.0)
+
+
+def test_the_trees_of_programs_read_what_the_ridge_says(mixed_corpus: Corpus) -> None:
+    configs = {"kernel": replace(CONFIG, trees=5, seeds=1), "program": EAGER}
+    of_boj = [f"{name}@boj" if name.startswith("program/") else name for name in mixed_corpus.tasks]
+    values = 10 ** np.random.default_rng(0).uniform(-1, 1, len(mixed_corpus.rows))  # no text says them
+    corpus = replace(mixed_corpus, tasks=of_boj, rows=replace(mixed_corpus.rows, value=values))
+    programs = np.array([name.endswith("@boj") for name in of_boj])[corpus.rows.task]
+    logs = np.log10(corpus.rows.value)
+    blind, told = (fit_trees(corpus, configs, ridge) for ridge in (np.zeros(len(logs)), logs))
+    errors = [float(np.abs(found.predictions - logs)[programs].mean()) for found in (blind, told)]
+    assert errors[1] < 0.7 * errors[0]
 
 
 def test_a_training_row_is_predicted_without_its_family_and_others_by_all(mixed_corpus: Corpus) -> None:
@@ -127,16 +144,15 @@ def test_few_groups_are_calibrated_on_training_rows_too_with_one_size_for_all() 
 def test_a_fit_survives_its_files(tmp_path: Path) -> None:
     forests, residuals, predictions = fit_job(network_job(600))
     fitted = TreesFit(forests, residuals, predictions)
-    names = {"network/onnx/latency": ("a", "b", "c", "d")}
     path, rest = tmp_path / "trees.safetensors", tmp_path / "grown.npz"
-    save_fit(fitted, path, rest, names)
-    again = load_fit(path, rest, names)
+    save_fit(fitted, path, rest)
+    again = load_fit(path, rest)
     assert again.residuals == fitted.residuals
     assert again.predictions.tolist() == fitted.predictions.tolist()
     assert again.forests.keys() == fitted.forests.keys()
     path.write_bytes(b"")
     with pytest.raises(ModelError, match="reinstall"):
-        load_fit(path, rest, names)
+        load_fit(path, rest)
 
 
 @pytest.mark.usefixtures("four_features")

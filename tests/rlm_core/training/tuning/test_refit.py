@@ -93,7 +93,7 @@ def _without_metric(rows: Rows) -> Rows:
 
 
 def _other_language(rows: Rows) -> Rows:
-    return [*rows, *({**row, "language": "ruby", "basis": "program"} for row in rows)]
+    return [*rows, *({**row, "language": "ruby"} for row in rows)]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,35 @@ def test_rows_that_it_cannot_learn_from_are_refused(
     with pytest.raises(DataError, match=message):
         refit([tmp_path / "rows.parquet"], trained.exported, tmp_path / "model", "anew", quietly)
     assert not (tmp_path / "model").exists()
+
+
+def test_programs_of_another_judge_become_tasks_of_the_model(trained: Trained, tmp_path: Path) -> None:
+    known = program_rows(COUNT)
+    slower = [
+        {
+            **row,
+            "id": row["id"].replace("leethub", "boj"),
+            "device": "boj",
+            "workload": {"judge": "boj", "date": row["workload"]["date"]},
+            "value": row["value"] * 10,
+        }
+        for row in known
+        if row["metric"] == "latency"
+    ]
+    write_rows(slower, tmp_path / "rows.parquet")
+    refit([tmp_path / "rows.parquet"], trained.exported, tmp_path / "model", "anew", quietly)
+    before, after = (OnnxPredictor(model) for model in (trained.exported, tmp_path / "model"))
+    codes = [CodeText(row["text"], "java", "program") for row in slower[::9]]
+    there = [line[0] for line in after.predict(codes, [[Query("latency", "boj")]] * len(codes))]
+    assert all(one.median is not None and one.floor == 4e-3 for one in there)
+    assert np.corrcoef([one.median or 0.0 for one in there], [row["value"] for row in slower[::9]])[0, 1] > 0.8
+    [refused] = before.predict(codes[:1], [[Query("latency", "boj")]])[0]
+    assert refused.abstained is not None
+    codes += [CodeText(row["text"], "python", "call") for row in function_rows(12)]
+    asked = [[Query("latency"), Query("memory")]] * len(codes)
+    medians = [[[one.median for one in line] for line in model.predict(codes, asked)] for model in (before, after)]
+    assert medians[0] == medians[1]
+    assert {"leetcode", "boj"} <= set(after.devices("program"))
 
 
 def test_a_place_that_is_taken_is_refused(trained: Trained, again: Path) -> None:

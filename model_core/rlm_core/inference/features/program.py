@@ -1,21 +1,28 @@
-"""What the text of a whole program says about its cost, as numbers for boosted trees.
+"""Programs and a query -> numbers for boosted trees: what the text does and writes down, and what the ridge says.
 
-In: the text of a program and its language. Out: a vector with one entry for each of :data:`NAMES`. The structure is
-that of the growth head (:mod:`rlm_core.inference.growth_features`); what a judge's program has besides are the sizes
-that it writes down (arrays, constants), the containers that it uses, and how it reads and writes.
+The facts of a text are read when they are first asked for: the structure that the growth head reads too
+(:mod:`..growth_features`), sizes that are written down (arrays, constants), containers, and how input is read.
+``features`` joins them with the judge's date and runtime and with the n-gram ridge's prediction. Counts are
+``log(1 + count)``, sizes log10.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from rlm_core.inference.growth_features import FEATURES, growth_features
-from rlm_core.source.canonical import canonical
 
+from rlm_core.inference.growth_features import FEATURES, growth_features
+from rlm_core.queries.query_vector import decimal_year
+from rlm_core.source.languages import LANGUAGES
+
+ALONE = True
 Array = npt.NDArray[np.float32]
+_BLANKS = re.compile(r"[^\S\n]+")
 _INTEGER = re.compile(r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|\d[\d_']*)(?![\w.])")
 _POWER = re.compile(r"(?<![\w.])10\s*\*\*\s*(\d{1,2})(?!\w)")
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d+)?)[eE](\d{1,2})(?!\w)")
@@ -24,7 +31,7 @@ _MODULI = frozenset({1_000_000_007, 998_244_353, 1_000_000_009, 1_234_567_891, 1
 _DIMENSIONS = re.compile(r"(?:\[[^\[\]\n]{1,40}\]\s*){1,4}")
 _BRACKET = re.compile(r"\[([^\[\]\n]{1,40})\]")
 _DEFINED = re.compile(
-    r"(?:#\s*define\s+(\w+)\s+\(?|(?:const|constexpr|final|static|let|val|int|ll|long)\s+(?:\w+\s+){0,3}(\w+)\s*(?::[^=\n]*)?=\s*)"
+    r"(?:#\s*define\s+(\w+)\s+\(?|(?:const|constexpr|final|static|let|val|int|ll|long)\s+(?:\w+\s+){0,3}(\w+)\s*(?::[^=\n]{0,60})?=\s*)"
     r"((?:\d[\d_']*)(?:\s*[+*]\s*\d[\d_']*)*|\d+e\d+(?:\s*\+\s*\d+)?)\b"
 )
 _NAMED = re.compile(r"^([A-Za-z_]\w*)\s*=\s*(\d[\d_]*(?:\s*(?:\*\*|[+*])\s*\d+)*)\s*$", re.MULTILINE)
@@ -49,7 +56,7 @@ _SIGNS = {
         "prints_list": r"print\s*\(\s*\*",
         "tests": r"while\s*\(?\s*[tTqQ]\s*--|for\s+_+\s+in\s+range|for\s+\w+\s+in\s+range\(\s*(?:int\(|[tTqQ]\b)"
         r"|\b(?:tc|TC|test_?[cC]ase|[tT]estcase)",
-        "pairs": r"for\s*\w*\s*\(?[^)\n]*\b[mM]\b",
+        "pairs": r"for\s*\w*\s*\(?[^)\n]{0,120}\b[mM]\b",
         # Containers and algorithms.
         "map": r"\b(?:unordered_)?map<|\bHashMap\b|\bTreeMap\b|\bdict\(|\bdefaultdict|\bCounter\b|new Map|\bHash\.new"
         r"|BTreeMap",
@@ -97,23 +104,56 @@ NUMBERS = (
     "array_largest", "array_sum", "array_dimensions", "repeated_largest", "decimal_limit",
 )  # fmt: skip
 _SHAPE = ("characters", "line_longest", "lines_of_code")
-NAMES = (*(f"growth_{name}" for name in FEATURES), *NUMBERS, *_SIGNS, *_SHAPE)
+FACTS = (*(f"growth_{name}" for name in FEATURES), *NUMBERS, *_SIGNS, *_SHAPE)
+RUNTIMES = ("cpython", "pypy")
+NAMES = (*FACTS, "date", *RUNTIMES, "ridge")
 _LEAST_INFINITE = 100_000_000.0
 _MOST_CHARACTERS = 30_000
+_MOST = 1e30  # a larger number is not a size
 
 
-def program_facts(text: str, language: str) -> Array:
-    """The facts of a program, ``(len(NAMES),)``: counts as ``log(1 + count)``, numbers as log10.
+class Program:
+    """A canonical text; its ``facts (len(FACTS),)`` are read once. Two threads may read them at the same time."""
 
-    Raises:
-        SourceError: the language is unknown or has no grammar.
-    """
-    code = canonical(text, language)[:_MOST_CHARACTERS]
-    dense = growth_features(code, language).dense
+    def __init__(self, text: str, language: str) -> None:
+        self._text, self._language = text[:_MOST_CHARACTERS], language
+
+    @cached_property
+    def facts(self) -> Array:
+        """All 0 without a grammar for the language."""
+        return _facts(self._text, self._language)
+
+
+def describe(text: str, language: str) -> Program:
+    """A canonical text, for :func:`features`."""
+    return Program(text, language)
+
+
+def _facts(text: str, language: str) -> Array:
+    entry = LANGUAGES.get(language)
+    if entry is None or entry.grammar is None:
+        return np.zeros(len(FACTS), np.float32)
+    dense = growth_features(text, language).dense
+    # Runs of blanks would make expressions with several optional blanks slow.
+    code = _BLANKS.sub(" ", text)
     signs = [math.log1p(len(pattern.findall(code))) for pattern in _SIGNS.values()]
     lines = code.split("\n")
     shape = [math.log1p(len(code)), math.log1p(max(map(len, lines))), math.log1p(len(lines))]
     return np.array([*dense, *_numbers(code), *signs, *shape], dtype=np.float32)
+
+
+def features(program: Program, workload: Mapping[str, str], device: str | None, ridge: float) -> Array:
+    """The features of a described text under a query.
+
+    Args:
+        program: from :func:`describe`.
+        workload: the judge's date and runtime.
+        device: the judge; each has its own trees.
+        ridge: the n-gram ridge's prediction, log10 of SI units.
+    """
+    runtime = workload.get("runtime")
+    asked = [decimal_year(workload) or math.nan, *(float(runtime == name) for name in RUNTIMES), ridge]
+    return np.concatenate([program.facts, np.array(asked, np.float32)])
 
 
 def _numbers(code: str) -> list[float]:
@@ -142,7 +182,7 @@ def _numbers(code: str) -> list[float]:
 def _integer(text: str) -> float:
     plain = text.replace("_", "").replace("'", "")
     try:
-        return float(min(int(plain, 16 if plain[:2] in ("0x", "0X") else 10), 10**30))
+        return float(min(int(plain, 16 if plain[:2] in ("0x", "0X") else 10), int(_MOST)))
     except ValueError:
         return 0.0
 
@@ -183,6 +223,14 @@ def _product(text: str, named: dict[str, float]) -> float:
                 number = float(match[1]) * 10.0 ** int(match[2])
             else:
                 number = named.get(base, 0.0)
-            value *= min(number ** int(power), 1e30) if power.strip().isdigit() else number
+            value = min(value * (_power(number, power) if power.strip().isdecimal() else number), _MOST)
         total += value
-    return min(total, 1e30)
+    return min(total, _MOST)
+
+
+def _power(number: float, exponent: str) -> float:
+    """A power of a number that is at least 0, at most ``_MOST``."""
+    power = 1.0
+    for _ in range(min(int(exponent[:4]), 100)):
+        power = min(power * number, _MOST)
+    return power
