@@ -23,6 +23,8 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
             model; or the address of a model server, like ``https://gpu-box:8765``.
         threads: of onnxruntime or PyTorch; 0 leaves the choice to it. A server decides for itself.
 
+    A student that did not ship with the package is first tried in a child process.
+
     Raises:
         ModelError: the directory is missing, incomplete or corrupt, or the server cannot be used.
     """
@@ -35,6 +37,10 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
     directory = builtin() if model in (None, BUILTIN) else Path(str(model))
     if is_full(directory):
         return _load_full(directory, threads)
+    if directory.resolve() != builtin().resolve():
+        from .inference.model_trial import try_model
+
+        try_model(directory)
     from .inference.student import OnnxPredictor
 
     return OnnxPredictor(directory, threads=threads)

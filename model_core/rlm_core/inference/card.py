@@ -11,18 +11,23 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar, get_args
 
 import msgspec
 import numpy as np
 
 from rlm_core.errors import ModelError
-from rlm_core.files import open_regular, read_regular
+from rlm_core.files import atomic_write, open_regular, read_regular
+from rlm_core.queries.judges import JUDGES
+from rlm_core.queries.query_vector import task_parts
 from rlm_core.source.canonical import CanonicalForm
+from rlm_core.types import Metric
 
 from .calibration import Calibration, Scale, TaskCalibration
 from .cost_ratio import RatioModel
+from .ngram_ridge import CALENDAR_NODES
 from .residuals import Residuals
 
 STUDENT_FORMAT, FULL_FORMAT = "rlm-student-4", "rlm-full-1"
@@ -32,7 +37,14 @@ SERVING = "serving.json"
 _ADVICE = "reinstall rlm-lsp or export the model again"
 _MAX_CARD_BYTES = 16 * 2**20  # a hundred times the card that ships
 _MAX_FILE_BYTES = 2**40
+_MAX_STUDENT_FILE_BYTES = 2**31  # a hundred times the largest file of the model that ships
+_SHOWN_REASON = 300
 _T = TypeVar("_T")
+
+# Names are shown on one line; a sum of log10 values stays a number that can be shown.
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")]
+_Checksum = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_Log = Annotated[float, msgspec.Meta(ge=-1000, le=1000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +59,9 @@ class ModelCard:
     """What the cards of all models have in common. ``files`` maps names to SHA-256."""
 
     format: str
-    name: str
+    name: _Name
     trained: Mapping[str, Any]
-    files: Mapping[str, str]
+    files: Mapping[_Name, _Checksum]
     slices: tuple[TaskName, ...] = ()
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -88,8 +100,8 @@ def read_model_card(directory: Path, advice: str = _ADVICE) -> ModelCard:
     return card
 
 
-def check_files(directory: Path, files: Mapping[str, str], advice: str = _ADVICE) -> None:
-    """Compare the files that a card names with their checksums.
+def check_files(directory: Path, files: Mapping[str, str], advice: str = _ADVICE, limit: int = _MAX_FILE_BYTES) -> None:
+    """Compare the files that a card names with their checksums; none may be larger than ``limit`` bytes.
 
     Raises:
         ModelError: a file is missing, is outside the directory, or is not the one that the card describes.
@@ -100,13 +112,21 @@ def check_files(directory: Path, files: Mapping[str, str], advice: str = _ADVICE
             raise ModelError(f"{directory / CARD}: names a file outside its directory ({name!r}); {advice}")
         if not file.is_file():
             raise ModelError(f"{file}: missing; {advice}")
-        if checksum(file) != expected:
+        try:
+            found = checksum(file, limit)
+        except OSError as error:
+            raise ModelError(f"{file}: cannot be read ({error.strerror}); {advice}") from None
+        if found != expected:
             raise ModelError(f"{file}: corrupt (its checksum is not the one in {CARD}); {advice}")
 
 
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file, as hexadecimal."""
-    with open_regular(path, _MAX_FILE_BYTES) as file:
+def checksum(path: Path, limit: int = _MAX_FILE_BYTES) -> str:
+    """The SHA-256 of a file of at most ``limit`` bytes, as hexadecimal.
+
+    Raises:
+        OSError: the file cannot be read, is not a regular file or is larger.
+    """
+    with open_regular(path, limit) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -173,7 +193,8 @@ class StudentCard:
             "trained": dict(self.trained),
             "files": {name: checksum(directory / name) for name in names},
         }
-        (directory / CARD).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        with atomic_write(directory / CARD) as partial:
+            partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def read_card(directory: Path) -> StudentCard:
@@ -191,7 +212,7 @@ def read_card(directory: Path) -> StudentCard:
     for name in data.files:
         if Path(name).name != name:
             raise ModelError(f"{path}: names a file outside its directory ({name!r}); {_ADVICE}")
-    check_files(directory, data.files)
+    check_files(directory, data.files, limit=_MAX_STUDENT_FILE_BYTES)
     return StudentCard(
         data.name,
         data.sizes,
@@ -213,27 +234,49 @@ def read_card(directory: Path) -> StudentCard:
 class _SliceFields(msgspec.Struct):
     """A task as the file has it; ``edges`` in log10 SI units."""
 
-    name: str
-    floor: float
-    edges: list[float]
-    intercept: float
-    calendar: tuple[float, ...]
+    name: Annotated[str, msgspec.Meta(pattern="^[^/@\\s]+/[^/@\\s]+/[^/@\\s]+(@[^/@\\s]+)?$", max_length=200)]
+    floor: Annotated[float, msgspec.Meta(ge=0, le=1e100)]
+    edges: Annotated[list[_Log], msgspec.Meta(min_length=2, max_length=10_000)]
+    intercept: _Log
+    calendar: tuple[_Log, ...]
+
+    def __post_init__(self) -> None:
+        if any(left > right for left, right in pairwise(self.edges)) or self.edges[0] == self.edges[-1]:
+            raise ValueError("edges must rise")
+        if len(self.calendar) not in (0, CALENDAR_NODES):
+            raise ValueError(f"a calendar has 0 or {CALENDAR_NODES} values")
+        task = task_parts(self.name)
+        if task.metric not in get_args(Metric) or (task.judge and task.judge not in JUDGES):
+            raise ValueError(f"unknown metric or judge in {self.name!r}")
+
+
+class _DefaultQuery(TypedDict):
+    """The query that is asked by default about a basis."""
+
+    device: str | None
+    workload: dict[str, str]
 
 
 class _StudentFile(msgspec.Struct):
     """The fields of a student's ``card.json``; see :class:`StudentCard`."""
 
-    name: str
+    name: _Name
     sizes: dict[str, Any]
-    slices: list[_SliceFields]
+    slices: Annotated[list[_SliceFields], msgspec.Meta(min_length=1, max_length=10_000)]
     calibration: dict[str, TaskCalibration]
     residuals: dict[str, Residuals]
     changes: dict[str, RatioModel]
-    defaults: dict[str, dict[str, Any]]
-    devices: dict[str, list[str]]
+    defaults: dict[str, _DefaultQuery]
+    devices: dict[str, list[_Name]]
     trained: dict[str, Any]
-    files: dict[str, str]
+    files: dict[_Name, _Checksum]
     canonical_forms: dict[str, CanonicalForm] = {}
+
+    def __post_init__(self) -> None:
+        if len({len(entry.edges) for entry in self.slices}) > 1:
+            raise ValueError("all slices need the same number of edges")
+        if len({entry.name for entry in self.slices}) < len(self.slices):
+            raise ValueError("a slice is given twice")
 
 
 def _content(path: Path, advice: str = _ADVICE) -> bytes:
@@ -247,5 +290,9 @@ def _decoded(path: Path, content: bytes, kind: type[_T], advice: str = _ADVICE) 
     """The card as ``kind``; messages of msgspec end with the path of the bad field, like ``$.slices[0].floor``."""
     try:
         return msgspec.json.decode(content, type=kind)
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: corrupt (not UTF-8 at byte {error.start}); {advice}") from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ModelError(f"{path}: corrupt ({error}); {advice}") from None
+        reason = " ".join(str(error).split())
+        shown = reason if len(reason) <= _SHOWN_REASON else f"{reason[:_SHOWN_REASON]}..."
+        raise ModelError(f"{path}: corrupt ({shown}); {advice}") from None

@@ -20,14 +20,18 @@ import onnxruntime as ort
 from cachetools import LRUCache
 
 from rlm_core.errors import ModelError
+from rlm_core.files import read_regular
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import structure
 
 from . import ngram_ridge
 from .features import describe
+from .model_store import builtin
+from .onnx_check import check_onnx
 from .tokenizer import Ids, Tokenizer, crop
 
 _CACHED_TEXTS = 20_000
+_MAX_BYTES = 2**29  # eighty times the encoder that ships
 
 Key = bytes
 Entry = tuple[str, str, str]  # text, language, basis
@@ -37,8 +41,8 @@ Entry = tuple[str, str, str]  # text, language, basis
 class Encoding:
     """What is cached for a text.
 
-    Vector ``(width,)``, contributions of the n-gram ridge ``(roles, metrics)`` (None where trees take their place),
-    syntax counts, what the features of a kernel, module or network need, number of tokens, whether it was cropped.
+    Vector ``(width,)``, contributions of the n-gram ridge ``(roles, columns)`` (None for a basis without a ridge),
+    syntax counts, what the features of a basis with trees need, number of tokens, whether it was cropped.
     """
 
     vector: npt.NDArray[np.float32]
@@ -115,12 +119,11 @@ class Encodings:
     def _encode(self, plain: str, language: str, basis: str) -> Encoding:
         ids = self._tokenizer.encode(plain, language)
         short, truncated = crop(ids, self._context)
-        part = self._parts.get(f"{basis}/{language}")
         return Encoding(
             encode(self._session, short),
-            part.contributions(ids, ngram_ridge.words_of(plain)) if part is not None else None,
+            ngram_ridge.contributions(self._parts, basis, language, ids, ngram_ridge.words_of(plain)),
             structure(plain, language),
-            describe(plain, basis),
+            describe(plain, basis, language),
             len(ids),
             truncated,
         )
@@ -132,13 +135,27 @@ def encode(session: ort.InferenceSession, ids: Ids) -> npt.NDArray[np.float32]:
     Raises:
         ModelError: the model cannot be run, for example because it asks for more memory than there is.
     """
+    vectors = run(session, {"ids": ids[None, :].astype(np.int64)}, "encoder")
+    if vectors.ndim != 2:
+        raise ModelError("the encoder of the model gives no vector per text; export the model again")
+    result: npt.NDArray[np.float32] = vectors[0]
+    return result
+
+
+def run(session: ort.InferenceSession, inputs: dict[str, npt.NDArray[Any]], part: str) -> npt.NDArray[Any]:
+    """The only output of a session, an array; ``part`` names the part of the model in messages.
+
+    Raises:
+        ModelError: the session cannot be run on these inputs, or gives something else.
+    """
     try:
-        (vector,) = session.run(None, {"ids": ids[None, :].astype(np.int64)})
+        (output,) = session.run(None, inputs)
     except Exception as error:  # onnxruntime raises a separate type for each kind of failure
         reason = (str(error).splitlines() or [""])[0][:120]
-        raise ModelError(f"the encoder of the model cannot be run ({reason}); export the model again") from None
-    result: npt.NDArray[np.float32] = vector[0]
-    return result
+        raise ModelError(f"the {part} of the model cannot be run ({reason}); export the model again") from None
+    if not isinstance(output, np.ndarray):
+        raise ModelError(f"the {part} of the model gives no array; export the model again")
+    return output
 
 
 def open_session(path: Path) -> ort.InferenceSession:
@@ -153,11 +170,23 @@ def open_session(path: Path) -> ort.InferenceSession:
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    options.enable_cpu_mem_arena = False
+    # Runs take their memory from an arena. From malloc it would be mixed with the encodings that are kept, and hundreds
+    # of MB that a long file leaves free could not be returned. Memory patterns would be kept for each length of text.
+    options.enable_cpu_mem_arena = True
+    options.enable_mem_pattern = False
+    source: str | bytes = str(path)
+    if path.parent != builtin():  # whose files are part of the program
+        try:
+            source = read_regular(path, _MAX_BYTES)
+        except OSError as error:
+            raise ModelError(
+                f"{path}: cannot be read ({error.strerror}); reinstall rlm-lsp or export the model again"
+            ) from None
+        check_onnx(source, str(path))
     try:
-        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises a separate type for each kind of damage
-        reason = str(error).splitlines()[0][:120]
+        reason = (str(error).splitlines() or [""])[0][:120]
         raise ModelError(
             f"{path}: not a usable ONNX model ({reason}); reinstall rlm-lsp or export the model again"
         ) from None

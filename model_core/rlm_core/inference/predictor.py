@@ -29,8 +29,11 @@ class Predictor(Protocol):
         """The queries to ask about a unit by default, with device and workload filled in."""
         ...
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
-        """The known devices of a basis, by canonical id."""
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
+        """The known devices of a basis, by canonical id; with a language, of programs those judges that know it.
+
+        A predictor that does not know which languages a judge has taught it ignores the language.
+        """
         ...
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
@@ -90,9 +93,9 @@ class PredictorWrapper:
         """The base's default queries."""
         return self.base.default_queries(basis, language)
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         """The base's devices."""
-        return self.base.devices(basis)
+        return self.base.devices(basis, language)
 
     def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]

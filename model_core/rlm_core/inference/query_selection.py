@@ -46,10 +46,10 @@ def queries_for(
     unless the model knows the chosen device for functions too. A kernel gets one query for each of the sizes that its
     file names; chosen sizes replace them. A program is asked about for the judge that a comment in its file names, else
     for the chosen one, whether the model knows it or not; else for a chosen device, else for the judge that the file
-    looks like if the model knows that one.
+    looks like if the model knows that one in the language of the program.
     """
     queries: list[Query] = []
-    known_devices = predictor.devices(code.basis)
+    known_devices = predictor.devices(code.basis, code.language)
     chosen_devices = [
         name
         for name in selection.devices

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -23,6 +23,7 @@ from rlm_core.queries.devices import answered_by_sheet
 from rlm_core.queries.query_vector import task_name, task_parts
 from rlm_core.types import (
     MEDIAN,
+    METRICS_OF_BASIS,
     Abstention,
     AbstentionCode,
     Band,
@@ -43,9 +44,10 @@ from .calibration import MIN_GROUPS, TaskCalibration, bands
 from .card import StudentCard, read_card
 from .cost_ratio import cost_ratio, log_median, ratio_task, unchanged
 from .encoder import Encoding, Encodings, Entry
-from .features import answers_alone, feature_names, forest_key
+from .features import all_feature_names, answers_alone, forest_key, has_trees
 from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
+from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
@@ -73,18 +75,21 @@ class OnnxPredictor:
 
     ``join_facts=False`` leaves the work facts of texts out, ``propagate=False`` the costs of what they call.
 
+    Pickled, it is the path of its directory: another process loads the model again, once, and raises a
+    :class:`ModelError` if it has another one there. The model that ships is the one that is installed there.
+
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
 
     def __init__(self, directory: Path, *, threads: int = 0, join_facts: bool = True, propagate: bool = True) -> None:
         self.directory = directory
+        self._threads, self._propagates = threads, propagate
         self._joins_facts = join_facts
         self.card: StudentCard = read_card(directory)
         self._scope = QueryScope(self.card.defaults, self.card.devices)
         parts = ngram_ridge.load(directory / NGRAM_RIDGE)
-        names = {entry.name: feature_names(entry.name.split("/")[0]) for entry in self.card.tasks}
-        self._forests = trees.load(directory / TREES, names)
+        self._forests = trees.load(directory / TREES, all_feature_names())
         for key in self.card.residuals:
             if (forest_of_data_sheet(key) or key) not in self._forests:
                 raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
@@ -107,14 +112,24 @@ class OnnxPredictor:
         self._residuals: LRUCache[Hashable, propagation.Residuals] = LRUCache(_CACHED_RESIDUALS)
         self._estimates_lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Callable[..., OnnxPredictor], tuple[object, ...]]:
+        name = BUILTIN if self.directory.resolve() == builtin().resolve() else str(self.directory.resolve())
+        return _reloaded, (name, self.model_id, self._threads, self._joins_facts, self._propagates)
+
     @cached_property
     def model_id(self) -> str:
         """Name and checksum of the weights."""
         return self.card.model_id
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
-        """The devices that the model was trained on for a basis."""
-        return tuple(self.card.devices.get(basis, ()))
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
+        """The devices that the model was trained on for a basis, for a program in its language."""
+        known = tuple(self.card.devices.get(basis, ()))
+        if basis != "program" or language is None:
+            return known
+        metrics = METRICS_OF_BASIS[basis]
+        return tuple(
+            name for name in known if any(task_name(basis, language, metric, name) in self._tasks for metric in metrics)
+        )
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query per metric of the basis, with the card's default device and workload."""
@@ -134,17 +149,18 @@ class OnnxPredictor:
                     wanted.append((i, j, code, query, *admitted))
         encodings = self._encode([code for _, _, code, *_ in wanted])
         rows = []
-        novelty: dict[int, Abstention | None] = {}  # by text
+        novelty: dict[tuple[int, str], Abstention | None] = {}  # by text and region
         facts: dict[int, WorkFacts | None] = {}  # by text
         for i, j, code, query, number, date in wanted:
-            row = make_row((i, j), number, code, query, encodings, date)
-            if i not in novelty:
-                novelty[i] = self._novelty.reason(f"{code.basis}/{code.language}", row.encoding.vector)
+            row = make_row((i, j), number, self.card.tasks[number], code, query, encodings, date)
+            region = ngram_ridge.part_name(task_parts(self.card.tasks[number].name))
+            if (i, region) not in novelty:
+                novelty[i, region] = self._novelty.reason(region, row.encoding.vector)
             if code.basis in ("call", "program") and i not in facts:
                 facts[i] = facts_of(code) if self._joins_facts else None
             known = facts.get(i)
             # What the text fixes needs no likeness to the training texts.
-            unlike = novelty[i] if known is None or not known.fixed or self._mixture is None else None
+            unlike = novelty[i, region] if known is None or not known.fixed or self._mixture is None else None
             reason = unlike or unsized(row)
             if reason is None:
                 rows.append(row)
@@ -152,8 +168,11 @@ class OnnxPredictor:
                 answers[i][j] = Prediction.missing(code, query, self.model_id, reason)
         head_rows = []
         for row in rows:
-            if answers_alone(row.code.basis) or self._is_by_sheet(self.card.tasks[row.task].name, row.query):
-                answers[row.index[0]][row.index[1]] = self._forest_prediction(row)
+            name = self.card.tasks[row.task].name
+            if answers_alone(name) or self._is_by_sheet(name, row.query):
+                prediction = self._forest_prediction(row)
+                i, j = row.index
+                answers[i][j] = with_facts(prediction, facts.get(i), self._mixture, self.card.calibration)
             else:
                 head_rows.append(row)
         joined = [
@@ -239,7 +258,8 @@ class OnnxPredictor:
         query = self._scope.filled("call", Query(cast(Metric, metric)))
         number = self._tasks[task_name("call", "python", metric)]
         encodings = self._encode(codes)
-        rows = [make_row((i, 0), number, code, query, encodings, 0.0) for i, code in enumerate(codes)]
+        task = self.card.tasks[number]
+        rows = [make_row((i, 0), number, task, code, query, encodings, 0.0) for i, code in enumerate(codes)]
         found = {
             row.code.text: propagation.estimate_of(prediction.quantiles, metric) if prediction.quantiles else None
             for row, prediction in zip(rows, self._head_predictions(rows), strict=True)
@@ -356,7 +376,7 @@ class OnnxPredictor:
             admitted.append((query, *place))
         encodings = self._encode(texts)
         rows = [
-            make_row((i, 0), number, code, query, encodings, date)
+            make_row((i, 0), number, self.card.tasks[number], code, query, encodings, date)
             for i, (code, (query, number, date)) in enumerate(zip(texts, admitted, strict=True))
         ]
         return self._head.probabilities(rows), np.array([row.task for row in rows])
@@ -369,7 +389,7 @@ class OnnxPredictor:
             return untrained_task(code, query)
         if not self._scope.knows_device(code.basis, query) and not self._is_by_sheet(name, query):
             return self._scope.unknown_device(code.basis, query.device)
-        if feature_names(code.basis) and forest_key(name, query.workload, query.device) not in self._forests:
+        if has_trees(name) and forest_key(name, query.workload, query.device) not in self._forests:
             workload = ", ".join(f"{key} {value}" for key, value in sorted(query.workload.items()))
             details = {"metric": query.metric, "workload": workload, "device": query.device or ""}
             return Abstention(AbstentionCode.SETTING_NOT_TRAINED, details)
@@ -393,9 +413,11 @@ class OnnxPredictor:
             return Prediction.missing(code, query, self.model_id, reason)
         assert row.features is not None
         most = 1.0 if query.metric == "accuracy" else math.inf
-        found = quantiles(self._forests[key], self._forests.get(spread_key(key)), residuals, row.features, most)
+        floor = self.card.tasks[row.task].scale.floor
+        spread = self._forests.get(spread_key(key))
+        found = quantiles(self._forests[key], spread, residuals, row.features, floor, most)
         source = CalibrationSource(key, by_data_sheet=by_sheet)
-        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), 0.0)
+        return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), floor)
 
     def _is_by_sheet(self, task_name: str, query: Query) -> bool:
         """Whether the query is about a device known by its data sheet only, and that is enough."""
@@ -449,6 +471,22 @@ class OnnxPredictor:
             truncated,
             quantiles=found,
         )
+
+
+@lru_cache(maxsize=4)
+def _reloaded(name: str, model_id: str, threads: int, join_facts: bool, propagate: bool) -> OnnxPredictor:
+    """The predictor that was pickled; a process loads it once, however many tasks bring it.
+
+    Raises:
+        ModelError: this machine has no such model, or another one under the same name.
+    """
+    directory = builtin() if name == BUILTIN else Path(name)
+    predictor = OnnxPredictor(directory, threads=threads, join_facts=join_facts, propagate=propagate)
+    if predictor.model_id != model_id:
+        raise ModelError(
+            f"{name}: is {predictor.model_id} here and {model_id} where it was pickled; name one that all machines have"
+        )
+    return predictor
 
 
 def _context_of(card: StudentCard, directory: Path) -> int:

@@ -15,12 +15,14 @@ import numpy.typing as npt
 import sentencepiece
 
 from rlm_core.errors import ModelError
+from rlm_core.files import read_regular
 from rlm_core.source import languages
 from rlm_core.source.onnx_graph.graph import SYMBOLS
 
 PAD = 0
 _LINE_END, _TAB = "\u21b5", "\u21e5"
 _MAX_INDENT_TOKEN = 6
+_MAX_BYTES = 2**26  # four hundred times the tokenizer that ships
 _HEAD_SHARE = 0.75  # of a cropped text; the rest is its end, where results are built and returned
 
 Ids = npt.NDArray[np.int32]
@@ -48,7 +50,7 @@ class Tokenizer:
     def load(cls, path: Path) -> Tokenizer:
         """Read a ``.model`` file."""
         try:
-            return cls(path.read_bytes(), str(path))
+            return cls(read_regular(path, _MAX_BYTES), str(path))
         except OSError as error:
             raise ModelError(f"{path}: cannot be read ({error.strerror}); reinstall the model") from None
 

@@ -66,7 +66,7 @@ class RatioPredictor:
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return (Query("latency"), Query("memory"))
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("x86-64",)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:

@@ -20,11 +20,13 @@ from rlm_core.inference.card import (
     read_model_card,
 )
 from rlm_core.inference.cost_ratio import RatioModel
+from rlm_core.inference.ngram_ridge import CALENDAR_NODES
 from rlm_core.inference.residuals import Residuals
 from rlm_core.types import LEVELS
 
 RESIDUALS = {"network/onnx/latency@pixel-3/1": Residuals(tuple(float(level) for level in LEVELS), 40, 80)}
 CHANGES = {"changes/call/latency": RatioModel((0.9, 0.0, 0.0), (0.01, 0.2), 2.0, *RESIDUALS.values())}
+CALENDAR = (0.0, 0.1) * (CALENDAR_NODES // 2)
 FILES = ("encoder.onnx", "head.onnx")
 
 
@@ -42,7 +44,7 @@ def make_card(name: str = "test") -> StudentCard:
     return StudentCard(
         name,
         {"context": 512},
-        [TaskCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, (0.0, 0.1))],
+        [TaskCard("call/python/latency", Scale(5e-8, np.linspace(-7, 1, 65)), -4.5, CALENDAR)],
         Calibration({"call": level}),
         {"call": {"device": "x86-64", "workload": {}}},
         {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]},
@@ -58,7 +60,7 @@ def test_what_is_written_is_read(directory: Path) -> None:
     assert card.devices == {"call": ["x86-64"], "kernel": ["nvidia-a100-sxm4-80gb", "nvidia-l40s"]}
     assert (card.residuals, card.changes) == (RESIDUALS, CHANGES)
     [entry] = card.tasks
-    assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, (0.0, 0.1))
+    assert (entry.name, entry.intercept, entry.calendar) == ("call/python/latency", -4.5, CALENDAR)
     np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
     assert card.calibration.to_json() == make_card().calibration.to_json()
     assert sorted(card.files) == sorted(FILES)

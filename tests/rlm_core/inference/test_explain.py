@@ -26,7 +26,7 @@ class Counting(WithoutComparison):
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return (QUERY,)
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ()
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:

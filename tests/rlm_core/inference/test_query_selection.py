@@ -28,7 +28,7 @@ class KnownPredictor(WithoutComparison):
             for metric in METRICS_OF_BASIS[basis]
         )
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return DEVICES.get(basis, ())
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
@@ -49,7 +49,7 @@ class JudgePredictor(KnownPredictor):
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return tuple(Query(metric, self._judges[0], {"judge": self._judges[0]}) for metric in METRICS_OF_BASIS[basis])
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return self._judges
 
 

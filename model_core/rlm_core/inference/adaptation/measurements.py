@@ -8,13 +8,13 @@ measurements; ``.onnx`` graphs too) or ``{"text", "language", "basis"}``; then `
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 from rlm_core.errors import DataError, RlmError
+from rlm_core.files import read_regular
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source import languages
 from rlm_core.source.units import read_source
@@ -24,6 +24,8 @@ from .store import METRICS
 
 _UNITS = {"value": 1.0, "latency_ms": 1e-3, "latency_us": 1e-6}
 _SHOWN_UNITS = 5
+_MAX_BYTES = 2**28
+_MOST_VALUE = 1e30
 T = TypeVar("T")
 
 
@@ -50,7 +52,7 @@ def read_measurements(path: Path, *, candidates: bool = False) -> tuple[list[Mea
         DataError: the file cannot be read.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_regular(path, _MAX_BYTES).splitlines()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     reader = _Reader(path.parent)
@@ -68,8 +70,10 @@ def read_measurements(path: Path, *, candidates: bool = False) -> tuple[list[Mea
             found.append(Measurement(number, code, Query(metric, None, _workload(row)), value))
         except UnicodeDecodeError:
             problems.append(f"{path}:{number}: not UTF-8")
-        except (json.JSONDecodeError, RecursionError) as error:
-            problems.append(f"{path}:{number}: not JSON ({getattr(error, 'msg', 'nested too deeply')})")
+        except json.JSONDecodeError as error:
+            problems.append(f"{path}:{number}: not JSON ({error.msg})")
+        except (ValueError, RecursionError):  # ValueError: an integer of more digits than Python converts
+            problems.append(f"{path}:{number}: not JSON (nested too deeply, or a number is too long)")
         except (_BadRowError, RlmError) as error:
             problems.append(f"{path}:{number}: {error}")
     return found, problems
@@ -88,8 +92,8 @@ def _value(row: dict[str, Any], candidates: bool) -> tuple[Any, float | None]:
     value = row[name]
     if name != "value" and metric != "latency":
         raise _BadRowError(f"`{name}` is not a {metric}; give `value` in bytes")
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise _BadRowError(f"`{name}` must be a number above 0")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < _MOST_VALUE:
+        raise _BadRowError(f"`{name}` must be a number above 0 and below {_MOST_VALUE:g}")
     return metric, float(value) * _UNITS[name]
 
 

@@ -61,9 +61,9 @@ class AdaptedPredictor(PredictorWrapper):
         self._adapters = {(_device_id(entry.device), entry.basis, entry.metric): entry for entry in adapters}
         self._unusable = {_device_id(device): reason for device, reason in (unusable or {}).items()}
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         """The base's devices of a basis and the adapted ones."""
-        known = self.base.devices(basis)
+        known = self.base.devices(basis, language)
         adapted = [entry.device for entry in self._adapters.values() if entry.basis == basis]
         return tuple(dict.fromkeys([*known, *adapted]))
 

@@ -15,7 +15,7 @@ import numpy as np
 from platformdirs import user_config_path
 
 from rlm_core.errors import DataError, ModelError
-from rlm_core.files import atomic_write
+from rlm_core.files import atomic_write, read_regular
 from rlm_core.source.canonical import canonical
 from rlm_core.types import Basis, Metric
 
@@ -26,6 +26,7 @@ FORMAT = "rlm-adapter-2"
 METRICS: tuple[Metric, ...] = ("latency", "memory")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _DIGITS = 7
+_MOST_BYTES = 2**28
 _ARRAYS = ("centre", "weights")
 _RESTS, _OF_REST = ("without_text", "without_row"), ("weights", "intercepts", "residuals")
 
@@ -129,13 +130,13 @@ def read_adapters(path: Path, model: str | None = None) -> list[Adapter]:
     """
     advice = "run rlm-lsp adapt again"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_regular(path, _MOST_BYTES))
         if data.get("format") != FORMAT:
             raise ModelError(f"{path}: format {data.get('format')!r} is not {FORMAT}; {advice}")
         adapters = [_adapter(data, entry) for entry in data["fits"]]
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, DataError) as error:
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError, DataError) as error:
         raise ModelError(f"{path}: corrupt ({type(error).__name__}: {error}); {advice}") from None
     rests_on = str(data["model"])
     if model is not None and rests_on != model:

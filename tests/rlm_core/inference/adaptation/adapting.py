@@ -25,7 +25,7 @@ class FakePredictor(WithoutComparison):
     factors: Mapping[str, float] = dict(zip(DEVICES, (1.0, 2.0, 5.0), strict=True))
     odd = "odd"
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return DEVICES if basis == "kernel" else ()
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:

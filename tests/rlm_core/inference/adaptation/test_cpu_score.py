@@ -152,7 +152,7 @@ def test_the_scaled_predictor_passes_questions_on() -> None:
         def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
             return (Query("latency", "x86-64"),)
 
-        def devices(self, basis: Basis) -> tuple[str, ...]:
+        def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
             return ("x86-64",)
 
         def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:

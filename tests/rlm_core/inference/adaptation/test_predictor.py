@@ -30,7 +30,7 @@ class ByWords(FakePredictor):
 
     factors: Mapping[str, float] = {"nvidia-h100-sxm": 1.0, "nvidia-a100-sxm4-80gb": 2.0, "nvidia-h200": 7.0}
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return tuple(self.factors)[:2] if basis == "kernel" else ()
 
 
