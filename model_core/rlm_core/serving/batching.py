@@ -39,10 +39,13 @@ class Batching:
             batch takes longer than requests are apart, as what comes meanwhile is joined anyway.
         queue: most texts that wait; a request that would exceed it is turned away, unless none waits.
         workers: batches that the model works on at once.
+        characters: most characters in one batch of several texts. What a batch began is not stopped when its requests
+            have been given up, so this bounds the work after that.
     """
 
     texts: int = 64
     queries: int = 512
+    characters: int = 200_000
     wait: float = 0.0
     queue: int = 4096
     workers: int = 1
@@ -77,6 +80,7 @@ class _Piece:
     start: int
     code: CodeText
     queries: tuple[Query, ...]
+    characters: int
     arrived: float
 
 
@@ -116,7 +120,9 @@ class Batcher:
         )
         most, now = self._settings.queries, self._clock()
         pieces = [
-            _Piece(job, place, start, question.code, question.queries[start : start + most], now)
+            _Piece(
+                job, place, start, question.code, question.queries[start : start + most], question.total_characters, now
+            )
             for place, question in enumerate(questions)
             for start in range(0, len(question.queries), most)
         ]
@@ -173,11 +179,12 @@ class Batcher:
 
     def _next_batch(self) -> list[_Piece]:
         batch: list[_Piece] = []
-        queries = 0
+        queries = characters = 0
         while self._lanes and len(batch) < self._settings.texts:
             client, lane = next(iter(self._lanes.items()))
             queries += len(lane[0].queries)
-            if batch and queries > self._settings.queries:
+            characters += lane[0].characters
+            if batch and (queries > self._settings.queries or characters > self._settings.characters):
                 break
             batch.append(lane.popleft())
             if lane:

@@ -9,6 +9,7 @@ the environment and trusts the certificates that OpenSSL trusts (``SSL_CERT_FILE
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import threading
 import time
@@ -16,10 +17,11 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -53,7 +55,7 @@ class Patience:
 
     Attributes:
         connect: for a connection.
-        read: for an answer.
+        read: for an answer, after the time for a connection, whatever comes meanwhile.
         attempts: tries a request; only a failed connection and the status 503 are tried again.
         backoff: pause before the second try; it doubles, or is what the server asks for, up to two seconds.
         rest: after a failure of that kind, how long queries are answered with its reason without another try.
@@ -64,6 +66,82 @@ class Patience:
     attempts: int = 3
     backoff: float = 0.2
     rest: float = 2.0
+
+
+class _Deadline:
+    """Ends the socket of this thread's request when its time is over, whatever the server sends meanwhile.
+
+    The limit of urllib3 is one per read: a server that sends a byte now and then would never exceed it, in the head of
+    its answer as in the body.
+    """
+
+    _of_thread = threading.local()
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._socket: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> _Deadline:
+        self._of_thread.deadline = self
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._of_thread.deadline = None
+        self._timer.cancel()
+        with self._lock:
+            self._socket = None
+
+    @classmethod
+    def watch(cls, connected: socket.socket | None) -> None:
+        """End this socket when the time of this thread's request is over."""
+        deadline: _Deadline | None = getattr(cls._of_thread, "deadline", None)
+        if deadline is not None:
+            with deadline._lock:
+                deadline._socket = connected
+
+    def _end(self) -> None:
+        with self._lock:
+            self.is_over = True
+            if self._socket is not None:
+                with suppress(OSError):
+                    # Not that of an SSL socket, which another thread must not touch.
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _WatchedConnection(HTTPConnection):
+    def request(self, *arguments: Any, **named: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        _Deadline.watch(self.sock)
+        super().request(*arguments, **named)
+
+
+class _WatchedHttpsConnection(HTTPSConnection):
+    def request(self, *arguments: Any, **named: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        _Deadline.watch(self.sock)
+        super().request(*arguments, **named)
+
+
+class _WatchedPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _WatchedConnection
+
+
+class _WatchedHttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _WatchedHttpsConnection
+
+
+class _WatchedPoolManager(urllib3.PoolManager):
+    """A pool manager whose requests obey the :class:`_Deadline` of their thread."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.pool_classes_by_scheme = {"http": _WatchedPool, "https": _WatchedHttpsPool}
 
 
 class NoAnswerError(Exception):
@@ -91,7 +169,7 @@ class Connection:
                 way_out = f"use https, or set {ALLOW_HTTP}=1 on a network that you trust"
                 raise ModelError(f"{self.url}: the token would travel unencrypted; {way_out}")
             self._headers["Authorization"] = f"Bearer {token}"
-        self._pool = urllib3.PoolManager(
+        self._pool = _WatchedPoolManager(
             maxsize=_CONNECTIONS,
             retries=False,
             timeout=urllib3.Timeout(connect=patience.connect, read=patience.read),
@@ -156,23 +234,33 @@ class Connection:
     def _send(self, path: str, body: bytes | None) -> tuple[int, bytes, float]:
         """Status, body, and for how many seconds the server wants to be left alone."""
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
-        until = time.monotonic() + self._patience.read
         method = "GET" if body is None else "POST"
-        response = self._pool.request(
-            method, self.url + path, body=body, headers=headers, redirect=False, preload_content=False
-        )
         data = bytearray()
-        try:
-            # What each read of the socket brings: an answer that drips would otherwise not be looked at for a chunk.
-            while part := response.read1(_CHUNK):
-                data += part
-                if len(data) > _MOST_BYTES or time.monotonic() > until:
-                    response.close()
-                    raise NoAnswerError(f"its answer is larger than {_MOST_BYTES} bytes or does not end", away=True)
-        finally:
-            response.release_conn()
+        with _Deadline(self._patience.connect + self._patience.read) as deadline:
+            try:
+                response = self._pool.request(
+                    method, self.url + path, body=body, headers=headers, redirect=False, preload_content=False
+                )
+                try:
+                    while part := response.read1(_CHUNK):
+                        data += part
+                        if len(data) > _MOST_BYTES or deadline.is_over:
+                            response.close()
+                            raise _too_long()
+                finally:
+                    response.release_conn()
+            except HTTPError:
+                if deadline.is_over:
+                    raise _too_long() from None
+                raise
+            if deadline.is_over:  # a body without a length ends where its socket does
+                raise _too_long()
         wanted = response.headers.get("Retry-After", "")
         return response.status, bytes(data), float(wanted) if wanted.isdecimal() else 0.0
+
+
+def _too_long() -> NoAnswerError:
+    return NoAnswerError(f"its answer is larger than {_MOST_BYTES} bytes or does not end", away=True)
 
 
 def checked(url: str) -> str:
@@ -244,7 +332,7 @@ class RemotePredictor(WithoutComparison):
         """The id of the server's weights."""
         return self._info.model
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         """The devices that the server's model knows for a basis."""
         return self._info.devices.get(basis, ())
 

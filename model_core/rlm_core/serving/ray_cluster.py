@@ -34,6 +34,7 @@ Value = TypeVar("Value")
 Note = Callable[[str], None]
 Argument = Callable[[Item], Any]
 _TRIES = 4
+_ACCELERATOR = "accelerator_type:"  # how Ray names the resource of a node with such a GPU
 _QUEUED = 2  # items per place: one that runs, and one that waits
 _LOOK_SECONDS, _GRACE_SECONDS, _TAKE_SECONDS = 10.0, 5.0, 60.0
 _CONNECT_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
@@ -50,13 +51,15 @@ except Exception as error:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What an item needs of a node while it is worked on."""
+    """What an item needs of a node while it is worked on; ``accelerator`` is a kind of GPU by Ray's name for it."""
 
     cpus: float = 1
     gpus: float = 0
+    accelerator: str | None = None
 
     def __str__(self) -> str:
-        return " and ".join(f"{count:g} {what}" for count, what in ((self.cpus, "CPU"), (self.gpus, "GPU")) if count)
+        gpu = f"GPU of the kind {self.accelerator}" if self.accelerator else "GPU"
+        return " and ".join(f"{count:g} {what}" for count, what in ((self.cpus, "CPU"), (self.gpus, gpu)) if count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,7 @@ class Cluster:
             num_returns="streaming",
             num_cpus=need.cpus,
             num_gpus=need.gpus,
+            accelerator_type=need.accelerator,
             scheduling_strategy="SPREAD",
         )
         again: deque[_Sent] = deque()
@@ -218,6 +222,10 @@ class Cluster:
         """The resources of the live nodes."""
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
 
+    def _kinds(self) -> Iterator[str]:
+        """The resources that stand for the kinds of GPUs of the nodes."""
+        return (name for node in self._nodes() for name in node if name.startswith(_ACCELERATOR))
+
     def places(self, need: Need) -> int:
         """How many items with this need can run at once.
 
@@ -225,11 +233,16 @@ class Cluster:
             RlmError: none can.
         """
         places = 0
-        for node in self._nodes():
+        nodes = self._nodes()
+        if need.accelerator is not None:
+            nodes = [node for node in nodes if _ACCELERATOR + need.accelerator in node]
+        for node in nodes:
             fits = [node.get("CPU", 0.0) // need.cpus] + ([node.get("GPU", 0.0) // need.gpus] if need.gpus else [])
             places += int(min(fits))
         if not places:
-            raise RlmError(f"no node of the cluster has {need}; add one to it")
+            kinds = sorted({name.removeprefix(_ACCELERATOR) for name in self._kinds()}) if need.accelerator else []
+            known = f" (it has {', '.join(kinds)})" if kinds else ""
+            raise RlmError(f"no node of the cluster has {need}{known}; add one to it")
         return places
 
 

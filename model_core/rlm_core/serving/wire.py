@@ -63,10 +63,19 @@ class Question:
     @property
     def characters(self) -> int:
         """The length of the longest text in it."""
+        return max(map(len, self._texts))
+
+    @property
+    def total_characters(self) -> int:
+        """The length of all texts in it."""
+        return sum(map(len, self._texts))
+
+    @property
+    def _texts(self) -> list[str]:
         texts = [self.text, *(callee.text for callee in self.callees)]
         if self.calls is not None:
             texts += [function.text for function in self.calls.functions()]
-        return max(map(len, texts))
+        return texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.serving import wire
 from rlm_core.serving.access import listen
 from rlm_core.serving.client import Patience
+from rlm_core.serving.connections import MOST_CONNECTIONS, TimedConnection
 from rlm_core.serving.server import Settings, create_app
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 
@@ -41,7 +42,7 @@ class LengthPredictor(WithoutComparison):
         self.gate, self.busy = threading.Event(), threading.Event()
         self.gate.set()
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("gpu-a", "gpu-b") if basis == "kernel" else ("cpu",)
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
@@ -102,6 +103,8 @@ def serving(
     config = uvicorn.Config(
         create_app(predictor, settings or Settings(), token),
         log_config=None,
+        http=TimedConnection,
+        limit_concurrency=MOST_CONNECTIONS,
         access_log=False,
         lifespan="on",
         ws="none",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -415,6 +416,33 @@ def test_an_answer_that_drips_is_given_up_when_its_time_is_over() -> None:
             ended.set()
             server.shutdown()
             thread.join()
+
+
+@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_server_that_drips_its_answer_is_given_up_when_its_time_is_over(start: bytes) -> None:
+    """In the status line, in the headers, and in a body without a length."""
+    ended = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        with listener.accept()[0] as connection, suppress(OSError):
+            connection.recv(2**16)
+            connection.sendall(start)
+            while not ended.wait(0.05):
+                connection.sendall(b"x")
+
+    patience = replace(AT_ONCE, connect=0.3, read=0.3)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        began = time.monotonic()
+        try:
+            with pytest.raises(NoAnswerError, match="does not end") as caught:
+                ask(f"http://127.0.0.1:{listener.getsockname()[1]}", patience=patience)
+            assert time.monotonic() - began < 10
+        finally:
+            ended.set()
+            thread.join()
+    assert caught.value.away
 
 
 def test_connecting_to_something_else_is_an_error_with_its_address() -> None:

@@ -239,10 +239,25 @@ def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     assert found == (504, "the model was too slow; ask about fewer texts, or again later")
 
 
+def test_the_rest_of_a_request_that_was_given_up_is_not_asked_of_the_model() -> None:
+    predictor = LengthPredictor()
+    predictor.gate.clear()
+    large = [{**QUESTION, "text": "x" * 60} for _ in range(3)]
+    settings = Settings(batching=Batching(characters=100), seconds=1)
+    with serving(predictor, settings) as url:
+        found = refusal(post(url, {"questions": large}))
+        assert queued(url) == 0
+        predictor.gate.set()
+        # Another request is answered after what was begun.
+        assert post(url, {"questions": [QUESTION]}).status == 200
+    assert found[0] == 504
+    assert [[len(code.text) for code in batch] for batch in predictor.calls] == [[60], [3]]
+
+
 class Broken(LengthPredictor):
     """Does not know its devices."""
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         raise LookupError("secret detail")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -38,6 +39,15 @@ class Nodes:
         """Kill the second node with its workers."""
         self._cluster.remove_node(self._second, allow_graceful=False)
         self._second = None
+
+    @contextmanager
+    def gpu(self, kind: str) -> Iterator[str]:
+        """A third node that says it has a GPU of a kind; its id. What runs there must not need the GPU."""
+        kinds = {f"accelerator_type:{kind}": 1}
+        node = self._cluster.add_node(num_cpus=1, num_gpus=1, resources=kinds, object_store_memory=STORE)
+        self._cluster.wait_for_nodes(timeout=60)
+        yield node.node_id
+        self._cluster.remove_node(node, allow_graceful=False)
 
     def close(self) -> None:
         """End all processes."""

@@ -71,3 +71,10 @@ def wait_for(path: Path) -> None:
     end = time.monotonic() + 60
     while not path.exists() and time.monotonic() < end:
         time.sleep(0.02)
+
+
+def node_of(number: int) -> str:
+    """The id of the node that works on an item."""
+    import ray
+
+    return str(ray.get_runtime_context().get_node_id())

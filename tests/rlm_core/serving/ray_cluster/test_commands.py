@@ -148,7 +148,7 @@ def test_programs_are_measured_on_the_nodes(address: str, tmp_path: Path) -> Non
     store = tmp_path / "m.sqlite3"
     done = invoke(
         *("measure", "programs", programs, "--inputs", given, "--repeat", "2", "--python", sys.executable),
-        *("--store", store, "--ray", address),
+        *("--sandbox", "limits", "--store", store, "--ray", address),
     )
     assert done.exit_code == 0, done.stderr
     assert "measured 3 of 4 programs, 3 pairs of program and input; 1 failed" in done.stderr
@@ -186,3 +186,15 @@ def test_tests_are_measured_on_the_nodes(address: str, tmp_path: Path, monkeypat
     assert "latency: 2 functions in 6 tests" in done.stderr
     assert "assert 8 == 9" in done.stdout
     assert not list((store.parent / "runs").iterdir())
+
+
+def test_a_kind_of_gpu_is_asked_for_only_where_it_has_an_effect(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("def f(n):\n    return n\n")
+    for more, says in (
+        ((), "--ray-gpu H100: needs a cluster; add --ray ADDRESS"),
+        (("--ray", "auto"), "--ray-gpu H100: this work runs on CPUs; leave the option out"),
+    ):
+        done = invoke("predict", file, "--ray-gpu", "H100", *more)
+        assert done.exit_code == 2
+        assert done.stderr == f"rlm-lsp: error: {says}\n"

@@ -93,6 +93,18 @@ def test_what_no_node_has_is_told_at_once(driven: Driven) -> None:
         list(driven.cluster.spread(tasks.square_unless_bad, [1], Need(gpus=1)))
 
 
+def test_work_for_a_kind_of_gpu_runs_on_nodes_that_have_it(driven: Driven, nodes: Nodes) -> None:
+    wanted = Need(gpus=1, accelerator="H100")
+    with pytest.raises(RlmError, match=r"no node of the cluster has 1 CPU and 1 GPU of the kind H100; add one to it"):
+        driven.cluster.places(wanted)
+    with nodes.gpu("H100") as node:
+        found = list(driven.cluster.spread(tasks.node_of, range(4), wanted))
+        assert [one.value for one in found] == [node] * 4
+        assert driven.cluster.places(Need(gpus=1)) == 1
+        with pytest.raises(RlmError, match=r"has 1 CPU and 1 GPU of the kind A100 \(it has H100\); add one to it"):
+            list(driven.cluster.spread(tasks.node_of, [1], Need(gpus=1, accelerator="A100")))
+
+
 def test_another_version_on_a_node_is_told(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm_core.serving.ray_cluster.program_version", lambda: "9.9.9")
     with pytest.raises(RlmError, match=r"node .* has rlm-lsp .*, but the driver has 9\.9\.9"):
