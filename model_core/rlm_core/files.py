@@ -7,13 +7,17 @@ Every writer of the project goes through :func:`atomic_write`, every reader of J
 
 from __future__ import annotations
 
+import glob
 import gzip
 import json
 import os
+import secrets
+import shutil
 import stat
+import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +26,7 @@ from .errors import DataError
 
 # Opening a pipe must not wait for its other end, and a terminal must not become ours.
 _OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK"))
+_ABANDONED_SECONDS = 24 * 3600
 _LONGEST_LINE = 64 * 2**20
 
 
@@ -86,18 +91,57 @@ def _size(size: int) -> str:
 def atomic_write(path: Path) -> Iterator[Path]:
     """A path next to ``path`` to write to; it replaces ``path`` when the block ends without an exception.
 
-    Readers see the old file or the new one, never a part of one. After an exception the old file is untouched and
-    nothing is left behind.
+    Readers see the old file or the new one, never a part of one, whatever happens to this process or the machine. After
+    an exception the old file is untouched and nothing is left behind; what a killed process left is removed by a
+    later write of the same file. The new file has the permissions of the old one; of a link, what it leads to is
+    replaced. A device or a pipe is written to as it is.
 
     Raises:
         OSError: the file cannot be written or replaced.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    remove_abandoned(path)
+    partial = partial_path(path)
     try:
         yield partial
+        _sync(partial)
+        with suppress(FileNotFoundError, PermissionError):
+            shutil.copymode(path, partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def partial_path(path: Path) -> Path:
+    """Where to write what will be moved to ``path``; no two writers have the same."""
+    # Processes in containers may have the same number, and threads have.
+    return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what writers of ``path``, a file or folder, left when they were killed, after a day without a change."""
+    oldest = time.time() - _ABANDONED_SECONDS
+    with suppress(OSError):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+            with suppress(OSError):
+                if max(one.lstat().st_mtime for one in (left, *_below(left))) < oldest:
+                    shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+def _below(path: Path) -> Iterator[Path]:
+    return path.rglob("*") if path.is_dir() and not path.is_symlink() else iter(())
+
+
+def _sync(path: Path) -> None:
+    """Have the bytes on the disk before the name: else a power cut may leave the name with no bytes."""
+    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:

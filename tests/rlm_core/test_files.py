@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import socket
 from pathlib import Path
 
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.files import FileRefusedError, atomic_write, parse_json_lines, read_json_lines, read_regular
+
+from tests.paths import REPOSITORY
 
 
 def test_a_file_is_replaced_when_the_block_ends(tmp_path: Path) -> None:
@@ -35,6 +38,38 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
         write_half()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_and_links_stay_as_they_are(tmp_path: Path) -> None:
+    path, link = tmp_path / "a.json", tmp_path / "link.json"
+    path.write_text("old")
+    path.chmod(0o600)
+    link.symlink_to(path)
+    with atomic_write(link) as partial:
+        partial.write_text("new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+    assert link.is_symlink()
+
+
+def test_a_device_is_written_to_as_it_is() -> None:
+    with atomic_write(Path(os.devnull)) as target:
+        target.write_text("text")
+    assert not Path(os.devnull).is_file()
+
+
+def test_what_killed_writers_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    path = tmp_path / "a[1].json"
+    old, young, other = (tmp_path / f".{name}.7-ab.partial" for name in ("a[1].json", "a[1].json.x", "a1.json"))
+    folder = tmp_path / ".a[1].json.9-cd.partial"
+    folder.mkdir()
+    for left in (old, young, other, folder / "weights"):
+        left.write_text("half")
+        if left is not young:
+            os.utime(left, (0, 0))
+    os.utime(folder, (0, 0))
+    with atomic_write(path) as partial:
+        partial.write_text("new")
+    assert sorted(tmp_path.iterdir()) == sorted([path, young, other])
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -115,3 +150,45 @@ def test_a_link_out_of_the_root_is_refused(tmp_path: Path) -> None:
     for path in (inside / "a", inside / ".." / "secret"):
         with pytest.raises(FileRefusedError, match="outside"):
             read_regular(path, 100, inside)
+
+
+# Files that are read without limits, and who wrote them: this program, its package, the system, or the user who names
+# them on the command line for an action of its own.
+DIRECT_READS = {
+    "model_core/rlm_core/inference/adaptation/cpu_score.py",  # the system, and our cache
+    "model_core/rlm_core/measurement/committed.py",  # the file that is about to be replaced
+    "model_core/rlm_core/measurement/functions/cluster.py",  # what a child of ours wrote
+    "model_core/rlm_core/measurement/functions/collect.py",
+    "model_core/rlm_core/measurement/functions/recordings.py",
+    "model_core/rlm_core/measurement/gpu/bench_rows.py",
+    "model_core/rlm_core/measurement/gpu/generate_runner.py",
+    "model_core/rlm_core/measurement/gpu/measurements.py",
+    "model_core/rlm_core/measurement/gpu/meter.py",  # the system
+    "model_core/rlm_core/measurement/programs/sandbox.py",  # the system
+    "model_core/rlm_core/serving/access.py",  # the user's token
+    "model_core/rlm_core/source/work/unit_costs.py",  # the package
+    "server/rlm_lsp/cli/adapt.py",  # what the user named, read before within limits
+    "server/rlm_lsp/cli/bench.py",  # what the user named
+    "server/rlm_lsp/cli/doctor.py",  # the system
+    "server/rlm_lsp/lsp/stdio.py",  # the system
+    "server/rlm_lsp/rendering/report_page.py",  # the package
+    "server/rlm_lsp/settings/__main__.py",  # the repository, when its pages are written
+}
+
+
+def test_files_from_outside_are_read_within_limits() -> None:
+    """A new file that reads directly uses ``read_regular``, or says above who wrote what it reads."""
+    rooms = [
+        *(REPOSITORY / "server/rlm_lsp").rglob("*.py"),
+        *(
+            path
+            for path in (REPOSITORY / "model_core/rlm_core").rglob("*.py")
+            if not {"training", "injected"}.intersection(path.parts)
+        ),
+    ]
+    direct = {
+        path.relative_to(REPOSITORY).as_posix()
+        for path in rooms
+        if re.search(r"\.read_(bytes|text)\(", path.read_text(encoding="utf-8"))
+    }
+    assert direct == DIRECT_READS

@@ -13,8 +13,8 @@ from tests.paths import REPOSITORY
 CORE = REPOSITORY / "model_core" / "rlm_core"
 HEAVY = {"torch", "pyarrow", "scipy", "sklearn", "onnx", "onnxscript", "ray"}
 TRAINING = ("training/", "measurement/gpu/")
-# Reading .onnx files and working on a cluster are extras; nothing else may take them in.
-OPTIONAL = {"source/onnx_graph/reader.py": {"onnx"}, "serving/ray_cluster.py": {"ray"}}
+# Reading .onnx files, working on a cluster and Parquet are extras; nothing else may take them in.
+OPTIONAL = {"source/onnx_graph/reader.py": {"onnx"}, "serving/ray_cluster.py": {"ray"}, "tables.py": {"pyarrow"}}
 
 
 def imported(path: Path, *, at_once: bool = False) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args
 import msgspec
 
 from rlm_core.errors import DataError
-from rlm_core.files import atomic_write
+from rlm_core.files import atomic_write, read_regular
 from rlm_core.source.languages import LANGUAGES
 from rlm_core.types import BASIS_OF_KIND, Metric
 
@@ -144,7 +144,7 @@ def read_units(folder: Path, note: Callable[[str], None]) -> list[CommittedUnit]
                 note(f"{path}: not read: committed measurements are larger than {MOST_BYTES // 2**20} MiB")
                 continue
             left -= size
-            data = path.read_bytes()[:size]
+            data = read_regular(path, size)
         except OSError as error:
             note(f"{path}: cannot be read ({error.strerror})")
             continue

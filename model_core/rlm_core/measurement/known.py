@@ -12,12 +12,13 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import NormalDist
 from threading import Lock
 
 from rlm_core.errors import DataError
+from rlm_core.files import read_regular
 from rlm_core.types import FoundCost, MeasuredCost, MeasurementMark, Unit
 
 from .committed import FOLDER, is_committed, read_committed, signature_of
@@ -27,6 +28,7 @@ from .types import BENCHED, RUNTIME, Measurement, source_hash
 # After half a year dependencies, data and the interpreter's patch version have usually changed.
 OLD_DAYS = 180
 _MOST_UNITS = 50_000
+_MOST_CONFIG_BYTES = 64 * 1024
 _TENTH = NormalDist().inv_cdf(0.9)
 
 
@@ -298,10 +300,10 @@ def python_of(path: Path) -> str | None:
 def _python_in(environment: Path) -> str | None:
     """The version that the configuration of a virtual environment names."""
     try:
-        with (environment / "pyvenv.cfg").open(encoding="utf-8", errors="replace") as lines:
-            pairs = [line.partition("=") for line in lines.read(10_000).splitlines()]
+        text = read_regular(environment / "pyvenv.cfg", _MOST_CONFIG_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
+    pairs = [line.partition("=") for line in text.splitlines()]
     values = {name.strip(): value.strip() for name, _, value in pairs}
     version = (values.get("version") or values.get("version_info") or "").split(".")
     return f"cpython-{version[0]}.{version[1]}" if len(version) >= 2 else None
@@ -311,7 +313,9 @@ def _order(one: Measurement) -> tuple[object, ...]:
     """When a measurement was made; of the inputs of one run of a program the most expensive counts."""
     if one.kind == "program":
         return one.run if not is_committed(one) else one.measured_at[:10], one.median
-    return _time(one.measured_at), 0.0
+    at = _time(one.measured_at)
+    # A date in the future is that of a wrong clock; it must not count until then.
+    return at if at < datetime.now(UTC) + timedelta(days=1) else datetime.min.replace(tzinfo=UTC), 0.0
 
 
 def _time(text: str) -> datetime:

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from rlm_core.errors import DataError, RlmError
+from rlm_core.files import read_regular
 from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.programs.sources import source_of
 from rlm_core.measurement.types import BENCHED, RESUMED, Kind, Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.languages import LANGUAGES
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import find_units, read_source
+from rlm_core.source.units import MAX_FILE_BYTES, find_units, read_source
 from rlm_core.types import Metric
 
 Label = dict[str, Any]
@@ -80,7 +81,7 @@ def from_labels(rows: Iterable[tuple[str, Any]]) -> Iterator[Measurement]:
     for place, row in rows:
         try:
             yield from _measurements(row)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise DataError(
                 f"{place}: not a row of `rlm-lsp measure export` ({type(error).__name__}: {error}); fix or remove it"
             ) from None
@@ -196,7 +197,7 @@ class _Sources:
                 (found.unit.qualname, found.unit.span.start_line + 1): [
                     {"text": callee.text, "level": callee.depth} for callee in found.code.callees
                 ]
-                for found in self._analyser.analyse(ParsedSource(path.read_bytes(), "python"), path)
+                for found in self._analyser.analyse(ParsedSource(read_regular(path, MAX_FILE_BYTES), "python"), path)
             }
         key = (row["qualname"], row["firstlineno"])
         return {"text": source.text, "callees": self._callees[path].get(key, [])}

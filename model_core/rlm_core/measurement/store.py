@@ -2,7 +2,9 @@
 
 Each change is one short transaction. A file that is no longer a database is renamed and a new one
 started. Pruned with each addition: of the text of a unit, device, workload and metric the newest
-:data:`KEPT_RUNS` runs stay, nothing older than :data:`KEPT_DAYS` days, and at most :data:`MOST_ROWS` rows.
+:data:`KEPT_RUNS` runs stay, of those older than :data:`KEPT_DAYS` days only the last run of a unit, and at most
+:data:`MOST_ROWS` rows. A clock that was wrong loses nothing that counts: a date in the future counts as unknown,
+and comes after all others.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ _TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
 _COLUMNS = tuple(field.name for field in fields(Measurement) if field.name != "text")
 _KEY = ("source_hash", "device", "workload", "metric", "module", "qualname", "line", "run")
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# A date after tomorrow, the parameter, is that of a wrong clock.
+_NEWEST_FIRST = "CASE WHEN measured_at > ? THEN '' ELSE measured_at END DESC"
 _T = TypeVar("_T")
 
 
@@ -131,9 +135,10 @@ class Store:
             return []
         query = (
             f"SELECT {', '.join(_COLUMNS)}, coalesce(text, '') FROM measurement LEFT JOIN text USING (source_hash)"  # noqa: S608
-            f" WHERE {condition} ORDER BY measured_at DESC, id DESC"
+            f" WHERE {condition} ORDER BY {_NEWEST_FIRST}, id DESC"
         )
-        return self._use(lambda connection: [_measurement(row) for row in connection.execute(query, values)])
+        found = (*values, _tomorrow())
+        return self._use(lambda connection: [_measurement(row) for row in connection.execute(query, found)])
 
     def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         for is_last in (False, True):
@@ -200,6 +205,11 @@ class Store:
         self._note(f"{self.path}: is broken; it was set aside as {aside.name} and a new one begun")
 
 
+def _tomorrow() -> str:
+    """A date after those of any time zone and of clocks that are a little fast."""
+    return (datetime.now(UTC) + timedelta(days=1)).isoformat(timespec="seconds")
+
+
 def _schema() -> Iterator[str]:
     types = {field.name: _TYPES.get(str(field.type), "TEXT") for field in fields(Measurement)}
     columns = [f"{name} {types[name]} NOT NULL" for name in _COLUMNS]
@@ -212,17 +222,21 @@ def _schema() -> Iterator[str]:
 
 def _prune(connection: sqlite3.Connection) -> None:
     oldest = datetime.now(UTC) - timedelta(days=KEPT_DAYS)
-    connection.execute("DELETE FROM measurement WHERE measured_at < ?", (oldest.isoformat(timespec="seconds"),))
     same = ", ".join(column for column in _KEY if column not in ("run", "line"))
-    connection.execute(
-        "DELETE FROM measurement WHERE id IN (SELECT id FROM (SELECT id, dense_rank() OVER ("  # noqa: S608
-        f"PARTITION BY {same} ORDER BY measured_at DESC, run DESC) AS age FROM measurement) WHERE age > ?)",
-        (KEPT_RUNS,),
+    unit = ", ".join(column for column in _KEY if column not in ("run", "line", "source_hash"))
+    ranked = (
+        "DELETE FROM measurement WHERE id IN (SELECT id FROM (SELECT id, measured_at, dense_rank() OVER ("  # noqa: S608
+        "PARTITION BY {} ORDER BY " + _NEWEST_FIRST + ", run DESC) AS age FROM measurement) WHERE {})"
     )
+    limit = oldest.isoformat(timespec="seconds")
+    # Ranking a full store takes a second.
+    if connection.execute("SELECT 1 FROM measurement WHERE measured_at < ? LIMIT 1", (limit,)).fetchone():
+        connection.execute(ranked.format(unit, "age > 1 AND measured_at < ?"), (_tomorrow(), limit))
+    connection.execute(ranked.format(same, "age > ?"), (_tomorrow(), KEPT_RUNS))
     connection.execute(
-        "DELETE FROM measurement WHERE id IN (SELECT id FROM measurement ORDER BY measured_at DESC, id DESC"
+        f"DELETE FROM measurement WHERE id IN (SELECT id FROM measurement ORDER BY {_NEWEST_FIRST}, id DESC"  # noqa: S608
         " LIMIT -1 OFFSET ?)",
-        (MOST_ROWS,),
+        (_tomorrow(), MOST_ROWS),
     )
     connection.execute("DELETE FROM text WHERE source_hash NOT IN (SELECT source_hash FROM measurement)")
 

@@ -31,7 +31,7 @@ from rlm_core.source.work.outline_facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Anchor, CodeText, FoundCost, KnownCost, Unit, WorkFacts
 
-from .called_functions import CallReader, PackageView
+from .called_functions import CallReader, FileMeasurements, PackageView
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
@@ -44,6 +44,7 @@ _INDEXED_FILES = 512
 _ANALYSED_UNITS = 20_000
 _SCANNED_FILES = 20_000  # of a package, for names of functions
 _PACKAGES = 16
+_READ_FILES = 8  # whose units are remembered as the model reads them
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,10 @@ class AnalysedUnit:
     unit: Unit
     code: CodeText
     sizes: UnitSizes | None = None
+
+
+class OutdatedError(Exception):
+    """The text that is being analysed is no longer of interest."""
 
 
 class MeasuredUnits(Protocol):
@@ -76,6 +81,38 @@ class _Package:
     is_current: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The facts of a unit, and the functions that they depend on: module, qualified name and text."""
+
+    facts: WorkFacts
+    dependencies: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the model reads of a unit, and the texts of the functions that it depends on."""
+
+    code: CodeText
+    depends_on: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _FileReadings:
+    """What the model reads of the units of a version of a file, and what that depends on but texts of functions.
+
+    ``kept`` are the units whose readings are those of an earlier version, see :meth:`Analyser.analyse`.
+    """
+
+    index: ModuleIndex
+    context: int
+    structure: int
+    around: FileMeasurements
+    loaded: dict[tuple[Path | None, str], ModuleIndex | None]
+    units: dict[tuple[str, str, str], _Reading]
+    kept: frozenset[tuple[str, str, str]]
+
+
 class Analyser:
     """Analyses files and remembers the indices of the files that they import. Not thread-safe: use one per thread.
 
@@ -96,7 +133,8 @@ class Analyser:
         self._of_found: dict[int, _Unchanged] = {}
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
-        self._work: LRUCache[Hashable, Analysis | None] = LRUCache(_ANALYSED_UNITS)
+        self._work: LRUCache[Hashable, _Work | None] = LRUCache(_ANALYSED_UNITS)
+        self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
         self._calls = CallReader(self._known_costs)
         self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
         # Modules of the current analysis: a file is looked at once, however many calls lead to it.
@@ -105,7 +143,8 @@ class Analyser:
         self._changes: dict[Path | None, int] = {}
 
     def refresh(self) -> None:
-        """Look at the files of packages on disk again: some may be new, changed or gone."""
+        """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""
+        self._readings.clear()
         for package in self._packages.values():
             package.is_current = False
 
@@ -113,14 +152,30 @@ class Analyser:
         """What was measured of the present text of a function."""
         return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
 
-    def analyse(self, parsed: ParsedSource, path: Path | None = None, name: str | None = None) -> list[AnalysedUnit]:
+    def is_settled(self, name: str) -> bool:
+        """Whether the last analysis of the text ``name`` read every unit as it is now."""
+        last = self._readings.get(name)
+        return last is None or not last.kept
+
+    def analyse(
+        self,
+        parsed: ParsedSource,
+        path: Path | None = None,
+        name: str | None = None,
+        is_outdated: Callable[[], bool] = lambda: False,
+        *,
+        provisional: bool = False,
+    ) -> list[AnalysedUnit]:
         """The units of a source text.
 
         ``path`` lets callees be found in the rest of its package, and may show that the text is a solution.
 
-        ``name`` identifies the text across versions: after an edit only what changed is analysed.
+        ``name`` identifies the text across versions: after an edit only what changed is analysed. ``is_outdated`` is
+        asked before each unit. A ``provisional`` analysis reads only units whose own text has changed: those that call
+        them keep what was read of them, until an analysis that is not provisional.
 
         Raises:
+            OutdatedError: ``is_outdated`` says so.
             SourceError: the language is unknown.
             TooComplexError: parsing takes too long; a ``SourceError``.
         """
@@ -146,7 +201,8 @@ class Analyser:
 
         view = PackageView(load, _context, lambda module: path if module == dotted else _path_of(root, module))
         scope = ModuleScope(file.index, CallGraph(load, named))
-        return _with_judge(self._analysed(parsed, file.units, path, scope, view), parsed, path)
+        read = self._analysed(parsed, file.units, path, scope, view, name, is_outdated, provisional=provisional)
+        return _with_judge(read, parsed, path)
 
     def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
         """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
@@ -172,31 +228,79 @@ class Analyser:
         path: Path | None,
         scope: ModuleScope,
         view: PackageView,
+        name: str | None = None,
+        is_outdated: Callable[[], bool] = lambda: False,
+        *,
+        provisional: bool = False,
     ) -> list[AnalysedUnit]:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
         context = view.context(scope.index)
         structure = sum(self._changes.values()) - self._changes.get(path, 0)
-
         around = self._calls.measurements(path, units)
+        last = self._readings.get(name) if name is not None else None
+        changed = self._changed_since(last, scope, context, structure, around) if last is not None else None
+        readings: dict[tuple[str, str, str], _Reading] = {}
+        kept: set[tuple[str, str, str]] = set()
 
-        def read(unit: Unit, measured: tuple[Anchor, ...] = ()) -> CodeText:
+        def read(unit: Unit, measured: tuple[Anchor, ...] = ()) -> _Reading:
+            if is_outdated():
+                raise OutdatedError
             work = self._work_of(unit, scope, context) if unit.kind in ("function", "program") else None
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
             calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
+            texts = [callee.text for callee in callees]
+            texts += [function.text for function in calls.functions()] if calls is not None else []
+            texts += [text for _, _, text in work.dependencies] if work is not None else []
+            facts = work.facts if work is not None else None
+            workloads = workloads_of(unit)
+            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, measured, calls=calls)
+            return _Reading(code, frozenset(texts))
+
+        def workloads_of(unit: Unit) -> tuple[tuple[tuple[str, str], ...], ...]:
             of_unit = sizes.get(unit)
-            workloads = tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
-            return CodeText(unit.text, unit.language, unit.basis, callees, workloads, work, measured, calls=calls)
+            return tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
 
         def read_earlier(text: str, unit: Unit) -> CodeText:
             unit = replace(unit, text=text)
             if unit.kind == "function" and unit.text not in scope.index.calls:
                 _add_calls(scope.index, unit.text)
-            return read(unit)
+            return read(unit).code
 
-        return [
-            AnalysedUnit(unit, read(unit, self._anchors(unit, path, read_earlier)), sizes.get(unit)) for unit in units
-        ]
+        def code_of(unit: Unit) -> CodeText:
+            measured = self._anchors(unit, path, read_earlier)
+            key = unit.text, unit.qualname, unit.kind
+            reading = last.units.get(key) if last is not None else None
+            if reading is None or reading.code.measured != measured or reading.code.workloads != workloads_of(unit):
+                reading = read(unit, measured)
+            elif last is None or changed is None or key in last.kept or not changed.isdisjoint(reading.depends_on):
+                if provisional:
+                    kept.add(key)
+                else:
+                    reading = read(unit, measured)
+            readings[key] = reading
+            return reading.code
+
+        analysed = [AnalysedUnit(unit, code_of(unit), sizes.get(unit)) for unit in units]
+        if name is not None:
+            loaded = dict(self._loaded)
+            self._readings[name] = _FileReadings(
+                scope.index, context, structure, around, loaded, readings, frozenset(kept)
+            )
+        return analysed
+
+    def _changed_since(
+        self, last: _FileReadings, scope: ModuleScope, context: int, structure: int, around: FileMeasurements
+    ) -> set[str] | None:
+        """The earlier texts of the file's functions that have changed; None where more than texts has."""
+        if last.index.units.keys() != scope.index.units.keys() or last.around != around:
+            return None
+        if (last.index.dotted, last.context, last.structure) != (scope.index.dotted, context, structure):
+            return None
+        if any(scope.graph.load(module) is not index for (_, module), index in last.loaded.items()):
+            return None
+        now, before = scope.index.units, last.index.units
+        return {unit.text for name, unit in before.items() if unit is not now[name] and unit.text != now[name].text}
 
     def _anchors(
         self, unit: Unit, path: Path | None, read_earlier: Callable[[str, Unit], CodeText]
@@ -243,21 +347,24 @@ class Analyser:
         key = (text, unit.language)
         if key not in self._work:
             facts = outline_facts(text, unit.language)
-            self._work[key] = Analysis(facts) if facts is not None else None
+            self._work[key] = _Work(facts) if facts is not None else None
         known = self._work[key]
         work = known.facts if known is not None else None
         return CodeText(text, unit.language, unit.basis, work=work, measured=measured)
 
-    def _work_of(self, unit: Unit, scope: ModuleScope, context: int) -> WorkFacts | None:
+    def _work_of(self, unit: Unit, scope: ModuleScope, context: int) -> _Work | None:
         """The work facts of a unit, analysed again when it, its context or a function that it calls has changed."""
         key = (unit.text, unit.qualname, unit.kind, context)
         known = self._work.get(key, _NOT_ANALYSED)
         if known is _NOT_ANALYSED or (known is not None and not _is_current(known, scope)):
-            known = analyse(unit.text, scope, unit.qualname if unit.kind == "function" else "")
-            if known is None and (facts := outline_facts(unit.text, unit.language)) is not None:
-                known = Analysis(facts)
+            analysis = analyse(unit.text, scope, unit.qualname if unit.kind == "function" else "")
+            if analysis is not None:
+                known = _Work(analysis.facts, _dependencies(analysis))
+            else:
+                facts = outline_facts(unit.text, unit.language)
+                known = _Work(facts) if facts is not None else None
             self._work[key] = known
-        return known.facts if known is not None else None
+        return known
 
     def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
         # Imported for the first kernel or module: it imports numpy, which the server's start must not.
@@ -352,7 +459,7 @@ def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | No
     ]
 
 
-_NOT_ANALYSED = Analysis(WorkFacts())
+_NOT_ANALYSED = _Work(WorkFacts())
 
 
 def _add_calls(index: ModuleIndex, text: str) -> None:
@@ -376,15 +483,21 @@ def _context(index: ModuleIndex) -> int:
     )
 
 
-def _is_current(analysis: Analysis, scope: ModuleScope) -> bool:
-    """Whether the functions that an analysis read still have the same text."""
-    for definition in analysis.dependencies:
-        home = definition.scope.index if isinstance(definition.scope, ModuleScope) else None
-        if home is None:
-            continue
-        now = scope.index if home.dotted == scope.index.dotted else scope.graph.load(home.dotted)
-        unit = now.units.get(definition.qualname) if now is not None else None
-        if unit is None or unit.text != definition.text:
+def _dependencies(analysis: Analysis) -> tuple[tuple[str, str, str], ...]:
+    """The functions that an analysis read. Their scopes are left out: they hold the index of a whole file."""
+    return tuple(
+        (definition.scope.index.dotted, definition.qualname, definition.text)
+        for definition in analysis.dependencies
+        if isinstance(definition.scope, ModuleScope)
+    )
+
+
+def _is_current(work: _Work, scope: ModuleScope) -> bool:
+    """Whether the functions that facts depend on still have the same text."""
+    for dotted, qualname, text in work.dependencies:
+        now = scope.index if dotted == scope.index.dotted else scope.graph.load(dotted)
+        unit = now.units.get(qualname) if now is not None else None
+        if unit is None or unit.text != text:
             return False
     return True
 

@@ -28,6 +28,10 @@ pytestmark = pytest.mark.timeout(120)
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
+def _at(days: float) -> str:
+    return (NOW + timedelta(days=days)).isoformat(timespec="seconds")
+
+
 def measurement(**changes: object) -> Measurement:
     one = Measurement(
         source_hash=source_hash("def f(n):\n    return n\n"),
@@ -321,3 +325,20 @@ def test_of_several_runs_the_newest_counts() -> None:
     later = (NOW + timedelta(seconds=1)).isoformat()
     rows = [measurement(run="b", measured_at=later), measurement(), measurement(metric="memory")]
     assert {(one.metric, one.run) for one in newest(rows)} == {("latency", "b"), ("memory", "run-1")}
+
+
+def test_a_clock_that_jumps_ahead_loses_no_unit(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([measurement(), measurement(qualname="g")])
+    # The clock shows a date in two years, then the right one again; seen from then, today is long ago.
+    old = [measurement(measured_at=_at(-800)), measurement(qualname="g", measured_at=_at(-800))]
+    aged = Store(tmp_path / "aged.sqlite3")
+    aged.add(old)
+    aged.add([measurement(run="run-2")])
+    assert {(one.qualname, one.run) for one in aged.all()} == {("f", "run-2"), ("g", "run-1")}
+    for run in ("run-2", "run-3", "run-4"):
+        store.add([measurement(run=run, measured_at=_at(730), median=9e-6, high=9e-6)])
+    store.add([measurement(run="run-5", median=5e-6)])
+    assert store.of_names(["f"])[0].run == "run-5"
+    assert len(store.of_names(["f"])) == KEPT_RUNS
+    assert store.of_names(["g"])

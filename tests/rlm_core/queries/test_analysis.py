@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.analysis import Analyser, OutdatedError
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
@@ -248,3 +248,76 @@ def test_a_module_that_is_no_regular_file_of_the_package_is_passed_over(
     else:
         callee.write_text(text + "#" * MAX_FILE_BYTES)
     assert callees_of_caller(package) == []
+
+
+EDITS = (
+    ("    return step(n)\n", "    return step(n) + 1\n"),  # a callee two calls away
+    ("self.items = []", "self.items = [0] * 100"),  # what a method reads of its class
+    ("for i in range(n)", "for i in range(LIMIT)"),  # a unit itself
+    ("LIMIT = 3", "LIMIT = 300"),  # a constant
+    ("def step(n):", "def stride(n):"),  # a callee is gone
+    ("def stride(n):", "def step(n):"),
+    ("work(n)\n", "work(n) + helper(n)\n"),  # another callee
+    ("helper(n):\n", "helper(n, m=2):\n"),
+)
+
+
+@pytest.mark.parametrize("provisional", [0, 1, 3], ids=["none", "each", "several"])
+def test_after_each_edit_units_are_read_as_in_a_new_analysis(package: Path, provisional: int) -> None:
+    source = (
+        "from .callee import work\n\nLIMIT = 3\n\nclass Box:\n    def __init__(self):\n        self.items = []\n"
+        "    def total(self):\n        return sum(self.items) + middle(3)\n\ndef step(n):\n    return [n] * n\n\n"
+        "def middle(n):\n    return step(n)\n\ndef outer(n):\n    return [middle(n) for i in range(n)]\n\n"
+        "def helper(n):\n    return work(n)\n\ndef run(n):\n    return work(n)\n"
+    )
+    path, kept = package / "caller.py", Analyser()
+    for count, (before, after) in enumerate((("", ""), *EDITS)):
+        assert before in source
+        source = source.replace(before, after, 1)
+        parsed = ParsedSource(source.encode(), "python")
+        if provisional:
+            units = kept.analyse(parsed, path, "caller", provisional=True)
+            new = {entry.unit: entry.code.text for entry in Analyser().analyse(parsed, path)}
+            assert {entry.unit: entry.code.text for entry in units} == new
+            if count % provisional:
+                continue
+        units = kept.analyse(parsed, path, "caller")
+        assert kept.is_settled("caller")
+        assert units == Analyser().analyse(ParsedSource(source.encode(), "python"), path)
+    (package / "callee.py").write_text("def work(n):\n    return sorted(range(n))\n")
+    # A file that an analysis has read is looked at in the next one.
+    units = kept.analyse(ParsedSource(source.encode(), "python"), path, "caller")
+    assert units == Analyser().analyse(ParsedSource(source.encode(), "python"), path)
+
+
+def test_a_unit_that_an_edit_does_not_concern_is_not_read_again() -> None:
+    source = b"def f(n):\n    return g(n)\n\ndef g(n):\n    return n\n\ndef other(n):\n    return [n] * n\n"
+    analyser = Analyser()
+    first = {unit.unit.qualname: unit.code for unit in analyser.analyse(ParsedSource(source, "python"), None, "a")}
+    edited = ParsedSource(source.replace(b"return n\n", b"return n + 1\n"), "python")
+    second = {unit.unit.qualname: unit.code for unit in analyser.analyse(edited, None, "a")}
+    assert second["other"] is first["other"]
+    assert second["f"] != first["f"]
+
+
+def test_a_provisional_analysis_reads_only_units_whose_text_has_changed() -> None:
+    source = b"def f(n):\n    return g(n)\n\ndef g(n):\n    return n\n\ndef other(n):\n    return [n] * n\n"
+    analyser, once = Analyser(), iter([False])
+    first = {
+        unit.unit.qualname: unit.code
+        for unit in analyser.analyse(ParsedSource(source, "python"), None, "a", provisional=True)
+    }
+    assert analyser.is_settled("a")
+    edited = ParsedSource(source.replace(b"return n\n", b"return n + 1\n"), "python")
+    units = analyser.analyse(edited, None, "a", lambda: next(once), provisional=True)
+    second = {unit.unit.qualname: unit.code for unit in units}
+    assert second["f"] is first["f"]
+    assert second["g"].text.endswith("n + 1")
+    assert not analyser.is_settled("a")
+
+
+def test_an_analysis_of_an_outdated_text_ends() -> None:
+    source = b"def f(n):\n    return n\n\ndef g(n):\n    return n\n"
+    answers = iter([False, True])
+    with pytest.raises(OutdatedError):
+        Analyser().analyse(ParsedSource(source, "python"), None, "a", lambda: next(answers))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from rlm_core.files import read_regular
 from rlm_core.measurement.types import measured_text, sha1_of, source_hash
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, find_units
@@ -49,12 +50,10 @@ class FunctionFile:
     def __init__(self, path: Path) -> None:
         self._functions: dict[tuple[str, int], FunctionSource] = {}
         try:
-            if path.stat().st_size > MAX_FILE_BYTES:
-                return
-            data = path.read_bytes()
+            data = read_regular(path, MAX_FILE_BYTES)
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             text = data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
-        except (OSError, SyntaxError, UnicodeDecodeError):
+        except (OSError, SyntaxError, UnicodeError, LookupError):
             return
         lines = text.splitlines(keepends=True)
         for unit in find_units(ParsedSource(text.encode("utf-8", errors="replace"), "python")):

@@ -114,7 +114,7 @@ class Pruner:
 
     def save(self, path: Path) -> None:
         """Write the forests to a safetensors file."""
-        trees.save({f"{_SLICE}@{kernel}": one for kernel, one in self.forests.items()}, {_SLICE: NAMES}, path)
+        trees.save({f"{_SLICE}/{kernel}": one for kernel, one in self.forests.items()}, {_SLICE: NAMES}, path)
 
     @classmethod
     def load(cls, path: Path) -> Pruner:
@@ -124,7 +124,7 @@ class Pruner:
             ModelError: the file is missing, corrupt, or was fitted to other features.
         """
         found = trees.load(path, {_SLICE: NAMES})
-        return cls({key.partition("@")[2]: forest for key, forest in found.items()})
+        return cls({key.partition("/")[2]: forest for key, forest in found.items()})
 
 
 Hook = Callable[..., list[Any]]

@@ -12,6 +12,7 @@ from typing import Literal
 from tree_sitter import Node
 
 from rlm_core.errors import DataError
+from rlm_core.files import read_regular
 from rlm_core.source.parsed import ParsedSource, name_text
 from rlm_core.source.torch_modules import find_modules
 from rlm_core.source.triton_kernels import find_kernels
@@ -103,8 +104,6 @@ def _function(node: Node) -> str | None:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise DataError(f"{path}: is larger than {_MOST_BYTES // 2**20} MiB; name the file of the kernel itself")
-        return path.read_bytes()
+        return read_regular(path, _MOST_BYTES)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); name a file that is there") from None
+        raise DataError(f"{path}: cannot be read ({error.strerror}); name the file of the kernel itself") from None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError
+from rlm_core.files import read_regular
 
 SUFFIX = ".bench.toml"
 DTYPES = {
@@ -34,6 +35,7 @@ DTYPES = {
 }
 FILLS = ("random", "zeros", "ones", "arange")
 _MOST_CASES = 10_000
+_MOST_BYTES = 64 * 1024
 _MOST_NUMBER = 2**62
 _OPERATORS: dict[type, Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -99,10 +101,10 @@ def read_bench_spec(path: Path) -> tuple[Path, list[BenchSpec]]:
         DataError: the sheet cannot be read, or something in it is not understood.
     """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(read_regular(path, _MOST_BYTES).decode("utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number of too many digits
         raise DataError(f"{path}: is not TOML ({error})") from None
     _only(told, {"file", "bench"}, f"{path}")
     name = told.get("file", path.name.removesuffix(SUFFIX) + ".py")

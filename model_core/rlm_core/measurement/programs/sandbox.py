@@ -168,7 +168,7 @@ def _tasks() -> int:
     return count
 
 
-Choice = Literal["auto", "bubblewrap", "limits"]
+Choice = Literal["bubblewrap", "limits"]
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu")
 # Of /etc what toolchains read: which alternative is chosen, and their own configuration.
 _ETC = ("alternatives", "ld.so.*", "localtime", "java*", "php*", "mono", "dotnet", "scala*", "passwd", "group")
@@ -178,28 +178,26 @@ _TRY = ProgramLimits(seconds=20.0)
 
 
 def find_sandbox(choice: Choice) -> Sandbox:
-    """The sandbox to use.
+    """The sandbox that was chosen.
 
     Raises:
-        DataError: the one that was chosen does not work here, or none does.
+        DataError: it does not work here.
     """
     if not Path("/proc/self/stat").exists():
         raise DataError("programs are measured on Linux only; use a Linux machine or container")
-    reasons = []
-    if choice in ("auto", "bubblewrap"):
-        program = shutil.which("bwrap")
-        failed = _try(bubble := Bubblewrap(program)) if program is not None else "bwrap is not installed"
-        if program is not None and not failed:
-            return bubble
-        reasons.append(f"bubblewrap: {failed}")
-    if choice in ("auto", "limits"):
+    if choice == "limits":
         limits = LimitsOnly()
-        if not (failed := _try(limits)):
-            if choice == "auto":
-                limits.told += f" ({reasons[0]})"
-            return limits
-        reasons.append(f"limits: {failed}")
-    raise DataError(f"no sandbox works here ({'; '.join(reasons)}); install bubblewrap, or choose another --sandbox")
+        if failed := _try(limits):
+            raise DataError(f"programs cannot be run under limits here: {failed}")
+        return limits
+    program = shutil.which("bwrap")
+    bubble = Bubblewrap(program or "")
+    if failed := _try(bubble) if program is not None else "bwrap is not installed":
+        raise DataError(
+            f"no sandbox works here ({failed}); install bubblewrap, or run programs that you trust with"
+            " --sandbox limits, where they can read and write what you can"
+        )
+    return bubble
 
 
 def _try(sandbox: Sandbox) -> str:

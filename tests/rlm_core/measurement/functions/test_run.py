@@ -138,6 +138,68 @@ def test_frozen():
     assert 200e-6 < found["latency", "slow"].median < 200e-3
 
 
+@pytest.mark.parametrize("scope", ["function", "module", "session"])
+def test_tests_with_a_fake_file_system_are_measured(tmp_path: Path, scope: str) -> None:
+    tests = """
+import os
+from pathlib import Path
+
+import shapes
+
+
+def test_fake(FIXTURE):
+    FIXTURE.create_file("/only/here", contents="text")
+    for _ in range(5):
+        assert shapes.square(3) == 9
+    assert Path("/only/here").read_text() == "text"
+    assert os.listdir("/only") == ["here"]
+
+
+def test_more():
+    for _ in range(5):
+        assert shapes.square(3) == 9
+"""
+    tests = tests.replace("FIXTURE", "fs" if scope == "function" else f"fs_{scope}")
+    found, notes, counts = measured(write_project(tmp_path, tests), "-p", "pyfakefs.pytest_plugin", passes=("latency",))
+    assert notes == []
+    assert counts["latency"] == 2
+    assert (found["latency", "square"].tests, found["latency", "square"].calls) == (2, 10)
+
+
+def test_tests_that_replace_functions_of_os_are_measured(tmp_path: Path) -> None:
+    tests = """
+import os
+
+import pytest
+import shapes
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_disk():
+    def refuse(*arguments):
+        raise OSError(9, "not in this world")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", refuse)
+        patch.setattr(os, "close", refuse)
+        yield
+
+
+def test_first():
+    for _ in range(5):
+        assert shapes.square(3) == 9
+
+
+def test_second():
+    for _ in range(5):
+        assert shapes.square(3) == 9
+"""
+    found, notes, counts = measured(write_project(tmp_path, tests), passes=("latency",))
+    assert notes == []
+    assert counts["latency"] == 2
+    assert (found["latency", "square"].tests, found["latency", "square"].calls) == (2, 10)
+
+
 def test_recursion_is_one_call_and_marked(seen: dict[tuple[str, str], Measurement]) -> None:
     one = seen["latency", "fib"]
     assert one.recursive

@@ -203,6 +203,9 @@ def test_ctrl_c_keeps_all_rows_so_far_and_ends_the_child(tmp_path: Path, number:
     )
     try:
         hangs = tmp_path / "hangs"
+        rows = tmp_path / "rows.jsonl"
+        # The child may hang before its parent has written the row of the case before.
+        wait_for(lambda: rows.exists() and rows.read_text().count("\n") == 2)
         wait_for(lambda: hangs.exists() and hangs.read_text() != "")
         process.send_signal(number)
         process.communicate(timeout=30)

@@ -28,6 +28,8 @@ class RecordingWriter:
         self.path = folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
         self.failure: str | None = None
         self._file: int | None = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        # Tests may put others in their place in every module, as pyfakefs does.
+        self._write_bytes, self._close_file = os.write, os.close
         self._known: set[int] = set()
         self._write(["start", {"format": FORMAT, "pid": os.getpid(), **header}])
 
@@ -66,7 +68,7 @@ class RecordingWriter:
     def close(self) -> None:
         """Write nothing any more, as in a forked child."""
         if self._file is not None:
-            os.close(self._file)
+            self._close_file(self._file)
             self._file = None
 
     def _write(self, *lines: list[object]) -> None:
@@ -75,7 +77,7 @@ class RecordingWriter:
         data = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
         try:
             while data:
-                data = data[os.write(self._file, data) :]
+                data = data[self._write_bytes(self._file, data) :]
         except OSError as error:
             self.failure = f"{self.path}: cannot be written ({error.strerror})"
             self.close()
