@@ -1,0 +1,140 @@
+"""The structured answers of the tools, from which their JSON schemas are made. Values are in SI units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+from rlm_core.types import Basis, GrowthClass, Metric
+
+from rlm_lsp.findings.finding import Code
+from rlm_lsp.settings.model import Severity
+
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+
+class Answer(BaseModel):
+    """Made of fields that other parts of the program have under the same names; their other fields are left out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class GrowthAnswer(Answer):
+    """How a cost grows with the inputs."""
+
+    growth_class: GrowthClass = Field(alias="class", description="Such as n or n^2")
+    probability: float = Field(description="Calibrated probability of the class")
+    sizes: list[str] = Field(description="The inputs that it depends on, as the code names them")
+
+
+class PredictionRow(Answer):
+    """One prediction for one unit."""
+
+    file: str = Field(description="Relative to its root; empty for a text")
+    line: int = Field(description="Line of the unit's name, 1-based")
+    qualname: str
+    basis: Basis = Field(description="What the number is about: one call, a whole program, a launch, a pass")
+    metric: Metric
+    unit: str = Field(description="s, B, or 1 for a fraction")
+    median: float | None = Field(description="None where the model abstains")
+    low: float | None = Field(description="Lower end of the band")
+    high: float | None = Field(description="Upper end of the band; None without a bound")
+    coverage: float | None = Field(description="Share of true values that the band is calibrated to contain")
+    device: str | None
+    workload: Mapping[str, str]
+    source: Literal["measured", "anchored", "predicted"] = Field(
+        description="Measured, carried over from a measurement of an earlier text, or predicted"
+    )
+    growth: GrowthAnswer | None
+    abstained: str | None = Field(description="Why there is no number")
+
+
+class Predictions(Answer):
+    """The answer of ``predict``."""
+
+    units: int = Field(description="Units that were predicted")
+    omitted: int = Field(description="Units beyond the limit, whose rows are left out")
+    rows: list[PredictionRow] = Field(description="The most expensive unit first")
+    failed: list[str] = Field(description="Files that could not be read, and why")
+
+
+class RatioRow(Answer):
+    """A cost of one unit after a change over the cost before it."""
+
+    qualname: str
+    metric: Metric
+    device: str | None
+    state: Literal["changed", "same"] = Field(description="same: the model sees no difference, so the ratio is 1")
+    ratio: float | None = Field(description="Predicted cost after over cost before; None where the model abstains")
+    low: float | None = Field(description="Lower end of the ratio's band")
+    high: float | None = Field(description="Upper end of the ratio's band; None without a bound")
+    coverage: float | None = Field(description="Share of true ratios that the band is calibrated to contain")
+    probability_higher: float | None = Field(description="Calibrated probability of a ratio above 1")
+    growth_before: GrowthAnswer | None
+    growth_after: GrowthAnswer | None
+    abstained: str | None = Field(description="Why there is no ratio")
+
+
+class Comparison(Answer):
+    """The answer of ``compare``."""
+
+    rows: list[RatioRow]
+    unchanged: list[str] = Field(description="Units with the same text, callees and facts on both sides")
+    new: list[str] = Field(description="Units of the second side that the first does not have")
+
+
+class Effect(Answer):
+    """What a statement changes."""
+
+    line: int = Field(description="First line of the statement, 1-based")
+    last_line: int
+    text: str = Field(description="The statement's first line")
+    ratio: float = Field(description="The prediction with the statement over the one without it")
+
+
+class ExplanationAnswer(Answer):
+    """The answer of ``explain``; the text has what the code says about the cost."""
+
+    qualname: str
+    metric: Metric
+    median: float | None
+    unit: str
+    effects: list[Effect] = Field(description="The strongest first")
+    abstained: str | None
+
+
+class FindingRow(Answer):
+    """One finding of ``rlm-lsp check``."""
+
+    code: Code
+    severity: Severity
+    file: str
+    line: int = Field(description="1-based")
+    qualname: str
+    message: str
+    probability: float | None
+
+
+class CheckAnswer(Answer):
+    """The answer of ``check``."""
+
+    files: int = Field(description="Files that were checked")
+    with_budget: int = Field(description="Units that have a budget")
+    compared: int = Field(description="Units that were compared with the revision")
+    findings: list[FindingRow]
+    omitted: int = Field(description="Findings beyond the limit")
+
+
+class MeasureCommand(Answer):
+    """The answer of ``measure_command``; nothing was run."""
+
+    command: str = Field(description="A command line for the user to run in a shell: it runs the project's tests")
+
+
+def finite(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields with None in place of what JSON has no number for."""
+    return {
+        name: None if isinstance(value, float) and not abs(value) < float("inf") else value
+        for name, value in fields.items()
+    }

@@ -1,0 +1,165 @@
+"""The MCP server: tools with their JSON schemas, over stdio. Every tool only reads, and answers in a few lines.
+
+A client that has roots is asked for them at each call, so that they may change; without roots, the working directory
+is the only one. Errors that the user or the agent can fix are one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Annotated
+
+from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
+from mcp.types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
+from pydantic import Field
+from rlm_core.errors import RlmError
+from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.types import Metric
+
+from rlm_lsp import __version__
+
+from .answers import Answer, CheckAnswer, Comparison, ExplanationAnswer, MeasureCommand, Predictions
+from .roots import Roots
+from .tools import AgentTools, Code
+
+_INSTRUCTIONS = """\
+Predicts from source text what code costs: latency and peak memory of Python functions, run time of solutions of
+programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. Numbers are calibrated ranges:
+about 80 % of true values are inside a band. A ratio of two versions is far more certain than either value, so prefer
+`compare` to two calls of `predict`. To be sure, measure."""
+
+
+def client_roots(context: Context) -> ListRoots | None:
+    """Ask the client for its roots, if it has any."""
+    capabilities = context.client_capabilities
+    return ListRoots() if capabilities is not None and capabilities.roots is not None else None
+
+
+_Roots = Annotated[ListRootsResult | None, Resolve(client_roots)]
+_Path = Annotated[str, Field(description="File or folder, absolute or relative to a root")]
+_File = Annotated[str | None, Field(description="File, absolute or relative to a root")]
+_Language = Annotated[str, Field(description="Language of the text: python, cpp, java, javascript, go, rust, ...")]
+_UnitName = Annotated[str | None, Field(description="Qualified name of one function or class, such as Parser.feed")]
+_Device = Annotated[str | None, Field(description="Device for kernels, modules and networks, such as nvidia-h100")]
+_Workload = Annotated[
+    Mapping[str, str] | None, Field(description="Sizes and types of a kernel or module, such as {'M': '4096'}")
+]
+_Limit = Annotated[int, Field(ge=1, le=200, description="Most units or findings to answer")]
+
+
+def create_server(tools: AgentTools) -> MCPServer:
+    """A server with all tools."""
+    server = MCPServer("rlm-lsp", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
+    reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+    turn = Lock()
+
+    def answered(roots: ListRootsResult | None, answer: Callable[[Roots], tuple[list[str], Answer]]) -> CallToolResult:
+        try:
+            folders = Roots.of_uris(None if roots is None else [str(root.uri) for root in roots.roots])
+            with turn:
+                lines, fields = answer(folders)
+        except RlmError as error:
+            return _refused(" ".join(str(error).split()))
+        return CallToolResult(
+            content=[TextContent(type="text", text="\n".join(lines))],
+            structured_content=fields.model_dump(mode="json", by_alias=True),
+        )
+
+    @server.tool(title="Predict cost", annotations=reading)
+    def predict(
+        roots: _Roots,
+        path: Annotated[str | None, Field(description="File or folder, absolute or relative to a root")] = None,
+        text: Annotated[str | None, Field(description="Source text, instead of a path")] = None,
+        language: _Language = "python",
+        unit: _UnitName = None,
+        device: _Device = None,
+        workload: _Workload = None,
+        limit: _Limit = 20,
+    ) -> Annotated[CallToolResult, Predictions]:
+        """Predict latency and memory of the functions, programs, kernels and modules in a text, file or folder."""
+        return answered(
+            roots,
+            lambda folders: tools.predict(
+                folders, _code(path, text, language), _selection(None, device, workload), unit, limit
+            ),
+        )
+
+    @server.tool(title="Compare costs", annotations=reading)
+    def compare(
+        roots: _Roots,
+        before: Annotated[str | None, Field(description="Source text of the first version")] = None,
+        after: Annotated[str | None, Field(description="Source text of the second version")] = None,
+        path: _File = None,
+        revision: Annotated[str, Field(description="Git revision that the file is compared with")] = "HEAD",
+        language: _Language = "python",
+        unit: _UnitName = None,
+        device: _Device = None,
+        workload: _Workload = None,
+    ) -> Annotated[CallToolResult, Comparison]:
+        """Predict how the cost changes between two texts (before, after), or between a git revision and a file (path).
+
+        A ratio below 1 means that the second version is cheaper.
+        """
+        selection = _selection(None, device, workload)
+        if path is not None and before is None and after is None:
+            return answered(roots, lambda folders: tools.compare_revision(folders, path, revision, selection, unit))
+        if path is not None or before is None or after is None:
+            return _refused("give either before and after, or path")
+        texts = Code(None, before, language), Code(None, after, language)
+        return answered(roots, lambda folders: tools.compare(folders, *texts, selection, unit))
+
+    @server.tool(name="explain", title="Explain a prediction", annotations=reading)
+    def explain_unit(
+        roots: _Roots,
+        path: _File = None,
+        text: Annotated[str | None, Field(description="Source text, instead of a path")] = None,
+        language: _Language = "python",
+        unit: _UnitName = None,
+        metric: Annotated[Metric, Field(description="What to explain")] = "latency",
+        device: _Device = None,
+        workload: _Workload = None,
+    ) -> Annotated[CallToolResult, ExplanationAnswer]:
+        """Show what the prediction for one unit rests on: facts in the code, and the statements with most effect."""
+        return answered(
+            roots,
+            lambda folders: tools.explain(
+                folders, _code(path, text, language), _selection(metric, device, workload), unit
+            ),
+        )
+
+    @server.tool(title="Check budgets", annotations=reading)
+    def check(
+        roots: _Roots,
+        path: _Path = ".",
+        revision: Annotated[
+            str | None, Field(description="Check only units that changed since this git revision; report regressions")
+        ] = None,
+        limit: _Limit = 20,
+    ) -> Annotated[CallToolResult, CheckAnswer]:
+        """Check a file or folder against its cost budgets; with a revision, also find predicted regressions."""
+        return answered(roots, lambda folders: tools.check(folders, path, revision, limit))
+
+    @server.tool(title="Command that measures", annotations=reading)
+    def measure_command(
+        roots: _Roots,
+        path: Annotated[str, Field(description="Python file in a package that has tests")],
+    ) -> Annotated[CallToolResult, MeasureCommand]:
+        """The command line with which the user can measure the package of a file. It is returned, never run."""
+        return answered(roots, lambda folders: tools.measure_command(folders, path))
+
+    return server
+
+
+def _code(path: str | None, text: str | None, language: str) -> Code:
+    if (path is None) == (text is None):
+        raise RlmError("give either path or text")
+    return Code(path, text, language)
+
+
+def _selection(metric: Metric | None, device: str | None, workload: Mapping[str, str] | None) -> QuerySelection:
+    return QuerySelection(None if metric is None else (metric,), () if device is None else (device,), workload or {})
+
+
+def _refused(why: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=why)], is_error=True)

@@ -1,0 +1,92 @@
+"""What tools say to a coding agent, in few words: predictions, ratios and findings.
+
+Input: predictions, ratios and findings of units. Output: a line for each, without Markdown tables, since an agent pays
+for each word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.types import CostRatio, Prediction
+
+from . import labels
+from .abstentions import reason
+from .console import counted
+from .escaping import printable
+from .finding_messages import percent
+from .prediction_cells import cells
+from .work_words import growth_form
+
+
+def prediction_line(file: str, analysed: AnalysedUnit, prediction: Prediction) -> str:
+    """``a.py:3 f: latency 40 µs (10–160 µs); grows about as n in values``."""
+    where, qualname, _, metric, band, median, note = cells(file, analysed, prediction)
+    if prediction.median is None:
+        return printable(f"{where} {qualname}: {metric}: no prediction because {note}")
+    return printable(f"{where} {qualname}: {metric} {median} (80 % band {band})" + (f"; {note}" if note else ""))
+
+
+def omitted_line(omitted: int, what: str) -> str:
+    """``12 more units; raise the limit or name a folder or unit``."""
+    return f"{counted(omitted, f'more {what}')}; raise `limit`, or name a file or a unit"
+
+
+def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> str:
+    """``f: latency about 0.12× (80 % band 0.05–0.3×), lower with 97 % probability; growth n^2 → n in a``.
+
+    ``before`` and ``after`` are the predictions for the two texts. Their medians are left out: the ratio is predicted
+    by itself and far more certain than either, so the three numbers need not agree.
+    """
+    name = f"{qualname}: {labels.METRIC_WORDS[change.metric]}"
+    name += f" on {change.device}" if change.device and change.basis in ("kernel", "module", "network") else ""
+    if change.ratio is None or not change.bands:
+        why = reason(change.abstained) if change.abstained is not None else "the model abstains"
+        return printable(f"{name}: no ratio because {why}")
+    if is_same(change):
+        return printable(f"{name}: the same to the model")
+    band = change.bands[0]
+    above = change.above(1.0)
+    direction, probability = ("higher", above) if change.ratio >= 1 else ("lower", 1 - above)
+    parts = [
+        f"{name} about {labels.number(change.ratio)}× ({band.coverage * 100:.0f} % band {labels.ratio_band(band)}),"
+        f" {direction} with {percent(probability)} probability"
+    ]
+    old, new = before.growth, after.growth
+    if old is not None and new is not None and old.growth_class != new.growth_class:
+        parts.append(f"growth {old.growth_class} → {growth_form(new.growth_class, new.sizes).replace('`', '')}")
+    return printable("; ".join(parts))
+
+
+def is_same(change: CostRatio) -> bool:
+    """Whether two texts are the same to the model, so that their ratio is 1 without doubt."""
+    return change.ratio == 1 and all(band.low == band.high == 1 for band in change.bands)
+
+
+def unpaired_line(unchanged: Sequence[str], new: Sequence[str]) -> str:
+    """``unchanged: f, g; new: h``; empty where all units were compared."""
+    parts = [f"{title}: {_names(names)}" for title, names in (("unchanged", unchanged), ("new", new)) if names]
+    return printable("; ".join(parts))
+
+
+def check_line(files: int, with_budget: int, compared: int, findings: int) -> str:
+    """``12 files, 3 units with a budget, 0 compared: 1 finding``."""
+    return (
+        f"{counted(files, 'file')}, {counted(with_budget, 'unit')} with a budget, {compared:,} compared:"
+        f" {counted(findings, 'finding')}"
+    )
+
+
+def finding_line(severity: str, file: str, line: int, message: str) -> str:
+    """``warning: a.py:3: latency of `f` is predicted to ...``."""
+    return printable(f"{severity}: {file}:{line}: {message}")
+
+
+def measure_line(command: str) -> str:
+    """What to do with the command that measures."""
+    return f"Nothing was run. To measure, the user can run: {command}"
+
+
+def _names(names: Sequence[str], most: int = 10) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

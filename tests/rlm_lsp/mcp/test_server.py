@@ -1,0 +1,306 @@
+"""The MCP server as an agent meets it: a real process over stdio, driven by the SDK's own client."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import jsonschema
+import pytest
+import rlm_core
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult, ListRootsResult, Root
+from rlm_core.inference.query_selection import queries_for
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
+
+from tests.paths import REPOSITORY
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio]
+
+TOOLS = {"predict", "compare", "explain", "check", "measure_command"}
+SLOW = "def f(values):\n    return [v for i, v in enumerate(values) if v not in values[:i]]\n"
+FAST = "def f(values):\n    return list(dict.fromkeys(values))\n"
+Mode = Literal["legacy", "auto"]
+BOTH_ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+@asynccontextmanager
+async def connected(
+    folder: Path, roots: Sequence[Path] | None = None, mode: Mode = "auto", **variables: str
+) -> AsyncIterator[Client]:
+    """A client of a server whose working directory is ``folder``; with ``roots``, the client has these, as they are."""
+
+    async def listed(context: object) -> ListRootsResult:
+        assert roots is not None
+        return ListRootsResult(roots=[Root.model_validate({"uri": path.as_uri()}) for path in roots])
+
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "rlm_lsp", "mcp", "--no-measured"],
+        cwd=folder,
+        env={**os.environ, **variables},
+    )
+    async with Client(server, mode=mode, list_roots_callback=listed if roots is not None else None) as client:
+        yield client
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    """The text and the structured answer of a tool that must succeed."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, text_of(result)
+    assert result.structured_content is not None
+    return text_of(result), cast(dict[str, Any], result.structured_content)
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """The one line of a tool that must refuse."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    [line] = text_of(result).splitlines()
+    return line
+
+
+def text_of(result: CallToolResult) -> str:
+    [content] = result.content
+    assert content.type == "text"
+    return content.text
+
+
+def printed(folder: Path, *command: str) -> str:
+    """What ``rlm-lsp`` prints in a folder."""
+    line = [sys.executable, "-m", "rlm_lsp", *command]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def git(folder: Path, *command: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *identity, "-C", folder, *command], check=True, capture_output=True)
+
+
+def state_of(folder: Path) -> Mapping[str, tuple[int, int]]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
+
+
+async def test_every_tool_only_reads_and_has_schemas_for_what_it_takes_and_answers(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
+        tools = (await client.list_tools()).tools
+    assert {tool.name for tool in tools} == TOOLS
+    for tool in tools:
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is True
+        assert tool.description
+        for schema in (tool.input_schema, tool.output_schema):
+            assert schema is not None
+            jsonschema.Draft202012Validator.check_schema(schema)
+        # The roots come from the client, never from the agent.
+        assert "roots" not in tool.input_schema["properties"]
+        assert all("description" in field for field in tool.input_schema["properties"].values())
+
+
+async def test_predictions_are_those_of_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f"{SLOW}\n\ndef g(n):\n    return sum(range(n))\n")
+    expected = json.loads(printed(tmp_path, "predict", "a.py", "--no-measured", "--format", "json"))
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "predict", path="a.py")
+        by_text, from_text = await call(client, "predict", text=(tmp_path / "a.py").read_text(), unit="f")
+    assert answer["units"] == 2
+    assert answer["omitted"] == 0
+    key = ("qualname", "metric")
+    for row in answer["rows"]:
+        [same] = [other for other in expected if [other[k] for k in key] == [row[k] for k in key]]
+        assert row == {name: same[name] for name in row}
+    assert [row["median"] for row in from_text["rows"]] == [
+        row["median"] for row in answer["rows"] if row["qualname"] == "f"
+    ]
+    assert len(text.splitlines()) == 4
+    assert by_text.startswith(":1 f: latency ")
+
+
+async def test_the_most_expensive_units_of_a_folder_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "def cheap(n):\n    return n\n\n\ndef wait(n):\n    import time\n    time.sleep(1)\n"
+    )
+    (tmp_path / "bad.py").write_bytes(b"\0\0")
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "predict", path=".", limit=1)
+    assert [row["qualname"] for row in answer["rows"]] == ["wait", "wait"]
+    assert (answer["units"], answer["omitted"]) == (2, 1)
+    assert "1 more unit;" in text
+    assert len(answer["failed"]) == 1
+    assert answer["failed"][0].startswith("bad.py: ")
+
+
+@BOTH_ERAS
+async def test_without_roots_a_path_outside_the_working_directory_is_refused(tmp_path: Path, mode: Mode) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "a.py").write_text(FAST)
+    (inside / "link.py").symlink_to(outside / "a.py")
+    async with connected(inside, None, mode) as client:
+        await call(client, "predict", path="a.py")
+        await call(client, "predict", path=str(inside / "a.py"))
+        for name in (str(outside / "a.py"), "../outside/a.py", "link.py", "/etc/passwd", "..", "~/a.py\0"):
+            for tool in ("predict", "explain", "check", "measure_command", "compare"):
+                line = await refused(client, tool, path=name)
+                assert ("is outside" in line) or "\0" in name, line
+        assert "does not exist" in await refused(client, "predict", path="b.py")
+        _, answer = await call(client, "predict", path=".")
+        assert {row["file"] for row in answer["rows"]} == {"a.py"}
+
+
+@BOTH_ERAS
+async def test_the_clients_roots_decide_what_may_be_read_and_may_change(tmp_path: Path, mode: Mode) -> None:
+    folders = [tmp_path / name for name in ("here", "one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / f"{folder.name}.py").write_text(FAST)
+    roots = [folders[1]]
+    async with connected(folders[0], roots, mode) as client:
+        await call(client, "predict", path="one.py")
+        assert "is outside" in await refused(client, "predict", path=str(folders[0] / "here.py"))
+        assert "is outside" in await refused(client, "predict", path=str(folders[2] / "two.py"))
+        roots[:] = [folders[1], folders[2]]
+        _, answer = await call(client, "predict", path="two.py")
+        assert answer["rows"][0]["file"] == "two.py"
+        roots.clear()
+        assert "there are none" in await refused(client, "predict", path="one.py")
+        await call(client, "predict", text=FAST)
+
+
+async def test_code_outside_the_roots_does_not_reach_a_prediction(tmp_path: Path) -> None:
+    package, secret = tmp_path / "work" / "package", tmp_path / "secret.py"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("from .b import helper\n\n\ndef f(n):\n    return helper(n)\n")
+    (package / "b.py").symlink_to(secret)
+    numbers = []
+    for text in ("def helper(n):\n    return n\n", "import time\n\n\ndef helper(n):\n    time.sleep(60)\n"):
+        secret.write_text(text)
+        async with connected(tmp_path / "work") as client:
+            _, answer = await call(client, "predict", path="package/a.py")
+        numbers.append([row["median"] for row in answer["rows"]])
+    assert numbers[0] == numbers[1]
+
+
+async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
+    predictor = rlm_core.load()
+    [before], [after] = (
+        [unit.code for unit in Analyser().analyse(ParsedSource(text.encode(), "python"))] for text in (SLOW, FAST)
+    )
+    [expected] = predictor.compare([(before, after)], [queries_for(predictor, after)]) or []
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "compare", before=SLOW, after=FAST)
+        _, renamed = await call(client, "compare", before=SLOW, after=FAST.replace("def f", "def other"))
+        _, same = await call(client, "compare", before=FAST, after=FAST.replace("values", "items"))
+    for row, change in zip(answer["rows"], expected, strict=True):
+        band = change.bands[0]
+        shown = [row[name] for name in ("ratio", "low", "high", "coverage", "probability_higher")]
+        assert shown == [change.ratio, band.low, band.high, band.coverage, change.above(1.0)]
+    assert answer["rows"][0]["growth_before"]["class"] == "n^2"
+    assert answer["rows"][0]["growth_after"]["class"] == "n"
+    assert "growth n^2 → n in values" in text
+    # One unit on each side: they are compared whatever their names are.
+    assert [(row["qualname"], row["state"]) for row in renamed["rows"]] == [("other", "changed")] * 2
+    assert [(row["state"], row["ratio"], row["probability_higher"]) for row in same["rows"]] == [("same", 1, 0)] * 2
+
+
+async def test_a_file_is_compared_with_a_git_revision(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(f"{FAST}\n\ndef kept(n):\n    return n\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+    file.write_text(f"{SLOW}\n\ndef kept(n):\n    return n\n\n\ndef added(n):\n    return n\n")
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "compare", path="a.py")
+        _, texts = await call(client, "compare", before=FAST, after=SLOW)
+        _, checked = await call(client, "check", revision="HEAD")
+        assert "no revision 'nothing'" in await refused(client, "compare", path="a.py", revision="nothing")
+    assert [row["qualname"] for row in answer["rows"]] == ["f", "f"]
+    assert (answer["unchanged"], answer["new"]) == (["kept"], ["added"])
+    assert [row["ratio"] for row in answer["rows"]] == [row["ratio"] for row in texts["rows"]]
+    assert "unchanged: kept; new: added" in text
+    assert checked["compared"] == 1
+
+
+async def test_an_explanation_names_the_statement_that_costs_most(tmp_path: Path) -> None:
+    source = "import time\n\n\ndef f(n):\n    total = n + 1\n    time.sleep(2)\n    return total\n"
+    (tmp_path / "a.py").write_text(source + "\n\ndef g(n):\n    return n\n")
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "explain", path="a.py", unit="f")
+        assert "name one unit of these: f, g" in await refused(client, "explain", path="a.py")
+        assert "there is no unit 'h'" in await refused(client, "explain", path="a.py", unit="h")
+    assert (answer["qualname"], answer["metric"]) == ("f", "latency")
+    assert answer["effects"][0]["text"] == "time.sleep(2)"
+    assert answer["effects"][0]["line"] == 6
+    assert answer["effects"][0]["ratio"] > 100
+    assert "`time.sleep(2)`" in text
+
+
+async def test_findings_are_those_of_check(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import time\n\n\n# rlm: latency < 1 ms\ndef f():\n    time.sleep(1)\n")
+    [expected] = json.loads(printed(tmp_path, "check", "--format", "json", "--no-measured"))
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "check")
+    [found] = answer["findings"]
+    assert (answer["files"], answer["with_budget"]) == (1, 1)
+    assert found["message"] == expected["message"]
+    assert (found["code"], found["line"], found["severity"]) == ("over-budget", 5, expected["severity"])
+    assert found["message"] in text
+
+
+async def test_the_command_that_measures_is_returned_and_nothing_is_run_or_written(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    (package / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (package / "a.py").write_text(FAST)
+    (tmp_path / "b.py").write_text(FAST)
+    before = state_of(tmp_path)
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "measure_command", path="package/a.py")
+        assert "not in a Python package" in await refused(client, "measure_command", path="b.py")
+        for tool in ("predict", "check"):
+            await call(client, tool, path=".")
+    assert answer["command"] == f"cd {tmp_path} && rlm-lsp measure tests --package package"
+    assert answer["command"] in text
+    assert state_of(tmp_path) == before
+    async with connected(tmp_path, RLM_LSP_MEASURE="false") as client:
+        assert "switches measurements off" in await refused(client, "measure_command", path="package/a.py")
+
+
+async def test_bad_questions_get_one_line(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
+        assert await refused(client, "predict") == "give either path or text"
+        assert "give either before and after, or path" in await refused(client, "compare", before=FAST)
+        assert "unknown language 'klingon'" in await refused(client, "predict", text=FAST, language="klingon")
+        assert "nothing to predict" in await refused(client, "predict", text="x = 1\n")
+        assert "is empty" in await refused(client, "predict", text=" ")
+        assert "over the limit" in await refused(client, "predict", text="x" * (2**21 + 1))
+        two = "def g(n):\n    return n\n\n\ndef h(n):\n    return n\n"
+        assert "no unit is on both sides: f before, g, h after" in await refused(
+            client, "compare", before=FAST, after=two
+        )
+
+
+async def test_the_server_ends_when_its_client_leaves(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rlm_lsp", "mcp"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+async def test_without_the_extra_one_line_says_what_to_install() -> None:
+    program = "import sys; sys.modules['mcp'] = None; sys.argv[1:] = ['mcp']; from rlm_lsp.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert done.returncode == 2
+    assert done.stderr == "rlm-lsp: error: mcp is not installed; run: pip install '.[mcp]'\n"
