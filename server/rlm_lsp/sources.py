@@ -10,11 +10,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from pygls.uris import to_fs_path
 from rlm_core import SourceError
 from rlm_core.source import languages
 
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
+# The names that pytest, unittest, Jest, JUnit, NUnit, RSpec and Go's tools look for.
+_TEST_NAME = re.compile(r"test_.*|.*_(test|spec)|conftest|.*\.(test|spec)|\w*[a-z0-9](Test|Tests|Spec)")
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
@@ -24,6 +28,15 @@ class SourceFile:
 
     path: Path
     named: bool
+
+
+def path_of_uri(uri: str) -> Path | None:
+    """The path that a ``file:`` URI names; None for other URIs, and for what no file can be called."""
+    try:
+        name = to_fs_path(uri)
+    except ValueError:
+        return None
+    return Path(name) if name and "\0" not in name else None
 
 
 def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None]) -> list[SourceFile]:
@@ -41,6 +54,11 @@ def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None])
             on_error(SourceError(f"{path}: no source file in this directory; name a file or another directory"))
         found += below
     return found
+
+
+def is_test(path: PurePath) -> bool:
+    """Whether a file holds tests, or helps them, by its path below the folder of the project."""
+    return not _TEST_FOLDERS.isdisjoint(path.parts[:-1]) or _TEST_NAME.fullmatch(path.stem) is not None
 
 
 def _walk(folder: Path, on_error: Callable[[SourceError], None]) -> Iterator[Path]:

@@ -10,10 +10,18 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 COMMAND = (sys.executable, "-m", "rlm_lsp", "serve", "--stdio")
 Json = dict[str, Any]
+
+
+class AnswerError(RuntimeError):
+    """The server answered with an error."""
+
+    def __init__(self, error: Json) -> None:
+        super().__init__(str(error))
+        self.code = error["code"]
 
 
 class Client:
@@ -27,6 +35,7 @@ class Client:
         self._count = 0
         self.refreshed = asyncio.Event()
         self.published: list[tuple[float, Json]] = []
+        self.messages: list[Json] = []  # those that the server logged or showed
         self._reader = asyncio.create_task(self._read())
 
     def notify(self, method: str, params: Json) -> None:
@@ -63,6 +72,16 @@ class Client:
         pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
+    def peak(self) -> int:
+        """The most bytes of memory that the server has held (Linux)."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))) * 1024
+
+    def processor_seconds(self) -> float:
+        """The processor time of all threads of the server (Linux)."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def _send(self, message: Json) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self._stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -82,12 +101,14 @@ class Client:
         if method is None:
             future = self._waiting.pop(message["id"])
             if "error" in message:
-                future.set_exception(RuntimeError(str(message["error"])))
+                future.set_exception(AnswerError(message["error"]))
             elif not future.done():
                 future.set_result(message.get("result"))
             return
         if method == "workspace/inlayHint/refresh":
             self.refreshed.set()
+        if method in ("window/logMessage", "window/showMessage"):
+            self.messages.append(message["params"])
         if method == "textDocument/publishDiagnostics":
             self.published.append((time.perf_counter(), message["params"]))
         if "id" in message:
@@ -97,10 +118,12 @@ class Client:
 
 
 @asynccontextmanager
-async def session(folder_uri: str | None = None, **options: Any) -> AsyncIterator[Client]:
-    """A server as an editor starts it, initialized; it ends with the block."""
+async def session(
+    folder_uri: str | None = None, errors: IO[bytes] | None = None, **options: Any
+) -> AsyncIterator[Client]:
+    """A server as an editor starts it, initialized; it ends with the block. ``errors`` receives its stderr."""
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**26
+        *COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors, limit=2**26
     )
     client = Client(process)
     capabilities = {
@@ -113,7 +136,8 @@ async def session(folder_uri: str | None = None, **options: Any) -> AsyncIterato
     }
     folders = [{"uri": folder_uri, "name": "bench"}] if folder_uri else None
     params = {"processId": None, "rootUri": folder_uri, "capabilities": capabilities, "workspaceFolders": folders}
-    await client.request("initialize", {**params, "initializationOptions": options})
+    # By default only some functions have a hint; the bench waits for that of any function.
+    await client.request("initialize", {**params, "initializationOptions": {"hintsShown": "all", **options}})
     client.notify("initialized", {})
     try:
         yield client

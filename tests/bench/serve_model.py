@@ -38,7 +38,7 @@ class Known(WithoutComparison):
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("cpu",)
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:

@@ -19,7 +19,9 @@ from pygls.client import JsonRPCClient
 from pytest_lsp import LanguageClient, make_test_lsp_client
 from rlm_core import Band, Prediction
 from rlm_lsp.cli.app import app
+from rlm_lsp.lsp.features.inlay_hints import PADDING
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.settings.model import MAX_LABEL
 
 from .clients import capabilities as capabilities_of
 
@@ -147,7 +149,11 @@ async def start() -> AsyncIterator[Start]:
             options: Any = None,
             editor: str | None = None,
             folder: Path | None = None,
+            shown: str = "all",
         ) -> Session:
+            # Most tests are about hints of short functions.
+            if options is None or isinstance(options, dict):
+                options = {"hintsShown": shown, **(options or {})}
             return await stack.enter_async_context(_session(refresh, encoding, markup, options, editor, folder))
 
         yield begin
@@ -196,6 +202,6 @@ def labels_of() -> Callable[[Rows], dict[int, str]]:
                 by_line.setdefault(row["line"] - 1, []).append(
                     Prediction(row["basis"], row["metric"], None, {}, "", row["median"], (band,), 0.0, False)
                 )
-        return {line: render.label(predictions) for line, predictions in by_line.items()}
+        return {line: render.label(predictions, width=MAX_LABEL - PADDING) for line, predictions in by_line.items()}
 
     return labels

@@ -117,7 +117,9 @@ class Recording:
 async def recording(
     capabilities: types.ClientCapabilities, *folders: Path, options: Any = None
 ) -> AsyncIterator[Recording]:
-    """A session with a real server; it ends in order."""
+    """A session with a real server that shows all hints; it ends in order."""
+    if options is None or isinstance(options, dict):
+        options = {"hintsShown": "all", **(options or {})}
     session = Recording()
     await session.client.start_io(*COMMAND)
     workspace_folders = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders]

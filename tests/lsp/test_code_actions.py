@@ -31,8 +31,8 @@ def client(*, literals: bool = True, versions: bool = False) -> types.ClientCapa
     )
 
 
-async def actions(session: Recording, uri: str, line: int, **context: Any) -> list[Any]:
-    place = types.Range(types.Position(line, 0), types.Position(line, 0))
+async def actions(session: Recording, uri: str, line: int, character: int = 8, **context: Any) -> list[Any]:
+    place = types.Range(types.Position(line, character), types.Position(line, character))
     code_action_context = types.CodeActionContext(**{"diagnostics": [], **context})
     params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, code_action_context)
     return list(await session.client.text_document_code_action_async(params) or [])
@@ -65,7 +65,7 @@ async def test_a_finding_is_fixed_by_a_versioned_edit(tmp_path: Path) -> None:
         uri = session.open(tmp_path / "a.py", OVER)
         found = list((await session.pull(uri)).items)
         assert len(found) == 1
-        budget, ignore = await actions(session, uri, 1, diagnostics=found, only=["quickfix"])
+        budget, ignore = await actions(session, uri, 1, 4, diagnostics=found, only=["quickfix"])
         assert budget.kind == ignore.kind == types.CodeActionKind.QuickFix
         assert budget.diagnostics == ignore.diagnostics == tuple(found)
         [change] = budget.edit.document_changes
@@ -73,7 +73,7 @@ async def test_a_finding_is_fixed_by_a_versioned_edit(tmp_path: Path) -> None:
         replaced, added = change.edits
         assert replaced.new_text.startswith("memory < ")
         assert added.new_text.startswith("# rlm: latency < ")
-        assert await actions(session, uri, 1, diagnostics=found, only=["refactor"]) == []
+        assert await actions(session, uri, 1, 4, diagnostics=found, only=["refactor"]) == []
 
 
 async def test_a_client_of_commands_gets_commands(tmp_path: Path) -> None:
@@ -81,3 +81,13 @@ async def test_a_client_of_commands_gets_commands(tmp_path: Path) -> None:
         uri = session.open(tmp_path / "a.py", TEXT)
         await session.pull(uri)
         assert [action.command for action in await actions(session, uri, 1)] == ["rlm-lsp.copyJson", "rlm-lsp.explain"]
+
+
+async def test_actions_are_offered_on_the_name_only(tmp_path: Path) -> None:
+    async with recording(client(), tmp_path) as session:
+        uri = session.open(tmp_path / "a.py", TEXT)
+        await session.pull(uri)
+        offered = [bool(await actions(session, uri, 1, character)) for character in range(20)]
+        # `    def ä(self, n):` has its name in columns 8 and 9, with the position after it.
+        assert [character for character, there in enumerate(offered) if there] == [8, 9]
+        assert await actions(session, uri, 2) == []

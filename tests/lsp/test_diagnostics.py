@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ async def test_a_unit_over_its_budget_is_underlined_with_its_budget_beside_it(tm
         [found] = (await session.pull(uri)).items
         assert found.range == types.Range(types.Position(1, 4), types.Position(1, 8))
         assert (found.code, found.severity) == ("over-budget", types.DiagnosticSeverity.Error)
-        assert "peak memory of `work` is predicted to exceed its budget of 1 B (over 99 % probability)" in found.message
+        assert "peak memory of work is predicted to exceed its budget of 1 B (over 99 % probability)" in found.message
         [related] = found.related_information
         assert (related.location.uri, related.location.range.start) == (uri, types.Position(0, 7))
         session.change(uri, OVER.replace("1 B", "1 GiB"))
@@ -88,20 +89,29 @@ async def test_configured_budgets_count_and_their_mistakes_stand_in_their_file(t
         assert await codes(session, opened) == []
 
 
-async def test_a_cost_that_has_grown_since_head_is_told(tmp_path: Path) -> None:
+async def test_a_cost_that_has_grown_since_head_is_one_hint_where_the_settings_ask_for_it(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
+    (tmp_path / "rlm-lsp.toml").write_text("change-diagnostics = true\n")
     path.write_text(SIMPLE)
     commit(tmp_path, [path])
     async with recording(client(), tmp_path) as session:
         uri = session.open(path)
         assert await codes(session, uri) == []
         session.change(uri, SLOW)
-        found = (await session.pull(uri)).items
-        assert {item.code for item in found} == {"regression", "growth"}
-        for item in found:
-            assert ("is predicted to rise" if item.code == "growth" else "is predicted to grow") in item.message
+        [found] = (await session.pull(uri)).items
+        assert (found.code, found.severity) == ("regression", types.DiagnosticSeverity.Hint)
+        assert re.search(r"is predicted to grow (about|over) ", found.message)
+        assert "`" not in found.message
         session.change(uri, f"# rlm: ignore\n{SLOW}")
         assert await codes(session, uri) == []
+
+
+async def test_edits_that_are_not_committed_have_no_diagnostics_by_default(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(SIMPLE)
+    commit(tmp_path, [path])
+    async with recording(client(), tmp_path) as session:
+        assert await codes(session, session.open(path, SLOW)) == []
 
 
 async def test_settings_switch_diagnostics_off(tmp_path: Path) -> None:
@@ -188,6 +198,6 @@ async def test_edits_during_inference_never_publish_a_result_for_an_older_versio
             assert all(params.version >= version for params in later)
         for params in published:
             assert f"'v{params.version}'" in params.diagnostics[0].message
-            assert all(f"`f{params.version}_" in item.message for item in params.diagnostics[1:])
+            assert all(f" f{params.version}_" in item.message for item in params.diagnostics[1:])
         assert {len(params.diagnostics) for params in published} <= {1, 21}
         assert len(published[-1].diagnostics) == 21

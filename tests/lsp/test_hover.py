@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from rlm_core import Band
 from rlm_lsp.rendering import labels as render
 
@@ -126,3 +128,33 @@ async def test_the_hover_says_why_the_model_abstains(start: Start, unsized_modul
     text = await session.hover(session.open(unsized_module), row["line"] - 1)
     assert f"latency: no prediction because {row['abstained']}" in text
     assert "median" not in text
+
+
+async def test_a_budget_is_in_the_hover_with_its_probability(start: Start, tmp_path: Path) -> None:
+    session = await start()
+    text = "# rlm: latency < 1 s, memory < 1 B\ndef f(n):\n    return list(range(n))\n"
+    shown_text = await session.hover(session.open(tmp_path / "a.py", text), 1, 5)
+    assert "- budget 1 s: under 1 % likely to exceed" in shown_text
+    assert re.search(r"- budget 1 B: (over )?\d+ % likely to exceed", shown_text)
+
+
+async def test_details_are_a_document_where_the_client_can_show_one(start: Start, examples: Path) -> None:
+    session = await start(editor="vscode")
+    uri = session.open(examples / "functions.py")
+    summary = await session.hover(uri, 13, 5)
+    assert "bands checked on" not in summary
+    [link] = re.findall(r"\[Details\]\((rlm-lsp:/details/mean\.md\?[\w-]+)\)", summary)
+    assert "workspace/textDocumentContent" in session.registered
+    answer = await session.client.workspace_text_document_content_async(types.TextDocumentContentParams(link))
+    assert answer.text.startswith(summary.partition("\n\n[Details]")[0])
+    assert "bands checked on" in answer.text
+    with pytest.raises(JsonRpcException, match="not a link of a hover"):
+        await session.client.workspace_text_document_content_async(
+            types.TextDocumentContentParams("rlm-lsp:/details/mean.md?x")
+        )
+
+
+async def test_details_follow_in_the_hover_of_other_clients(start: Start, examples: Path) -> None:
+    session = await start(editor="neovim")
+    text = await session.hover(session.open(examples / "functions.py"), 13, 5)
+    assert text.index("| latency") < text.index("About 80 %") < text.index("**Details**") < text.index("bands checked")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -99,11 +100,13 @@ async def test_an_edit_changes_the_function_and_its_callers_and_nothing_else(
     uri = session.open(path)
     assert await session.labels(uri, len(labels_of(before))) == labels_of(before)
     session.change(uri, after_text)
-    # What the edit does not touch is there at once; the rest comes with a refresh.
+    # All but the edited function is there at once, the callers as they were; the rest comes with refreshes.
     names = {row["line"] - 1: row["qualname"] for row in after}
     at_once = {hint.position.line: hint.label for hint in await session.hints(uri)}
-    assert {names[line] for line in at_once} == set(names.values()) - changed
-    assert await session.labels(uri, len(labels_of(after))) == labels_of(after)
+    assert {names[line] for line in at_once} == set(names.values()) - {"mean"}
+    assert at_once.items() <= labels_of(before).items()
+    while await session.labels(uri, len(labels_of(after))) != labels_of(after):
+        await session.refreshes.get()
 
 
 async def test_results_after_an_edit_are_announced_by_a_refresh(start: Start, examples: Path) -> None:
@@ -238,8 +241,8 @@ async def test_settings_choose_the_form_of_a_label(start: Start, examples: Path,
     median = render.quantity("latency", first["median"])
     cases: tuple[tuple[dict[str, Any], str | None], ...] = (
         ({"label": "median"}, median),
-        ({"label": "median", "maxLabel": 7}, median),
-        ({"label": "median", "hideBelow": {"latency": "1 s"}}, None),
+        ({"label": "median", "maxLabel": 8}, median),
+        ({"label": "median", "hintsShown": "relevant", "hintsMinLatency": "1 s"}, None),
     )
     for options, shown in cases:
         session = await start(refresh=False, options={"metrics": ["latency"], **options})
@@ -279,3 +282,74 @@ async def test_hints_of_a_file_or_a_language_are_toggled(start: Start, examples:
             )
             counts.append(len(await session.hints(uri)))
         assert counts == [0, 16]
+
+
+CHEAP = "def cheap(n):\n    return n + 1\n"
+PAIRS = "def pairs(values):\n    return [(a, b) for a in values for b in values]\n"
+WAITING = "import time\n\ndef waiting():\n    time.sleep(1)\n"
+
+
+async def test_only_functions_that_matter_have_a_hint_and_all_have_a_hover(start: Start, tmp_path: Path) -> None:
+    session = await start(refresh=False, shown="relevant")
+    uri = session.open(tmp_path / "a.py", f"{CHEAP}\n\n{PAIRS}\n\n{WAITING}")
+    hints = {hint.position.line for hint in await session.hints(uri)}
+    assert hints == {4, 10}
+    for line, name in ((0, "cheap"), (4, "pairs"), (10, "waiting")):
+        assert name in (await session.hover(uri, line, 5) or "")
+
+
+async def test_a_command_shows_the_hints_of_all_functions_and_hides_them_again(start: Start, tmp_path: Path) -> None:
+    session = await start(refresh=False, shown="relevant")
+    uri = session.open(tmp_path / "a.py", CHEAP)
+    counts = [len(await session.hints(uri))]
+    for expected in (True, False):
+        params = types.ExecuteCommandParams("rlm-lsp.showAllHints", [])
+        assert await session.client.workspace_execute_command_async(params) is expected
+        counts.append(len(await session.hints(uri)))
+    assert counts == [0, 1, 0]
+
+
+@pytest.mark.parametrize("refresh", [True, False])
+async def test_a_budget_in_reach_brings_a_hint_and_a_distant_one_none(
+    start: Start, tmp_path: Path, *, refresh: bool
+) -> None:
+    session = await start(refresh=refresh, shown="relevant")
+    uri = session.open(tmp_path / "a.py", f"# rlm: latency < 1 s\n{CHEAP}")
+    assert await session.hints(uri) == []
+    session.change(uri, f"# rlm: latency < 60 ns\n{CHEAP}")
+    assert set(await session.labels(uri, 1)) == {1}
+    session.change(uri, f"# rlm: latency < 1 s\n{CHEAP}")
+    while await session.hints(uri):
+        assert refresh
+        await session.refreshes.get()
+
+
+async def test_a_function_that_was_edited_since_head_has_a_hint(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(CHEAP)
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    session = await start(shown="relevant")
+    uri = session.open(path)
+    assert await session.hints(uri) == []
+    session.change(uri, CHEAP.replace("n + 1", "n + 2"))
+    assert set(await session.labels(uri, 1)) == {0}
+
+
+async def test_a_label_with_its_space_has_at_most_25_characters(start: Start, examples: Path) -> None:
+    session = await start(refresh=False)
+    hints = await session.hints(session.open(examples / "functions.py"))
+    assert hints
+    assert all(hint.padding_left and len(str(hint.label)) < 25 for hint in hints)
+
+
+async def test_a_unit_has_no_hint_where_the_client_shows_its_lens(start: Start, examples: Path) -> None:
+    session = await start(refresh=False)
+    uri = session.open(examples / "module.py")
+    assert len(await session.hints(uri)) == 1
+    assert len(await session.lenses(uri)) == 1
+    assert await session.hints(uri) == []
+    without = await start(refresh=False, options={"codeLens": False})
+    uri = without.open(examples / "module.py")
+    assert await without.lenses(uri) == []
+    assert len(await without.hints(uri)) == 1

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
-from pygls.exceptions import JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 
 from .recording import recording
+from .test_overview import plain
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -93,6 +94,40 @@ async def test_requests_that_wait_for_the_model_can_be_cancelled(tmp_path: Path)
                 await asyncio.wrap_future(future)
         # The server is there for the next one.
         assert await session.client.text_document_hover_async(types.HoverParams(document, types.Position(2, 0)))
+
+
+@pytest.mark.asyncio
+async def test_an_edit_ends_requests_about_the_text_before_it(tmp_path: Path) -> None:
+    text = "".join(f"def f{number}(n):\n    return [n * {number}] * n\n" for number in range(1_000))
+    async with recording(client(refresh=True), tmp_path) as session:
+        uri = session.open(tmp_path / "a.py", text)
+        other = session.open(tmp_path / "other.py", "def g(n):\n    return n\n")
+        document = types.TextDocumentIdentifier(uri)
+        requests: list[tuple[str, Any]] = [
+            (types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintParams(document, EVERYWHERE)),
+            (types.TEXT_DOCUMENT_HOVER, types.HoverParams(document, types.Position(0, 0))),
+            (types.TEXT_DOCUMENT_DIAGNOSTIC, types.DocumentDiagnosticParams(document)),
+        ]
+        ended = [session.client.protocol.send_request(method, params) for method, params in requests]
+        about_other = types.InlayHintParams(types.TextDocumentIdentifier(other), EVERYWHERE)
+        untouched = session.client.protocol.send_request(types.TEXT_DOCUMENT_INLAY_HINT, about_other)
+        session.change(uri, types.TextDocumentContentChangePartial(EVERYWHERE, "def f(n):\n    return n\n"))
+        newer = session.client.protocol.send_request(*requests[0])
+        answered: list[object] = []
+        for future in (*ended, newer):
+            future.add_done_callback(answered.append)
+        errors = []
+        for future in ended:
+            with pytest.raises(JsonRpcException) as raised:
+                await asyncio.wrap_future(future)
+            errors.append(raised.value)
+        modified, cancelled = types.LSPErrorCodes.ContentModified, types.LSPErrorCodes.ServerCancelled
+        assert [error.code for error in errors] == [modified, modified, cancelled]
+        assert plain(errors[2].data) == {"retriggerRequest": True}
+        # The errors come before the answer about the new text, and requests about other documents are answered.
+        assert await asyncio.wrap_future(newer) is not None
+        assert answered[-1] is newer
+        assert await asyncio.wrap_future(untouched) is not None
 
 
 @pytest.mark.asyncio

@@ -58,6 +58,34 @@ async def test_units_come_by_cost_and_page_by_page(folder: Path) -> None:
         assert large["bandText"].endswith("s")
 
 
+async def test_rows_come_as_partial_results_while_files_are_read(folder: Path) -> None:
+    for number in range(60):
+        text = LARGE.replace("large", f"f{number}").replace("i * j", f"i * {number}")
+        (folder / "src" / f"unit_{number}.py").write_text(text)
+    async with recording(PLAIN, folder) as session:
+        page = await ask(session, "rlm-lsp/overview", limit=1000, partialResultToken="mine", file="src/")
+        parts = [plain(params.value) for params in session.sent(types.PROGRESS) if params.token == "mine"]
+        assert len(parts) > 1
+        assert 0 < parts[0]["done"] < parts[-1]["done"] <= parts[-1]["total"] == 63
+        early = [(row["file"], row["qualname"], row["medianText"]) for part in parts for row in part["rows"]]
+        assert len(set(early)) == len(early) >= 1
+        assert set(early) <= {(row["file"], row["qualname"], row["medianText"]) for row in page["rows"]}
+        assert not any(file.startswith("tests/") for file, _, _ in early)
+        # What was read is not sent again.
+        again = await ask(session, "rlm-lsp/overview", limit=1000, partialResultToken="other")
+        assert again["total"] == 63
+        assert not any(params.token == "other" for params in session.sent(types.PROGRESS))
+
+
+async def test_files_of_tests_are_left_out_on_request(folder: Path) -> None:
+    (folder / "src" / "test_small.py").write_text(SMALL.replace("small", "test_small"))
+    async with recording(PLAIN, folder) as session:
+        without = await ask(session, "rlm-lsp/overview", tests=False)
+        assert ({row["qualname"] for row in without["rows"]}, without["files"]) == ({"small", "large"}, 2)
+        whole = await ask(session, "rlm-lsp/overview")
+        assert {row["qualname"] for row in whole["rows"]} == {"small", "large", "check", "test_small"}
+
+
 async def test_rows_say_what_a_unit_waits_for(folder: Path) -> None:
     (folder / "src" / "wait.py").write_text("import time\n\n\ndef wait():\n    time.sleep(1)\n")
     async with recording(PLAIN, folder) as session:

@@ -61,6 +61,8 @@ async def begin() -> AsyncIterator[Begin]:
     async with AsyncExitStack() as stack:
 
         async def one(*folders: Path, configuration: Any = None, options: Any = None, asks: bool = True) -> Session:
+            # The functions of the tests cost too little for a hint by default.
+            options = {"hintsShown": "all"} if options is None else options
             return await stack.enter_async_context(_session(folders, configuration, options, asks=asks))
 
         yield one
@@ -71,6 +73,13 @@ async def logged(session: Session, part: str, count: int = 1) -> list[str]:
     while len(found := [m.message for m in session.client.log_messages if part in m.message]) < count:
         await session.client.wait_for_notification(types.WINDOW_LOG_MESSAGE)
     return found
+
+
+async def shown(session: Session, count: int) -> list[types.ShowMessageParams]:
+    """The messages that the client has shown, once there are ``count``."""
+    while len(session.client.messages) < count:
+        await session.client.wait_for_notification(types.WINDOW_SHOW_MESSAGE)
+    return list(session.client.messages)
 
 
 def configure(session: Session, values: Any) -> None:
@@ -111,6 +120,44 @@ async def test_a_bad_key_of_the_clients_configuration_is_told_once_by_name_and_p
     configure(session, {"colour": 1, "threads": -1})
     await logged(session, "`threads` must be an integer from 0 to 256")
     assert len(await logged(session, "colour")) == 1
+    start = "rlm-lsp ignores what is not valid in the editor's settings: "
+    assert [message.message.removeprefix(start) for message in await shown(session, 2)] == [
+        'unknown setting "colour"; see docs/settings.md for all settings.',
+        'setting "threads" must be an integer from 0 to 256.',
+    ]
+
+
+async def test_invalid_settings_of_all_sources_are_one_notification(begin: Begin, tmp_path: Path) -> None:
+    (tmp_path / "rlm-lsp.toml").write_text('label = "bands"\n')
+    session = await begin(tmp_path, configuration={"threads": -1}, options={"colour": 1})
+    await logged(session, "`label`")
+    [message] = await shown(session, 1)
+    assert message.type == types.MessageType.Warning
+    assert message.message.startswith("rlm-lsp ignores 3 settings that are not valid. The first, in ")
+    await session.hints(session.open(tmp_path / "a.py", FUNCTION))
+    assert len(session.client.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("rlm-lsp.toml", '# Ours.\nlabel = "bands"\n', 1),
+        ("rlm-lsp.toml", 'label = "band"\n\n[severity]\nfatal = 1\n', 2),
+        ("rlm-lsp.toml", 'label = "band"\nlabel\n', 1),
+        ("pyproject.toml", '[tool.other]\nlabel = 1\n\n[tool.rlm-lsp]\nexclude = []\nlabel = "bands"\n', 5),
+        ("pyproject.toml", '[tool.rlm-lsp]\nlabel = "band"\n\n[tool.rlm-lsp.budgets]\n"a.py" = "fast"\n', 3),
+    ],
+)
+async def test_a_client_with_a_button_is_sent_the_places_to_open(
+    begin: Begin, tmp_path: Path, name: str, text: str, line: int
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    session = await begin(tmp_path, configuration={"threads": -1}, options={"invalidSettings": True})
+    notification = await session.client.wait_for_notification("rlm-lsp/invalidSettings")
+    assert notification.message.startswith("rlm-lsp ignores 2 settings that are not valid.")
+    assert {place.uri: place.line for place in notification.places} == {None: 0, file.as_uri(): line}
+    assert [place.setting for place in notification.places if place.uri is None] == ["threads"]
     assert session.client.messages == []
 
 
@@ -212,7 +259,7 @@ async def test_folders_may_come_later(begin: Begin, tmp_path: Path) -> None:
 
 
 async def test_a_model_that_cannot_be_loaded_leaves_the_one_before(begin: Begin, tmp_path: Path) -> None:
-    session = await begin(tmp_path, options={"trusted": True}, configuration={})
+    session = await begin(tmp_path, options={"trusted": True, "hintsShown": "all"}, configuration={})
     uri = session.open(tmp_path / "a.py", FUNCTION)
     before = await label_with(session, uri, bool)
     configure(session, {"model": str(tmp_path / "nothing-here")})

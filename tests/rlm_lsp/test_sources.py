@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import SourceError
-from rlm_lsp.sources import find_sources, matches
+from rlm_lsp.sources import find_sources, is_test, matches, path_of_uri
 
 _NAMES = st.text("abc.[]+(", min_size=1, max_size=5)
 
@@ -81,3 +81,46 @@ def test_a_folder_that_may_not_be_entered_is_reported_and_the_others_are_read(tm
     errors: list[SourceError] = []
     assert [source.path for source in find_sources([tmp_path], errors.append)] == [tmp_path / "a.py"]
     assert str(errors[0]) == f"{tmp_path / 'sub'}: cannot be read (Permission denied); check its permissions"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests/shop.py", True),
+        ("src/test/java/Shop.java", True),
+        ("web/__tests__/shop.ts", True),
+        ("test_shop.py", True),
+        ("shop_test.go", True),
+        ("conftest.py", True),
+        ("web/shop.test.ts", True),
+        ("web/shop.spec.js", True),
+        ("ShopTest.java", True),
+        ("ShopTests.cs", True),
+        ("shop_spec.rb", True),
+        ("shop.py", False),
+        ("testing.py", False),
+        ("contest.py", False),
+        ("latest.py", False),
+        ("attestation/shop.py", False),
+        ("Contest.java", False),
+        ("inspect.py", False),
+    ],
+)
+def test_files_of_tests_are_known_by_name_and_folder(path: str, expected: bool) -> None:
+    assert is_test(PurePosixPath(path)) is expected
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///a/b.py", Path("/a/b.py")),
+        ("untitled:a", None),
+        ("file:", None),
+        ("file:///%00", None),
+        ("file:///a\0b", None),
+        ("file://[", None),
+        ("", None),
+    ],
+)
+def test_only_uris_of_files_have_a_path(uri: str, path: Path | None) -> None:
+    assert path_of_uri(uri) == path

@@ -26,6 +26,7 @@ COMMANDS = {
     "predict": "Predict the cost of the units in files or directories.",
     "check": "Check units against their budgets, for CI.",
     "serve": "Run the language server.",
+    "mcp": "Serve predictions to coding agents.",
     "serve-model": "Serve a model to a team over HTTP.",
     "doctor": "Show versions, the model, the CPU score and a self-test.",
     "measure": "Measure your own functions and programs.",

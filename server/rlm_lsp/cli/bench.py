@@ -94,6 +94,7 @@ def _dtype_option(*default: str) -> Callable[[CommandT], CommandT]:
     "--configs", type=click.Choice(["all", "best"]), default="all", help="Configurations of autotuned kernels."
 )
 @options.ray
+@options.ray_gpu
 @_bench_options
 def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, target: str, configs: str) -> int:
     """Benchmark Triton kernels that have a bench function, a perf_report or a sheet (needs the [triton] extra).
@@ -152,6 +153,7 @@ def triton(paths: tuple[Path, ...], settings: BenchSettings, dry_run: bool, targ
 )
 @options.threads
 @options.ray
+@options.ray_gpu
 @_bench_options
 def torch(
     paths: tuple[Path, ...],

@@ -24,7 +24,7 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.console import ErrorCounter
 from rlm_lsp.sources import find_sources
 
-from .options import open_store
+from .options import check_ray_gpu, open_store
 
 _File = TypeVar("_File", TritonFile, ModuleFile)
 _MOST_ANNOUNCED, _FILES_PER_JOB = 20, 64
@@ -36,7 +36,8 @@ class BenchSettings:
 
     ``out`` is the file of rows; ``limit`` (seconds) and ``memory`` (GiB; None: most of the machine) limit one child;
     ``seconds`` is the time to measure a call. Without ``no_store``, results also go to the store of measurements,
-    ``store`` or else the user's. ``ray`` is the address of a cluster to measure on, None for this machine.
+    ``store`` or else the user's. ``ray`` is the address of a cluster to measure on, None for this machine;
+    ``ray_gpu`` is the kind of its GPUs to use, None for any.
     """
 
     out: Path
@@ -47,6 +48,7 @@ class BenchSettings:
     no_store: bool
     store: Path | None
     ray: str | None = None
+    ray_gpu: str | None = None
 
     def limits(self, *, on_gpu: bool) -> RunnerLimits:
         """Limits of a child. On a GPU, host memory is unlimited: the driver reserves addresses beyond all memory."""
@@ -108,7 +110,12 @@ def has_gpu() -> bool:
 
 
 def run_jobs(jobs: Sequence[RunnerJob], settings: BenchSettings, errors: ErrorCounter, *, on_gpu: bool) -> int:
-    """Run all jobs, append and print their rows; the exit status is 2 after errors, 1 after failed measurements."""
+    """Run all jobs, append and print their rows; the exit status is 2 after errors, 1 after failed measurements.
+
+    Raises:
+        RlmError: the settings name a kind of GPU that has no effect, or the cluster cannot be used.
+    """
+    check_ray_gpu(settings.ray_gpu, settings.ray, on_gpu=on_gpu)
     if not jobs:
         return 2 if errors.count else 0
     with RowFile(settings.out) as rows, console.progress("measuring") as progress:
@@ -148,7 +155,7 @@ def _run_on_cluster(
 ) -> None:
     with Cluster(address, console.note) as cluster:
         # Measurements must not disturb each other: each gets a GPU, or a whole node.
-        need = Need(gpus=1) if on_gpu else Need(cluster.cores)
+        need = Need(gpus=1, accelerator=settings.ray_gpu) if on_gpu else Need(cluster.cores)
         done = 0
         for result in cluster.stream(
             run_on_node, jobs, need, lambda job: (job, frozenset(keeper.done), settings, on_gpu)

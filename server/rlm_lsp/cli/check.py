@@ -17,6 +17,7 @@ from typing import TextIO
 
 import click
 from rlm_core import RlmError, loading
+from rlm_core.files import atomic_write
 
 from rlm_lsp.findings import baseline as baselines
 from rlm_lsp.findings.baseline import Baseline
@@ -44,7 +45,7 @@ class _Tally:
 @click.option(
     "--diff", metavar="REV", help="Check only units that changed since a git revision, and report regressions."
 )
-@options.output_format("text", "json", "sarif", "github", "junit")
+@options.output_format("text", "json", "markdown", "sarif", "github", "junit")
 @click.option("--output", metavar="FILE", type=PATH, help="File for the findings.", show_default="stdout")
 @click.option("--baseline", metavar="FILE", type=PATH, help="Known findings, which are not reported.")
 @click.option("--update-baseline", is_flag=True, help="Write all current findings to the baseline and report none.")
@@ -81,6 +82,8 @@ def command(
 ) -> None:
     """Check units against their budgets; the exit status is 1 if a cost is over its budget.
 
+    The same files, revision, model and settings always give the same findings, in the same order.
+
     Without PATH, check the working directory. Write budgets in comments above units (rlm: latency < 1 ms), or by file
     glob in pyproject.toml or rlm-lsp.toml.
     """
@@ -107,8 +110,9 @@ def command(
             findings = chain(() if first is None else (first,), findings)
             target: TextIO = sys.stdout
             if output is not None:
-                with write_errors(output):
-                    target = stack.enter_context(output.open("w", encoding="utf-8", errors="replace"))
+                stack.enter_context(write_errors(output))
+                partial = stack.enter_context(atomic_write(output))
+                target = stack.enter_context(partial.open("w", encoding="utf-8", errors="replace"))
             for piece in WRITERS[form](_unknown(findings, known, tally, fail_on), fail_on):
                 target.write(piece)
     _summarise(checker, tally, diff, with_findings=not update_baseline, seconds=time.perf_counter() - started)
@@ -147,5 +151,7 @@ def _summarise(checker: Checker, tally: _Tally, diff: str | None, *, with_findin
         console.note(f"{counted(number, 'prediction')} missing: {reason}")
     for device in checker.unknown_devices:
         console.note(f"a configured budget has no effect: the model does not know the device {device!r}")
+    for path, glob in checker.unmatched_globs():
+        console.note(f"{path}: the budgets of {glob!r} have no effect: no file matches; check the glob")
     if not checker.with_budget and diff is None and checker.files:
         console.note("no budget found; write `rlm: latency < 1 ms` above a function, or globs in pyproject.toml")

@@ -11,7 +11,9 @@ from .options import PATH, optional_packages
 
 @click.command()
 @click.option("--model", metavar="DIR", type=PATH, required=True, help="Directory of a trained model.")
-@click.option("--out", metavar="DIR", type=PATH, required=True, help="Directory to write.")
+@click.option(
+    "--out", metavar="DIR", type=PATH, required=True, help="Directory to write; it must not exist yet, or be empty."
+)
 def command(model: Path, out: Path) -> None:
     """Export a trained model for use as --model (needs the [train] extra).
 
@@ -19,5 +21,9 @@ def command(model: Path, out: Path) -> None:
     """
     with optional_packages():
         from rlm_core.training.student.export import export
+        from rlm_core.training.tuning.job import check_free, output_directory
 
-        export(model, out)
+        check_free(out)
+        with output_directory(out) as made:
+            export(model, made.directory)
+            made.commit()

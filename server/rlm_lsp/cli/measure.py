@@ -164,9 +164,9 @@ class _ProgramsCommand(SpreadCommand):
 @click.option(
     "--sandbox",
     "choice",
-    type=click.Choice(["auto", "bubblewrap", "limits"]),
-    default="auto",
-    help="auto: bubblewrap where it works, else resource limits only.",
+    type=click.Choice(["bubblewrap", "limits"]),
+    default="bubblewrap",
+    help="limits: without a sandbox, for programs that you trust: they can read and write what you can.",
 )
 @click.option(
     "--python", metavar="PATH", help="Interpreter of Python programs.", show_default="that of the environment"
@@ -183,7 +183,7 @@ def programs(
     memory: int,
     processes: int,
     files: int,
-    choice: Literal["auto", "bubblewrap", "limits"],
+    choice: Literal["bubblewrap", "limits"],
     python: str | None,
     dry_run: bool,
     ray: str | None,

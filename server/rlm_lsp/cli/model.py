@@ -117,13 +117,20 @@ def show(model: str, form: Literal["table", "json"]) -> None:
         value = summary.trained.get(name)
         if isinstance(value, int | float):
             console.line(f"{'trained':<12} {name.replace('_', ' ')} {value:,}")
-    for refit in summary.trained.get("refitted", ()):
-        console.line(
-            f"refitted     {refit['date']} from {refit['from']} on {refit['rows']:,} rows of"
-            f" {refit['families']:,} project groups ({_first_of(refit['slices'])})"
-        )
-    for tuning in summary.trained.get("tuned", ()):
-        _print_tuning(tuning)
+    try:
+        for refit in summary.trained.get("refitted", ()):
+            _print_refit(refit)
+        for tuning in summary.trained.get("tuned", ()):
+            _print_tuning(tuning)
+    except (LookupError, TypeError, ValueError, AttributeError):  # the rest of the card is fine
+        raise ModelError(f"{summary.directory}: the card describes its training in another form") from None
+
+
+def _print_refit(refit: dict[str, Any]) -> None:
+    console.line(
+        f"refitted     {refit['date']} from {refit['from']} on {refit['rows']:,} rows of"
+        f" {refit['families']:,} project groups ({_first_of(refit['slices'])})"
+    )
 
 
 def _print_tuning(tuning: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ EXTRAS = (
     dict.fromkeys(("torch", "pyarrow", "sklearn", "scipy", "onnx", "onnxscript", "matplotlib", "tensorboard"), "train")
     | dict.fromkeys(("transformers", "accelerate", "peft"), "rlm")
     | dict.fromkeys(("starlette", "uvicorn"), "serve")
-    | {"plotly": "report", "triton": "triton"}
+    | {"plotly": "report", "triton": "triton", "mcp": "mcp", "pydantic": "mcp"}
 )
 
 
@@ -128,6 +128,24 @@ ray = click.option(
     metavar="auto|HOST:PORT|local",
     help="Distribute the work over the nodes of a Ray cluster (needs the [ray] extra).",
 )
+
+ray_gpu = click.option(
+    "--ray-gpu",
+    metavar="KIND",
+    help="With --ray, use only GPUs of this kind, by Ray's name for it, such as H100 or A100.",
+)
+
+
+def check_ray_gpu(kind: str | None, ray: str | None, *, on_gpu: bool) -> None:
+    """Refuse ``--ray-gpu`` where it would have no effect.
+
+    Raises:
+        RlmError: there is no ``--ray``, or the work needs no GPU.
+    """
+    if kind is not None and ray is None:
+        raise RlmError(f"--ray-gpu {kind}: needs a cluster; add --ray ADDRESS")
+    if kind is not None and not on_gpu:
+        raise RlmError(f"--ray-gpu {kind}: this work runs on CPUs; leave the option out")
 
 
 def output_format(*forms: str, help: str = "Output format.") -> Callable[[CommandT], CommandT]:  # noqa: A002

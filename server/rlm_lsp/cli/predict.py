@@ -3,7 +3,7 @@
 Files are analysed and predicted in batches, so memory does not grow with the size of a repository. A file or row that
 cannot be used is reported in one line and makes the exit status 2; the others are answered.
 
-The rows of ``--batch``, in JSON Lines, and their answers in the same order:
+The rows of ``--batch``, in JSON Lines or Parquet, and their answers in the same order:
 
     {"id", "text", "language", "basis", "queries": [{"metric", "device"?, "workload"?}], "callees"?}
     {"id", "predictions": [...]}  or  {"id", "line", "error"}
@@ -11,18 +11,19 @@ The rows of ``--batch``, in JSON Lines, and their answers in the same order:
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, TextIO
 
 import click
 import msgspec
-from rlm_core import DataError, RlmError, SourceError
+from rlm_core import DataError, RlmError, SourceError, tables
 from rlm_core.errors import TooComplexError
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
@@ -30,21 +31,18 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source
-from rlm_core.types import Basis, Callee, CodeText, MeasuredPrediction, Metric, Prediction, Query
+from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.rendering import console
-from rlm_lsp.rendering import labels as render
-from rlm_lsp.rendering.abstentions import other_judge, reason
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
-from rlm_lsp.rendering.hover import measured_note
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
-from rlm_lsp.rendering.work_words import growth_words
+from rlm_lsp.rendering.prediction_cells import HEADER, cells
 from rlm_lsp.sources import SourceFile, find_sources
 
 from . import options
 from .options import PATH, write_errors
-from .predict_batches import BatchPredictor, TextBatch, chunks
+from .predict_batches import BatchPredictor, Runner, TextBatch, chunks
 
 _UNITS_WRITTEN = 256  # that a table aligns together
 _UNITS_ASKED, _UNITS_PER_NODE = 256, 32  # in one call of the model
@@ -54,8 +52,14 @@ _ROWS_ASKED = 64
 @click.command()
 @click.argument("paths", metavar="[PATH]...", type=PATH, nargs=-1)
 @options.output_format("table", "json", "jsonl", help="A table, or JSON in SI units.")
-@click.option("--batch", metavar="IN.jsonl|-", help="Read rows of texts and queries instead of source files.")
-@click.option("--out", metavar="OUT.jsonl|-", default="-", help="File for the answers to --batch.")
+@click.option(
+    "--batch",
+    metavar="IN.jsonl|IN.parquet|-",
+    help="Read rows of texts and queries instead of source files; a path or a URI.",
+)
+@click.option(
+    "--out", metavar="OUT.jsonl|OUT.parquet|-", default="-", help="File for the answers to --batch; a path or a URI."
+)
 @click.option(
     "--device", "devices", metavar="NAME", multiple=True, help="Device for kernels, modules and networks; repeatable."
 )
@@ -75,6 +79,7 @@ _ROWS_ASKED = 64
 @options.model
 @options.threads
 @options.ray
+@options.ray_gpu
 @options.no_measured
 @options.cpu_scale
 def command(
@@ -88,17 +93,23 @@ def command(
     model: str,
     threads: int,
     ray: str | None,
+    ray_gpu: str | None,
     no_measured: bool,
 ) -> None:
     """Predict the cost of every unit in source files or directories."""
     if (batch is None) == (not paths):
         raise RlmError("predict: give either paths or --batch")
+    if batch is None and out != "-":
+        raise RlmError("predict: --out is for --batch; redirect the output instead: rlm-lsp predict PATH > FILE")
+    if batch is not None and (devices or workload or judge):
+        raise RlmError("predict: the rows of --batch name their queries; omit --device, --workload and --judge")
+    runner = Runner(model, threads, ray, ray_gpu)
     if batch is not None:
-        status = _predict_rows(batch, out, model, threads, ray)
+        status = _predict_rows(batch, out, runner)
     else:
         known = options.known_measurements(off=no_measured)
         selected = query_selection(devices, workload, judge)
-        status = _predict_paths(paths, form, selected, model, threads, ray, known)
+        status = _predict_paths(paths, form, selected, runner, known)
     raise click.exceptions.Exit(status)
 
 
@@ -139,19 +150,17 @@ def _predict_paths(
     paths: Sequence[Path],
     form: Literal["table", "json", "jsonl"],
     selected: QuerySelection,
-    model: str,
-    threads: int,
-    ray: str | None,
+    runner: Runner,
     known: MeasuredUnits,
 ) -> int:
     tally = _Tally()
     sources = find_sources(paths, tally.report)
     write = {"table": _write_table, "json": _write_json, "jsonl": _write_jsonl}[form]
     with ExitStack() as stack:
-        predictor = stack.enter_context(BatchPredictor(model, threads, ray)) if sources else None
+        predictor = stack.enter_context(BatchPredictor(runner)) if sources else None
         started = time.perf_counter()
         units = _analyse(sources, tally, known, stack.enter_context(console.progress("predicting")))
-        size = _UNITS_ASKED if ray is None else _UNITS_PER_NODE
+        size = _UNITS_ASKED if runner.ray is None else _UNITS_PER_NODE
         predicted = _predict_units(predictor, units, selected, size) if predictor is not None else ()
         write(chunks(predicted, _UNITS_WRITTEN))
     seconds = time.perf_counter() - started
@@ -244,59 +253,16 @@ def _write_json(batches: _Batches) -> None:
 
 def _write_table(batches: _Batches) -> None:
     """Print aligned columns, batch by batch; a later batch may widen them."""
-    header = ("WHERE", "UNIT", "BASIS", "METRIC", "80 % BAND", "MEDIAN", "NOTE")
-    widths = [len(title) for title in header]
+    widths = [len(title) for title in HEADER]
     for number, batch in enumerate(batches):
         lines = [
-            tuple(map(printable, _cells(unit, prediction))) for unit, predictions in batch for prediction in predictions
+            tuple(map(printable, cells(unit.file, unit.analysed, prediction)))
+            for unit, predictions in batch
+            for prediction in predictions
         ]
         widths = [max(width, *(len(line[i]) for line in lines)) for i, width in enumerate(widths)] if lines else widths
-        for line in [header, *lines] if number == 0 else lines:
+        for line in [HEADER, *lines] if number == 0 else lines:
             print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-def _cells(unit: _FileUnit, prediction: Prediction) -> tuple[str, ...]:
-    band = prediction.band
-    return (
-        f"{unit.file}:{unit.analysed.unit.name.start_line + 1}",
-        unit.analysed.unit.qualname,
-        prediction.basis,
-        _metric(unit.analysed, prediction),
-        render.band(prediction.metric, band, prediction.floor) if band else "-",
-        render.marked_median(prediction) or "-",
-        "; ".join(_notes(unit.analysed, prediction)),
-    )
-
-
-def _metric(analysed: AnalysedUnit, prediction: Prediction) -> str:
-    """The metric, with the device and the sizes where a unit may have several."""
-    has_devices = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
-    sizes = list(prediction.workload.items()) if prediction.basis == "kernel" else []
-    if prediction.basis == "module" and analysed.sizes is not None:
-        named = {name for workload in analysed.sizes.workloads for name in workload}
-        sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
-    parts = [str(prediction.device) if has_devices else "", " ".join(f"{name}={value}" for name, value in sizes)]
-    return ", ".join([prediction.metric, *filter(None, parts)])
-
-
-def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
-    """What was measured, what the unit waits for, how its cost grows, why the number is missing or less certain."""
-    work, band = analysed.code.work, prediction.band
-    if isinstance(prediction, MeasuredPrediction):
-        yield measured_note(prediction)
-    waits = render.wait_text(prediction, work)
-    if waits:
-        yield waits
-    if prediction.growth is not None and (growth := growth_words(prediction.growth)):
-        yield growth.replace("`", "")
-    if prediction.abstained is not None:
-        yield reason(prediction.abstained)
-    if (other := other_judge(analysed.code, prediction)) is not None:
-        yield other
-    if band is not None and band.source.by_data_sheet and prediction.source == "predicted":
-        yield "by its data sheet"
-    if prediction.truncated:
-        yield "text truncated"
 
 
 class _CalleeRow(msgspec.Struct):
@@ -336,29 +302,110 @@ class _BadRow:
     error: str
 
 
-def _predict_rows(source: str, out: str, model: str, threads: int, ray: str | None) -> int:
+_Answer = dict[str, Any]
+# The columns of answers in Parquet, with the names of JSON; `measured` is left out: a row is never measured.
+ANSWER_COLUMNS: dict[str, Any] = {
+    "id": str,
+    "line": int,
+    "error": str,
+    "predictions": [
+        {
+            "basis": str,
+            "metric": str,
+            "unit": str,
+            "median": float,
+            "low": float,
+            "high": float,
+            "coverage": float,
+            "device": str,
+            "workload": dict,
+            "model": str,
+            "abstained": str,
+            "truncated": bool,
+            "growth": {"class": str, "probability": float, "sizes": [str]},
+            "source": str,
+        }
+    ],
+}
+
+
+def _predict_rows(source: str, out: str, runner: Runner) -> int:
     """Answer the rows of ``source`` into ``out`` (``-``: stdin, stdout); the exit status is 2 if any row is bad."""
     with ExitStack() as stack:
-        lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(_open(source))
-        predictor = stack.enter_context(BatchPredictor(model, threads, ray))
-        target: TextIO = sys.stdout
-        if out != "-":
-            with write_errors(out):
-                target = stack.enter_context(Path(out).open("w", encoding="utf-8"))
+        asked = stack.enter_context(_opened_rows(source))
+        predictor = stack.enter_context(BatchPredictor(runner))
+        write = stack.enter_context(_answer_writer(out))
         good = bad = 0
-        for rows, predictions in predictor.predict(_row_batches(lines)):
+        for rows, predictions in predictor.predict(_row_batches(asked)):
             answers = iter(predictions)
+            answered: list[_Answer] = []
             for row in rows:
                 if isinstance(row, _BadRow):
                     bad += 1
-                    answer: dict[str, Any] = {"id": row.id, "line": row.line, "error": row.error}
+                    answered.append({"id": row.id, "line": row.line, "error": row.error})
                 else:
                     good += 1
-                    answer = {"id": row.id, "predictions": [prediction_fields(entry) for entry in next(answers)]}
-                target.write(json.dumps(answer) + "\n")
-            target.flush()
+                    answered.append(
+                        {"id": row.id, "predictions": [prediction_fields(entry) for entry in next(answers)]}
+                    )
+            write(answered)
     console.note(f"{good:,} rows answered, {bad:,} bad")
     return 2 if bad else 0
+
+
+@contextmanager
+def _opened_rows(source: str) -> Iterator[Iterator[_Row | _BadRow]]:
+    """The rows of a file by path or URI, or of stdin.
+
+    Raises:
+        RlmError: it cannot be read.
+    """
+    if source == "-":
+        yield _read_lines(sys.stdin.buffer)
+    elif tables.is_parquet(source):
+        options.require("parquet", "pyarrow")
+        yield _read_table(tables.read_rows(source))
+    elif tables.is_uri(source):
+        options.require("parquet", "pyarrow")
+        with tables.open_input(source) as lines:
+            yield _read_lines(lines)
+    else:
+        with _open(source) as lines:
+            yield _read_lines(lines)
+
+
+@contextmanager
+def _answer_writer(out: str) -> Iterator[Callable[[list[_Answer]], None]]:
+    """What writes answers to a file by path or URI, or to stdout.
+
+    Raises:
+        RlmError: it cannot be written.
+    """
+
+    def append_lines(target: TextIO) -> Callable[[list[_Answer]], None]:
+        def append(answers: list[_Answer]) -> None:
+            target.writelines(json.dumps(answer) + "\n" for answer in answers)
+            target.flush()
+
+        return append
+
+    if tables.is_parquet(out):
+        options.require("parquet", "pyarrow")
+        with tables.row_writer(out, ANSWER_COLUMNS) as append_rows:
+            yield lambda answers: append_rows(
+                {**answer, "id": None if answer["id"] is None else str(answer["id"])} for answer in answers
+            )
+    elif out == "-":
+        yield append_lines(sys.stdout)
+    elif tables.is_uri(out):
+        options.require("parquet", "pyarrow")
+        with tables.open_output(out) as stream, io.TextIOWrapper(stream, encoding="utf-8") as target:
+            yield append_lines(target)
+    else:
+        with write_errors(out):
+            file = Path(out).open("w", encoding="utf-8")  # noqa: SIM115
+        with file:
+            yield append_lines(file)
 
 
 def _open(path: str) -> BinaryIO:
@@ -368,25 +415,42 @@ def _open(path: str) -> BinaryIO:
         raise RlmError(f"{path}: cannot be read ({error.strerror}); check the path") from None
 
 
-def _row_batches(lines: Iterable[bytes]) -> Iterator[tuple[list[_Row | _BadRow], TextBatch]]:
-    for chunk in chunks(_read_rows(lines), _ROWS_ASKED):
+def _row_batches(asked: Iterable[_Row | _BadRow]) -> Iterator[tuple[list[_Row | _BadRow], TextBatch]]:
+    for chunk in chunks(asked, _ROWS_ASKED):
         good = [row for row in chunk if isinstance(row, _Row)]
         queries = [[Query(entry.metric, entry.device, entry.workload or {}) for entry in row.queries] for row in good]
         yield chunk, TextBatch([row.code() for row in good], queries)
 
 
-def _read_rows(lines: Iterable[bytes]) -> Iterator[_Row | _BadRow]:
+def _read_lines(lines: Iterable[bytes]) -> Iterator[_Row | _BadRow]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = msgspec.json.decode(line, type=_Row)
-            languages.by_name(row.language)
-            if not row.text.strip():
-                raise DataError("`text` must not be blank")
-            yield row
+            yield _valid(msgspec.json.decode(line, type=_Row))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, RlmError) as error:
             yield _BadRow(number, _id_of(line), str(error))
+
+
+def _read_table(rows: Iterable[dict[str, Any]]) -> Iterator[_Row | _BadRow]:
+    for number, row in enumerate(rows, 1):
+        try:
+            yield _valid(msgspec.convert(row, _Row))
+        except (msgspec.MsgspecError, RlmError) as error:
+            name = row.get("id")
+            yield _BadRow(number, name if isinstance(name, str | int) else None, str(error))
+
+
+def _valid(row: _Row) -> _Row:
+    """The row, if it can be predicted.
+
+    Raises:
+        RlmError: its language is unknown, or its text blank.
+    """
+    languages.by_name(row.language)
+    if not row.text.strip():
+        raise DataError("`text` must not be blank")
+    return row
 
 
 def _id_of(line: bytes) -> str | int | None:

@@ -26,6 +26,8 @@ from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.rendering import console
 
+from .options import check_ray_gpu
+
 Predictions = list[list[Prediction]]
 _T = TypeVar("_T")
 
@@ -47,8 +49,18 @@ class _NodeModel:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What runs batches: a model, its threads, and the address of a cluster with the kind of GPUs to use there."""
+
+    model: str
+    threads: int
+    ray: str | None = None
+    ray_gpu: str | None = None
+
+
 class BatchPredictor:
-    """A model that answers batches, distributed over a cluster if ``ray`` is its address; close it as a context.
+    """A model that answers batches, distributed over a cluster if ``runner`` names one; close it as a context.
 
     ``predictor`` is the model in this process, with the user's adaptations.
 
@@ -56,10 +68,12 @@ class BatchPredictor:
         RlmError: the model cannot be loaded, or the cluster cannot be reached.
     """
 
-    def __init__(self, model: str, threads: int, ray: str | None) -> None:
+    def __init__(self, runner: Runner) -> None:
         self._stack = ExitStack()
+        model, threads, ray = runner.model, runner.threads, runner.ray
         if ray is not None and is_remote(model):
             raise RlmError(f"--ray {ray}: the model server {model} does all the work; leave out one of the two")
+        check_ray_gpu(runner.ray_gpu, ray, on_gpu=is_full(model))
         base = rlm_core.load(model, threads=threads)
         self._corrections = UserCorrections.read(base.model_id)
         self.predictor = self._corrections.around(base)
@@ -69,7 +83,8 @@ class BatchPredictor:
         directory = model if model == BUILTIN else str(Path(model).resolve())
         self._model = _NodeModel(directory, max(threads, 1), base.model_id)
         self._cluster = self._stack.enter_context(Cluster(ray, console.note))
-        self._need = Need(self._model.threads, gpus=int(self._cluster.has_gpus and is_full(model)))
+        gpus = int(is_full(model) and (self._cluster.has_gpus or runner.ray_gpu is not None))
+        self._need = Need(self._model.threads, gpus, runner.ray_gpu)
 
     def __enter__(self) -> BatchPredictor:
         return self

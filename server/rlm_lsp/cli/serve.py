@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import signal
 import sys
+from functools import partial
 
 import click
+from lsprotocol import types
 from rlm_core import RlmError
 
 from rlm_lsp.lsp.server import create_server
+from rlm_lsp.lsp.stdio import end_soon, streams
 
 from . import options
 
@@ -25,13 +30,20 @@ def command(stdio: bool, tcp: str | None) -> None:
     """Run the language server until the client disconnects.
 
     On stdout, only the protocol is written. As the protocol demands, the exit status is 1 if a client of stdio leaves
-    without a shutdown request.
+    without a shutdown request. The server also ends when the process that the client names as its own has ended.
     """
     if stdio and tcp is not None:
         raise RlmError("serve: give either --stdio or --tcp")
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")
+    # A client may cancel a request whose answer is on its way; pygls warns of each, and editors show that as an error.
+    logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.ERROR)
+    # It prints a traceback for each message that it cannot read; the server logs and answers them.
+    logging.getLogger("pygls.server").setLevel(logging.CRITICAL)
     address = _address(tcp) if tcp is not None else None
-    server = create_server()
+    server = create_server(on_gone=partial(_leave, 1))
+    # asyncio would wait for the thread that reads stdin, until the next message.
+    signal.signal(signal.SIGINT, lambda *_: _leave(128 + signal.SIGINT))
+    server.feature(types.EXIT)(lambda params: end_soon(partial(_leave, int(not server.shut_down))))
     # A thread that returns from the encoder or a parser waits this long for the interpreter; the default is 5 ms.
     sys.setswitchinterval(_SWITCH_SECONDS)
     # Analyses make many short-lived objects. With the default thresholds every few edits cause a pass over all that
@@ -40,7 +52,7 @@ def command(stdio: bool, tcp: str | None) -> None:
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         if address is None:
-            server.start_io()
+            server.start_io(*streams(partial(_leave, 1)))
         else:
             server.start_tcp(*address)
     except OSError as error:
@@ -51,6 +63,11 @@ def command(stdio: bool, tcp: str | None) -> None:
         server.close()
     if address is None and not server.shut_down:
         sys.exit(1)
+
+
+def _leave(status: int) -> None:
+    """End at once, on any thread: there is nothing to save, and threads may be busy or wait for input."""
+    os._exit(status)
 
 
 def _address(tcp: str) -> tuple[str, int]:

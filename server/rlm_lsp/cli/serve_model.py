@@ -23,7 +23,6 @@ from rlm_lsp.rendering import console
 from . import options
 from .options import PATH, optional_packages
 
-_CONNECTIONS = 1000
 _KEEP_ALIVE = 75  # seconds; longer than the usual pause between two edits
 _COUNT = click.IntRange(min=1)
 
@@ -90,6 +89,7 @@ def command(
     with optional_packages():
         import uvicorn
         from rlm_core.serving.batching import Batching
+        from rlm_core.serving.connections import MOST_CONNECTIONS, TimedConnection
         from rlm_core.serving.server import Settings, create_app
 
     signal.signal(signal.SIGTERM, _exit)
@@ -104,7 +104,8 @@ def command(
         create_app(predictor, settings, token),
         access_log=False,
         lifespan="on",
-        limit_concurrency=_CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS,
+        http=TimedConnection,
         log_config=None,
         proxy_headers=False,
         server_header=False,

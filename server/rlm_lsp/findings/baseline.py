@@ -13,11 +13,12 @@ from pathlib import Path
 
 import msgspec
 from rlm_core.errors import DataError
-from rlm_core.files import atomic_write
+from rlm_core.files import atomic_write, read_regular
 
 from .finding import Finding
 
 VERSION = 1
+_MOST_BYTES = 2**26
 
 
 def fingerprint(file: str, finding: Finding) -> str:
@@ -53,12 +54,12 @@ class Baseline:
             DataError: the file is missing or is not a baseline.
         """
         try:
-            content = msgspec.json.decode(path.read_bytes(), type=_BaselineContent)
+            content = msgspec.json.decode(read_regular(path, _MOST_BYTES), type=_BaselineContent)
         except FileNotFoundError:
             raise DataError(f"{path}: no such baseline; write it with --update-baseline") from None
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(f"{path}: is not a baseline ({error}); write it again with --update-baseline") from None
         if content.version != VERSION:
             raise DataError(f"{path}: a baseline of version {content.version}; write it again with --update-baseline")

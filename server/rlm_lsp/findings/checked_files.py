@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rlm_core import RlmError
@@ -81,16 +81,23 @@ class CheckedFiles:
         return self._trees.get(root) if self._trees and root is not None else None
 
 
-def find_files(paths: Sequence[Path], exclude: Sequence[str] = (), diff: str | None = None) -> CheckedFiles:
+def find_files(
+    paths: Sequence[Path],
+    exclude: Sequence[str] = (),
+    diff: str | None = None,
+    allowed: Callable[[Path], bool] = lambda path: True,
+) -> CheckedFiles:
     """The files below ``paths`` without what git ignores and ``exclude`` names; with ``diff`` only the changed ones.
 
     A file that is named itself is checked although git may ignore it. Outside a repository only the rules of
-    :mod:`rlm_lsp.sources` apply.
+    :mod:`rlm_lsp.sources` apply. Files that are not ``allowed`` are left out.
 
     Raises:
         RlmError: ``diff`` is not a revision of the repositories that hold the paths.
     """
-    sources = find_sources(paths, _note)
+    # In one order, whatever that of the paths: the same files give the same report.
+    found = sorted(find_sources(paths, _note), key=lambda source: source.path)
+    sources = [source for source in found if allowed(source.path)]
     ignored = _ignored([source.path for source in sources if not source.named])
     checked = CheckedFiles([source for source in sources if source.path not in ignored])
     files = [

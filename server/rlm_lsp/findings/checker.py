@@ -27,7 +27,7 @@ from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, ProjectSettings, configured_budgets
-from rlm_lsp.sources import SourceFile
+from rlm_lsp.sources import SourceFile, find_sources, matches
 
 from .baseline import fingerprint
 from .checked_files import CheckedFiles
@@ -64,6 +64,7 @@ class Checker:
         self._tables = BudgetTables()
         self.settings = ProjectSettings(self._tables)
         self._reported_tables: dict[Path, BudgetTable] = {}
+        self._matched: set[tuple[Path, str]] = set()
         # One for the current texts, one for those of the compared revision.
         self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
         self._earlier = Analyser(checked.overlay, self._default_sizes)
@@ -102,6 +103,23 @@ class Checker:
             if device is not None and not any(answers_for(basis, device, learned) for basis, learned in known.items())
         )
 
+    def unmatched_globs(self) -> list[tuple[str, str]]:
+        """The globs of configured budgets that no source file below their configuration matches, each with its file.
+
+        Files that were not checked count too: ``--diff`` and a named folder leave most of them out.
+        """
+        unmatched: list[tuple[str, str]] = []
+        for table in self._reported_tables.values():
+            left = [entry.glob for entry in table.budgets if (table.path, entry.glob) not in self._matched]
+            folder = table.path.parent
+            names = (
+                [source.path.relative_to(folder).as_posix() for source in find_sources([folder], lambda error: None)]
+                if left
+                else []
+            )
+            unmatched += [(_shown(table.path), glob) for glob in left if not any(matches(glob, name) for name in names)]
+        return unmatched
+
     def _default_sizes(self, path: Path | None) -> Mapping[str, str]:
         """The sizes of kernels whose file names none."""
         return self.settings.of(self._checked.real(path)).settings.default_sizes if path is not None else {}
@@ -123,6 +141,7 @@ class Checker:
         self.files += 1
         self.units += len(units)
         table, mistakes = self._table(real)
+        self._matched |= {(table.path, entry.glob) for entry in table.entries_of(real)} if table is not None else set()
         configured = configured_budgets(real, folder.relative(real), folder.settings, table)
         rules, findings = read_rules(parsed, units, configured)
         self.with_budget += sum(bool(of_unit.budgets) for of_unit in rules)

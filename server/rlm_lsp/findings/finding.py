@@ -42,8 +42,8 @@ class Confidence:
 class RegressionRule:
     """A unit has regressed when its cost is over ``ratio`` times what it was with at least this probability."""
 
-    ratio: float = 1.25
-    probability: float = 0.8
+    ratio: float = 1.5
+    probability: float = 0.9
 
 
 DEFAULT_CONFIDENCE, DEFAULT_REGRESSION = Confidence(), RegressionRule()

@@ -1,4 +1,4 @@
-"""The formats of ``rlm-lsp check``: text, JSON, SARIF 2.1.0, GitHub workflow commands and JUnit XML.
+"""The formats of ``rlm-lsp check``: text, JSON, Markdown, SARIF 2.1.0, GitHub workflow commands and JUnit XML.
 
 Input: findings one by one, each with its location in characters. Output: pieces of text, written as they come where
 the format allows it.
@@ -19,13 +19,14 @@ from rlm_core.types import SI_UNIT, Span
 
 from rlm_lsp import __version__
 from rlm_lsp.rendering.console import PROGRAM
-from rlm_lsp.rendering.escaping import printable
+from rlm_lsp.rendering.escaping import code_span, markdown, printable
+from rlm_lsp.rendering.finding_messages import COMMENT_FOOT, COMMENT_HEAD, NO_FINDINGS
 from rlm_lsp.rendering.json_rows import growth_fields, work_fields
 from rlm_lsp.settings.model import Severity
 
 from .finding import CODES, SEVERITIES, Code, Finding, docs_link
 
-Format = Literal["text", "json", "sarif", "github", "junit"]
+Format = Literal["text", "json", "markdown", "sarif", "github", "junit"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -140,6 +141,20 @@ def _work(finding: Finding) -> dict[str, Any]:
 
 def _json_location(location: Location) -> dict[str, Any]:
     return {"file": location.file, **asdict(location.region)}
+
+
+def _markdown(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
+    """A table for a comment on a pull request, after a mark by which the comment is found again."""
+    is_empty = True
+    for located in findings:
+        if is_empty:
+            yield f"{COMMENT_HEAD}| | where | finding |\n|---|---|---|\n"
+        is_empty = False
+        finding, location = located.finding, located.location
+        where = code_span(f"{location.name}:{location.region.line}")
+        message = markdown(" ".join(finding.message.split()))
+        yield f"| {finding.severity} | {where} | {message} ({finding.code}) |\n"
+    yield f"{COMMENT_HEAD}{NO_FINDINGS}\n" if is_empty else f"\n{COMMENT_FOOT}\n"
 
 
 _GITHUB_COMMANDS: dict[Severity, str] = {"information": "notice", "warning": "warning", "error": "error"}
@@ -288,4 +303,11 @@ def _sarif_location(location: Location) -> dict[str, Any]:
 
 Writer = Callable[[Iterable[LocatedFinding], Severity], Iterator[str]]
 
-WRITERS: dict[Format, Writer] = {"text": _text, "json": _json, "sarif": _sarif, "github": _github, "junit": _junit}
+WRITERS: dict[Format, Writer] = {
+    "text": _text,
+    "json": _json,
+    "markdown": _markdown,
+    "sarif": _sarif,
+    "github": _github,
+    "junit": _junit,
+}

@@ -6,20 +6,22 @@ Input: the analysed units of a file, what applies to each (budgets, ignored metr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Abstention, CodeText, CostRatio, Prediction, Query, Unit
+from rlm_core.types import Abstention, CodeText, CostRatio, Metric, Prediction, Query, Unit
 
 from rlm_lsp.budgets.comments import MalformedBudget, read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
 from rlm_lsp.budgets.syntax import render
 from rlm_lsp.history.comparison import UnitDiff
-from rlm_lsp.history.work_changes import GROWING, GrowthRise, WaitChange, WorkChange, work_change
+from rlm_lsp.history.work_changes import GROWING, UNCHANGED, GrowthRise, WaitChange, WorkChange, work_change
 from rlm_lsp.rendering.finding_messages import (
     computing_only_message,
     growth_message,
@@ -27,11 +29,14 @@ from rlm_lsp.rendering.finding_messages import (
     regression_message,
     wait_message,
 )
-from rlm_lsp.rendering.work_words import unknown_waits
+from rlm_lsp.rendering.work_words import plain, unknown_waits
 from rlm_lsp.settings.model import Settings
 
 from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding, RegressionRule, RelatedLocation
 
+# What a function must cost at least for a regression to be a finding, in SI units: below that a line more or less, or a
+# callee that the model can now see, changes the cost by a large ratio.
+LEAST_COSTS: Mapping[Metric, float] = MappingProxyType({"latency": 1e-5, "memory": 2.0**15})
 # One question per unit, the answers in that order; Compare returns None if the model cannot compare.
 Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
 Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[CostRatio]] | None"]
@@ -48,7 +53,7 @@ class Criteria:
     regression: RegressionRule = DEFAULT_REGRESSION
     costs: QuerySelection = DEFAULT_SELECTION
     revision: str = "HEAD"
-    growth: float = 0.6
+    growth: float = 0.8
 
 
 DEFAULT_CRITERIA = Criteria()
@@ -78,17 +83,15 @@ class Judgement:
         self._add(case, over_budget(unit, case.rules, predictions, case.criteria.confidence))
         self._add(case, computing_only(case.analysed, case.rules, predictions))
 
-    def add_changes(self, case: UnitCase, changes: Sequence[CostRatio]) -> None:
-        """Look for costs that have grown."""
+    def add_changes(
+        self, case: UnitCase, changes: Sequence[CostRatio], new_costs: Mapping[Metric, float], work: WorkChange
+    ) -> None:
+        """Look for costs that have grown or grow faster, and for new waits; all that have grown are one finding."""
         self.abstained += [change.abstained for change in changes if change.abstained is not None]
-        self._add(case, regressions(case.analysed.unit, case.rules, changes, case.criteria))
-
-    def add_work(self, case: UnitCase, change: WorkChange) -> None:
-        """Look for costs that grow faster, and for new waits."""
-        unit = case.analysed.unit
-        self._add(case, growths(unit, case.rules, change.growth, case.criteria))
-        if change.wait is not None:
-            self._add(case, new_waits(unit, case.rules, change.wait, case.criteria.revision))
+        if case.before is not None and is_own_change(case.before, case.analysed.code):
+            self._add(case, grown(case.analysed.unit, case.rules, changes, new_costs, work.growth, case.criteria))
+        if work.wait is not None:
+            self._add(case, new_waits(case.analysed.unit, case.rules, work.wait, case.criteria.revision))
 
     def _add(self, case: UnitCase, findings: Sequence[Finding]) -> None:
         work, first_line = case.analysed.code.work, case.analysed.unit.span.start_line
@@ -155,23 +158,14 @@ def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, com
     ]
     if changed:
         ratios = compare([(before, case.analysed.code, queries) for case, _, before, queries in changed])
-        for (case, judgement, *_), changes in zip(changed, ratios or (), strict=ratios is not None):
-            judgement.add_changes(case, changes)
         if ratios is not None:
-            _add_work(changed, predict)
+            earlier = predict([(before, queries) for _, _, before, queries in changed])
+            newer = predict([(case.analysed.code, queries) for case, _, _, queries in changed])
+            for (case, judgement, before, _), changes, *answers in zip(changed, ratios, earlier, newer, strict=True):
+                growing = case.analysed.code.basis in GROWING
+                work = work_change(before, case.analysed.code, (answers[0], answers[1])) if growing else UNCHANGED
+                judgement.add_changes(case, changes, _new_costs(changes, answers[0], answers[1]), work)
     return judgements
-
-
-def _add_work(changed: Sequence[tuple[UnitCase, Judgement, CodeText, tuple[Query, ...]]], predict: Predict) -> None:
-    """Compare the growth and the waits of units with those at the revision."""
-    growing = [entry for entry in changed if entry[0].analysed.code.basis in GROWING]
-    if not growing:
-        return
-    before = predict([(before, queries) for _, _, before, queries in growing])
-    after = predict([(case.analysed.code, queries) for case, _, _, queries in growing])
-    for (case, judgement, earlier, _), *answers in zip(growing, before, after, strict=True):
-        change = work_change(earlier, case.analysed.code, (answers[0], answers[1]))
-        judgement.add_work(case, change)
 
 
 def over_budget(
@@ -207,57 +201,99 @@ def over_budget(
     return findings
 
 
-def regressions(
-    unit: Unit, rules: Rules, changes: Sequence[CostRatio], criteria: Criteria = DEFAULT_CRITERIA
+def grown(
+    unit: Unit,
+    rules: Rules,
+    changes: Sequence[CostRatio],
+    new_costs: Mapping[Metric, float] = MappingProxyType({}),
+    rises: Sequence[GrowthRise] = (),
+    criteria: Criteria = DEFAULT_CRITERIA,
 ) -> list[Finding]:
-    """A finding for each cost of a unit that has grown since the criteria's revision, surely enough."""
-    findings = []
+    """One finding if costs of a unit have grown, or grow faster, since the criteria's revision, surely enough.
+
+    A function whose new cost is small is left out: small costs change by large ratios. So is a rise to n log n or
+    less, such as the first loop over an input.
+    """
     rule = criteria.regression
-    for change in changes:
-        probability = change.above(rule.ratio)
-        severity = replace(criteria.confidence, least=rule.probability).severity(probability)
+    is_function = unit.kind == "function"
+    small = {metric for metric, cost in new_costs.items() if is_function and cost < LEAST_COSTS.get(metric, 0.0)}
+    costs = [
+        (change, probability)
+        for change in changes
         # A higher accuracy is not a cost.
-        if change.metric == "accuracy" or change.metric in rules.ignored or severity is None:
-            continue
-        findings.append(
-            Finding(
-                "regression",
-                severity,
-                regression_message(unit, change, criteria.revision, rule.ratio, probability),
-                unit.name,
-                unit.qualname,
-                change.metric,
-                change.metric if change.device is None else f"{change.metric} on {change.device}",
-                probability,
-                change=change,
-            )
-        )
-    return findings
-
-
-def growths(
-    unit: Unit, rules: Rules, rises: Sequence[GrowthRise], criteria: Criteria = DEFAULT_CRITERIA
-) -> list[Finding]:
-    """A finding for each cost of a unit that grows faster with its inputs than at the criteria's revision."""
-    findings = []
-    for rise in rises:
-        severity = replace(criteria.confidence, least=criteria.growth).severity(rise.probability)
-        if severity is None or rise.metric in rules.ignored:
-            continue
-        findings.append(
+        if change.metric not in ("accuracy", *rules.ignored, *small)
+        and replace(criteria.confidence, least=rule.probability).severity(probability := change.above(rule.ratio))
+    ]
+    fast = [
+        rise
+        for rise in rises
+        if rise.metric not in rules.ignored
+        and rise.is_fast
+        and replace(criteria.confidence, least=criteria.growth).severity(rise.probability)
+    ]
+    if not costs and not fast:
+        return []
+    probability = max([probability for _, probability in costs] or [rise.probability for rise in fast])
+    severity = replace(criteria.confidence, least=0.0).severity(probability)
+    assert severity is not None, "each of them is sure enough"
+    if not costs:
+        return [
             Finding(
                 "growth",
                 severity,
-                growth_message(unit, rise, criteria.revision),
+                growth_message(unit, fast, criteria.revision),
                 unit.name,
                 unit.qualname,
-                rise.metric,
-                f"{rise.metric} {rise.after.growth_class}",
-                rise.probability,
-                rise=rise,
+                fast[0].metric,
+                f"{fast[0].metric} {fast[0].after.growth_class}",
+                probability,
+                rise=fast[0],
             )
+        ]
+    first = costs[0][0]
+    return [
+        Finding(
+            "regression",
+            severity,
+            regression_message(unit, costs, fast, criteria.revision, rule.ratio),
+            unit.name,
+            unit.qualname,
+            first.metric,
+            first.metric if first.device is None else f"{first.metric} on {first.device}",
+            probability,
+            change=first,
+            rise=fast[0] if fast else None,
         )
-    return findings
+    ]
+
+
+def is_own_change(before: CodeText, after: CodeText) -> bool:
+    """Whether a unit's own code has changed, or a value outside it; not only what it calls, which has its own findings.
+
+    Comments, layout, type hints and names of variables are not code.
+    """
+    texts = [canonical(code.text, code.language, CanonicalForm.NEUTRAL) for code in (before, after)]
+    if texts[0] != texts[1]:
+        return True
+    called = [([callee.text for callee in code.callees], code.calls) for code in (before, after)]
+    return called[0] == called[1]
+
+
+def _new_costs(
+    changes: Sequence[CostRatio], before: Sequence[Prediction], after: Sequence[Prediction]
+) -> dict[Metric, float]:
+    """What each metric costs now, in SI units: as predicted, or the earlier prediction times the ratio if that is more.
+
+    The ratio also counts where an edit makes a difference for larger inputs than those of tests.
+    """
+    medians = {prediction.metric: prediction.median for prediction in reversed(before)}
+    costs: dict[Metric, float] = {
+        prediction.metric: prediction.median for prediction in reversed(after) if prediction.median is not None
+    }
+    for change in changes:
+        if change.metric in costs and change.ratio is not None:
+            costs[change.metric] = max(costs[change.metric], (medians.get(change.metric) or 0.0) * change.ratio)
+    return costs
 
 
 def new_waits(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEAD") -> list[Finding]:
@@ -302,7 +338,7 @@ def malformed(entries: Sequence[MalformedBudget]) -> list[Finding]:
         Finding(
             "malformed-budget",
             "error",
-            f"malformed budget: {entry.message}",
+            plain(f"malformed budget: {entry.message}"),
             entry.span,
             entry.unit.qualname if entry.unit is not None else "",
             budget=entry.text,

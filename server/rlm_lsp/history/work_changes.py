@@ -41,6 +41,11 @@ class GrowthRise:
     after: GrowthEstimate
 
     @property
+    def is_fast(self) -> bool:
+        """Whether the cost grows faster than n log n now."""
+        return _RANKS.get(self.after.growth_class, 0) > _RANKS["n log n"]
+
+    @property
     def probability(self) -> float:
         """The probability of the rise.
 

@@ -1,29 +1,32 @@
 """The open documents, including cells of notebooks, and the units of their current versions.
 
 Input: texts, kept equal to the client's by edits of ranges. Output: an :class:`Analysis` per document version: each
-unit, what the model reads of it, and where the client shows things about it. Analysis runs on one thread (the analyser
-is not thread-safe) and reads the text of every open document, so that a callee counts as it is in the editor. An
-analysis holds until any document changes.
+unit, what the model reads of it, and where the client shows things about it. Analysis reads the text of every open
+document, so that a callee counts as it is in the editor; an analysis of Python holds until any document changes. Short
+Python files have a thread, and all others have another one, so that a long one does not delay what is typed in a short
+one; a short one that took long joins the others. Each thread has its analyser, which is not thread-safe.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lsprotocol import types
-from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 from rlm_core.errors import TooComplexError
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits, OutdatedError
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 from rlm_core.types import CodeText
+
+from rlm_lsp.sources import path_of_uri
 
 from .text_positions import Lines, replace_range
 
@@ -31,6 +34,10 @@ _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
     "javascriptreact": "javascript",
     "typescriptreact": "typescript",
 }
+
+_QUICK_BYTES = 100_000  # larger Python files use the slow thread
+_QUICK_SECONDS = 0.5  # of processor time
+_MOST_ROUNDS = 2  # analyses of a document while others are edited; then the last one is the answer
 
 _log = logging.getLogger(__name__)
 
@@ -115,10 +122,14 @@ class LocatedUnit:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The units of one version of a document, in the order in which they start."""
+    """The units of one version of a document, in the order in which they start.
+
+    Where it is not ``settled``, units whose own text has not changed are as they were before the last edits.
+    """
 
     document: Document
     units: tuple[LocatedUnit, ...]
+    settled: bool = True
 
     def codes(self) -> set[CodeText]:
         """What the model reads of the units."""
@@ -136,23 +147,50 @@ class Analysis:
         )
 
 
+@dataclass(slots=True)
+class _Analyses:
+    """The analyses of a document while all documents stay as they are; ``generation`` numbers those times."""
+
+    generation: int
+    provisional: asyncio.Future[Analysis | None] | None = None
+    settled: asyncio.Future[Analysis | None] | None = None
+
+    @property
+    def shown(self) -> Analysis | None:
+        """The first result, which hints were made from; None while there is none."""
+        for future in (self.provisional, self.settled):
+            if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+                return future.result()
+        return None
+
+
+class _Lane:
+    """An analyser, and the one thread that uses it."""
+
+    def __init__(self, name: str, analyser: Analyser) -> None:
+        self.analyser = analyser
+        self.worker = ThreadPoolExecutor(1, thread_name_prefix=f"rlm-analysis-{name}")
+
+
 class Documents:
     """The documents that the client has open; lives on the event loop."""
 
     def __init__(self, default_sizes: DefaultSizes | None = None, measured: MeasuredUnits | None = None) -> None:
         self._open: dict[str, Document] = {}
         self._parsed: dict[Path, ParsedSource] = {}
-        self._generation = 0
-        self._analyser = Analyser(self._parsed.get, default_sizes, measured)
+        self._generation = self._invalidated = 0
+        self._put_at: dict[str, int] = {}
+        self._took_long: set[str] = set()
         self.notebooks = Notebooks()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-analysis")
-        self._analyses: dict[str, tuple[int, asyncio.Future[Analysis]]] = {}
+        self._quick = _Lane("quick", Analyser(self._parsed.get, default_sizes, measured))
+        self._slow = _Lane("slow", Analyser(self._parsed.get, default_sizes, measured))
+        self._analyses: dict[str, _Analyses] = {}
 
     def put(self, text_document: TextDocument) -> Document:
         """Take over the current version of a document."""
         # A cell is not a file, whatever its URI looks like.
-        name = to_fs_path(text_document.uri) if self.notebooks.of(text_document.uri) is None else None
-        path = Path(name).resolve() if name else None
+        path = path_of_uri(text_document.uri) if self.notebooks.of(text_document.uri) is None else None
+        path = path.resolve() if path is not None else None
         document = Document(
             text_document.uri,
             path,
@@ -164,6 +202,7 @@ class Documents:
         if path is not None:
             self._parsed[path] = document.parsed
         self._generation += 1
+        self._put_at[document.uri] = self._generation
         return document
 
     def remove(self, uri: str) -> None:
@@ -172,13 +211,17 @@ class Documents:
         if document is not None and document.path is not None:
             self._parsed.pop(document.path, None)
         self._analyses.pop(uri, None)
+        self._put_at.pop(uri, None)
+        self._took_long.discard(uri)
         self._generation += 1
 
     def invalidate(self) -> None:
         """Files on disk or settings have changed: no analysis holds any more."""
         self._generation += 1
-        # On its thread: an analysis may be running.
-        self._worker.submit(self._analyser.refresh)
+        self._invalidated = self._generation
+        for lane in (self._quick, self._slow):
+            # On its thread: an analysis may be running.
+            lane.worker.submit(lane.analyser.refresh)
 
     def document(self, uri: str) -> Document | None:
         """The current version of a document; None when it is closed."""
@@ -194,36 +237,76 @@ class Documents:
         document = self._open.get(uri)
         return document.version if document is not None else None
 
-    async def analysis(self, uri: str, codec: PositionCodec) -> Analysis | None:
-        """The units of a document as it is when this returns; None when it is closed, too large or not supported."""
+    async def analysis(self, uri: str, codec: PositionCodec, *, provisional: bool = False) -> Analysis | None:
+        """The units of a document as it is when this returns; None when it is closed, too large or not supported.
+
+        A ``provisional`` answer may come sooner and not be settled; :meth:`settle` says whether it was right. While
+        other documents are edited all the time, an answer may read them as they were a moment ago; the same applies.
+        """
+        rounds = 0
         while True:
-            document, generation = self._open.get(uri), self._generation
+            document = self._open.get(uri)
             if document is None or document.language is None or len(document.source) > MAX_FILE_BYTES:
                 return None
+            generation = self._generation_of(document)
             known = self._analyses.get(uri)
-            if known is None or known[0] != generation:
-                loop = asyncio.get_running_loop()
-                cells = self._cells(uri)
-                known = generation, loop.run_in_executor(self._worker, self._analyse, document, cells, codec)
-                self._analyses[uri] = known
+            if known is None or known.generation != generation:
+                known = self._analyses[uri] = _Analyses(generation)
             # Several requests share one analysis: a cancelled request must not cancel it for the others.
-            analysis = await asyncio.shield(known[1])
-            if self._generation == generation:
+            analysis = await asyncio.shield(self._started(known, document, codec, provisional=provisional))
+            rounds += 1
+            is_current = self._open.get(uri) is document and (
+                self._generation_of(document) == generation or rounds >= _MOST_ROUNDS
+            )
+            if analysis is not None and is_current and (provisional or analysis.settled):
                 return analysis
 
-    async def dependents_changed(self, uri: str | None, codec: PositionCodec) -> bool:
-        """Whether a change, in the document ``uri`` or on disk, has changed what the model reads of another one."""
-        for other, (_, future) in list(self._analyses.items()):
-            if other == uri or not future.done() or future.cancelled() or future.exception() is not None:
-                continue
-            before = future.result()
+    def _generation_of(self, document: Document) -> int:
+        """The number of the last change that an analysis of a document may depend on: any change, for Python."""
+        if document.language == "python":
+            return self._generation
+        return max(self._invalidated, self._put_at[document.uri])
+
+    def _started(
+        self, known: _Analyses, document: Document, codec: PositionCodec, *, provisional: bool
+    ) -> asyncio.Future[Analysis | None]:
+        """The analysis that answers soonest."""
+        first = known.provisional
+        is_first_settled = first is None or (first.done() and known.shown is not None and known.shown.settled)
+        if known.settled is not None and (known.settled.done() or first is None or not provisional):
+            return known.settled
+        if first is not None and (provisional or is_first_settled or not first.done()):
+            return first
+        cells = self._cells(document.uri)
+        size = sum(map(len, cells.values())) if cells else len(document.source)
+        is_quick = document.language == "python" and size <= _QUICK_BYTES and document.uri not in self._took_long
+        lane = self._quick if is_quick else self._slow
+        future = asyncio.get_running_loop().run_in_executor(
+            lane.worker, self._analyse, lane.analyser, document, cells, codec, provisional
+        )
+        if provisional:
+            known.provisional = future
+        else:
+            known.settled = future
+        return future
+
+    async def settle(self, codec: PositionCodec) -> set[str]:
+        """Analyse documents again whose analyses no longer hold; returns those that the model now reads differently.
+
+        Documents that no analysis was asked of since their last edit are left out: they are asked for anyway.
+        """
+        changed = set()
+        for uri, known in list(self._analyses.items()):
+            before, document = known.shown, self._open.get(uri)
             # Only Python units read more than their own text.
-            if before.document.language != "python":
+            if before is None or before.document is not document or before.document.language != "python":
                 continue
-            after = await self.analysis(other, codec)
+            if known.generation == self._generation_of(document) and before.settled:
+                continue
+            after = await self.analysis(uri, codec)
             if after is not None and after.codes() != before.codes():
-                return True
-        return False
+                changed.add(uri)
+        return changed
 
     def _cells(self, uri: str) -> dict[str, bytes]:
         """The cells of a cell's notebook; empty for other documents."""
@@ -231,30 +314,56 @@ class Documents:
             return {}
         return {cell: self._open[cell].source for cell in self.notebooks.around(uri) if cell in self._open}
 
-    def _analyse(self, document: Document, cells: dict[str, bytes], codec: PositionCodec) -> Analysis:
+    def _analyse(
+        self,
+        analyser: Analyser,
+        document: Document,
+        cells: dict[str, bytes],
+        codec: PositionCodec,
+        provisional: bool,
+    ) -> Analysis | None:
+        """The units of a version of a document; None when there is a newer one: what was found is kept for that."""
         assert document.language is not None, "only documents in a supported language are analysed"
+
+        def is_outdated() -> bool:
+            return self._open.get(document.uri) is not document
+
+        if is_outdated():
+            return None
         lines = Lines(document.source, codec)
+        settled = True
+        start = time.thread_time()
         try:
             if document.uri in cells and document.language == "python":
-                units = self._analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
+                units = analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
             else:
-                units = self._analyser.analyse(document.parsed, document.path, document.uri)
+                units = analyser.analyse(
+                    document.parsed, document.path, document.uri, is_outdated, provisional=provisional
+                )
+                settled = analyser.is_settled(document.uri)
+        except OutdatedError:
+            return None
         except TooComplexError as error:
             _log.warning("%s: %s", document.uri, error)
             units = []
-        return Analysis(document, tuple(locate(unit, lines) for unit in units))
+        finally:
+            if time.thread_time() - start > _QUICK_SECONDS:
+                self._took_long.add(document.uri)
+        return Analysis(document, tuple(locate(unit, lines) for unit in units), settled)
 
     def close(self) -> None:
         """Drop what waits for analysis."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        for lane in (self._quick, self._slow):
+            lane.worker.shutdown(wait=False, cancel_futures=True)
 
 
 def locate(analysed: AnalysedUnit, lines: Lines) -> LocatedUnit:
     """A unit with its positions: the hint is after the signature, or after the first line of a program."""
     unit = analysed.unit
-    hint = lines.end_of_line(unit.name.start_byte) if unit.kind == "program" else unit.header.end_byte
-    first, last = lines.line_of(unit.name.start_byte), lines.line_of(unit.header.end_byte)
-    return LocatedUnit(analysed, lines.position(hint), range(first, max(first, last) + 1))
+    is_program = unit.kind == "program"
+    hint = lines.position(lines.end_of_line(unit.name.start_byte)) if is_program else lines.end_of(unit.header)
+    first, last = lines.first_and_last(unit.name, unit.header)
+    return LocatedUnit(analysed, hint, range(first, max(first, last) + 1))
 
 
 def _language(language_id: str | None, path: Path | None) -> str | None:

@@ -123,6 +123,12 @@ class Scheduler:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(max(0.0, self._edited_at.get(uri, float("-inf")) + self.debounce - loop.time()))
 
+    async def idle(self, uri: str) -> None:
+        """Wait until the pause after a document's last edit is over, and all that was asked for is predicted."""
+        await self.quiet(uri)
+        while (job := self._jobs.get(uri)) is not None and job.task is not None and not job.task.done():
+            await asyncio.wait({job.task})
+
     async def _work(self, uri: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()
         await self.quiet(uri)

@@ -163,9 +163,13 @@ class Session:
     def _folders(self) -> list[Path]:
         return [folder for folder in self.settings_store.by_folder if folder is not None]
 
-    async def analysis(self, uri: str) -> Analysis | None:
-        """The units of an open document; None when it is excluded or in a language that the settings leave out."""
-        analysis = await self.documents.analysis(uri, self.client.workspace.position_codec)
+    async def analysis(self, uri: str, *, provisional: bool = False) -> Analysis | None:
+        """The units of an open document; None when it is excluded or in a language that the settings leave out.
+
+        A ``provisional`` answer may come sooner: ``on_results`` follows if it was not right.
+        """
+        codec = self.client.workspace.position_codec
+        analysis = await self.documents.analysis(uri, codec, provisional=provisional)
         if analysis is None or analysis.document.language not in self.settings_for(uri).languages:
             return None
         return None if self.settings_store.excludes(analysis.document.path) else analysis
@@ -238,13 +242,18 @@ class Session:
         self.check_dependents()
 
     def check_dependents(self, uri: str | None = None) -> None:
-        """After a pause, refresh if a change, in ``uri`` or on disk, affects the predictions of other documents."""
+        """After a pause, refresh if a change, in ``uri`` or on disk, affects the predictions of other units."""
         self.spawn("dependents", self._refresh_dependents(uri))
 
     async def _refresh_dependents(self, uri: str | None) -> None:
         await asyncio.sleep(self.settings.debounce_ms / 1000)
-        if await self.documents.dependents_changed(uri, self.client.workspace.position_codec):
+        if uri is not None:
+            await self.scheduler.idle(uri)
+        changed = await self.documents.settle(self.client.workspace.position_codec)
+        if changed - {uri}:
             self.refresh()
+        elif changed:
+            self.on_results.fire()
 
     def refresh(self) -> None:
         """Ask the client for everything again: the model, the settings or the texts of callees have changed."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from itertools import accumulate
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec
+from rlm_core.types import Span
 
 _BYTES_END = re.compile(rb"\r\n|\n|\r")
 _TEXT_END = re.compile(r"\r\n|\n|\r")
@@ -22,7 +24,25 @@ class Lines:
 
     def __init__(self, source: bytes, codec: PositionCodec) -> None:
         self._source, self._codec = source, codec
-        self._starts = _starts(source)
+        # Where no line ends at a CR, lines are rows of the syntax tree, and those of a long file need not be counted.
+        self._are_rows = b"\r" not in source
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return _starts(self._source)
+
+    def end_of(self, span: Span) -> types.Position:
+        """The client position of the end of a span."""
+        prefix = self._source[span.end_byte - span.end_column : span.end_byte]
+        if self._are_rows and prefix.isascii():
+            return types.Position(span.end_line, span.end_column)
+        return self.position(span.end_byte)
+
+    def first_and_last(self, first: Span, last: Span) -> tuple[int, int]:
+        """The 0-based lines at the start of one span and at the end of another."""
+        if self._are_rows:
+            return first.start_line, last.end_line
+        return self.line_of(first.start_byte), self.line_of(last.end_byte)
 
     def position(self, offset: int) -> types.Position:
         """The client position of a byte offset (0 <= offset <= length of the text)."""

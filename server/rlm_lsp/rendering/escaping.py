@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # Control and format characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -51,3 +52,11 @@ def code_span(text: str) -> str:
         return f"`{shown}`" if shown else ""
     ticks = "`" * (max(map(len, _BACKTICKS.findall(shown))) + 1)
     return f"{ticks} {shown} {ticks}"
+
+
+def table(lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of cells that are Markdown already, its head first; padded: some editors show its source."""
+    cells = [list(line) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    return "\n".join("| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in cells)

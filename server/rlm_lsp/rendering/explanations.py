@@ -11,8 +11,9 @@ from rlm_core.inference.explain import Explanation, strongest
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import Query
 
+from . import labels
 from .abstentions import reason
-from .escaping import code_span, markdown
+from .escaping import code_span, markdown, table
 from .work_words import facts
 
 _SHOWN_STATEMENTS = 10
@@ -39,11 +40,10 @@ def explanation_text(analysed: AnalysedUnit, query: Query, explanation: Explanat
             " statement."
         )
         rows = [
-            f"| {_lines(lines[effect.line], lines[effect.last_line])} | {effect.ratio:.2f}×"
-            f" | {code_span(effect.text)} |"
+            (_lines(lines[effect.line], lines[effect.last_line]), labels.times(effect.ratio), code_span(effect.text))
             for effect in strongest(explanation, _SHOWN_STATEMENTS)
         ]
-        parts.append("| line | ratio | statement |\n|---|---|---|\n" + "\n".join(rows))
+        parts.append(table([("line", "ratio", "statement"), *rows]))
         if explanation.skipped:
             parts.append(f"{explanation.skipped} more statements were not tried.")
         parts.append(_NOTE)

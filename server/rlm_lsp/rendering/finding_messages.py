@@ -1,9 +1,12 @@
 """The messages of findings: a prediction that exceeds a budget, a cost that is predicted to grow, a new wait.
 
-Input: the unit and the model's answer. Output: one sentence; the editor and all formats of ``rlm-lsp check`` show it.
+Input: the unit and the model's answer. Output: one sentence of plain text; the editor and all formats of ``rlm-lsp
+check`` show it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rlm_core.types import CostRatio, MeasuredPrediction, Prediction, Unit
 
@@ -12,13 +15,17 @@ from rlm_lsp.history.work_changes import GrowthRise, WaitChange
 
 from . import labels, work_words
 
+# A comment on a pull request; the first line is not shown.
+COMMENT_HEAD = "<!-- rlm-lsp -->\n### Predicted costs\n\n"
+COMMENT_FOOT = "The costs are predicted from the text by rlm-lsp; nothing was run."
+NO_FINDINGS = "No findings."
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
 
 
 def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, probability: float) -> str:
-    """``latency of `f` is predicted to exceed its budget of 1 ms (97 % probability): 2–8 ms (80 % band, ...)``."""
+    """``latency of f is predicted to exceed its budget of 1 ms (97 % probability): 2–8 ms (80 % band, ...)``."""
     verb = "fall below" if prediction.metric == "accuracy" else "exceed"
-    cost = f"{labels.METRIC_WORDS[prediction.metric]} of {_name(unit)}"
+    cost = cost_of(unit, labels.METRIC_WORDS[prediction.metric])
     if prediction.basis in _ON_DEVICES:
         cost += f" on {prediction.device}" if prediction.device else ""
         cost += f" ({labels.workload(prediction.workload)})" if prediction.workload else ""
@@ -39,41 +46,70 @@ def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, prob
     return message
 
 
-def regression_message(unit: Unit, change: CostRatio, revision: str, ratio: float, probability: float) -> str:
-    """``latency of `f` is predicted to grow about 4× since HEAD (80 % band 3–5×): more than 1.25× with ...``."""
-    cost = f"{labels.METRIC_WORDS[change.metric]} of {_name(unit)}"
-    cost += f" on {change.device}" if change.device and change.basis in _ON_DEVICES else ""
-    about = details = ""
-    if change.ratio is not None and change.bands:
-        band = change.bands[0]
-        about = f" about {labels.number(change.ratio)}×"
-        details = f" ({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"
-    chance = f"more than {ratio:g}× with {percent(probability)} probability"
-    return f"{cost} is predicted to grow{about} since {revision}{details}: {chance}"
+def regression_message(
+    unit: Unit, changes: Sequence[tuple[CostRatio, float]], rises: Sequence[GrowthRise], revision: str, ratio: float
+) -> str:
+    """``latency of f is predicted to grow about 4× since HEAD (92 % probability of at least 1.5×)``.
+
+    ``changes`` are the costs that have grown, each with its probability; further ones and faster growth follow.
+    """
+    parts: list[str] = []
+    for change, probability in changes:
+        about = f" {labels.about(change.ratio)}" if change.ratio is not None else ""
+        device = f" on {change.device}" if change.device and change.basis in _ON_DEVICES else ""
+        metric = f"{labels.METRIC_WORDS[change.metric]}{device}"
+        if parts:
+            parts.append(f"its {metric}{about} ({percent(probability)})")
+        else:
+            sure = f"{percent(probability)} probability of at least {ratio:g}×"
+            grows = f"{cost_of(unit, metric)} is predicted to grow{about}"
+            parts.append(f"{grows} since {revision} ({sure})")
+    parts += [f"its {_growth(rise)} instead of {rise.before.growth_class} ({_sure(rise)})" for rise in rises]
+    return "; ".join(parts)
 
 
-def growth_message(unit: Unit, rise: GrowthRise, revision: str) -> str:
-    """``growth of latency of `f` is predicted to rise from n to n^2 in `values` since HEAD (72 % probability)``."""
-    cost = f"growth of {labels.METRIC_WORDS[rise.metric]} of {_name(unit)}"
-    after = work_words.growth_form(rise.after.growth_class, rise.after.sizes)
-    probable = f" ({percent(rise.probability)} probability)"
-    return f"{cost} is predicted to rise from {rise.before.growth_class} to {after} since {revision}{probable}"
+def growth_message(unit: Unit, rises: Sequence[GrowthRise], revision: str) -> str:
+    """``latency of f is predicted to grow as n^2 in values since HEAD, instead of n (85 % probability)``."""
+    first, *others = rises
+    metric = labels.METRIC_WORDS[first.metric]
+    text = f"{_growth(first).removeprefix(metric)} since {revision}, instead of {first.before.growth_class}"
+    parts = [f"{cost_of(unit, metric)}{text} ({_sure(first)})"]
+    parts += [f"its {_growth(rise)} instead of {rise.before.growth_class} ({_sure(rise)})" for rise in others]
+    return "; ".join(parts)
+
+
+def _growth(rise: GrowthRise) -> str:
+    form = work_words.plain(work_words.growth_form(rise.after.growth_class, rise.after.sizes))
+    return f"{labels.METRIC_WORDS[rise.metric]} is predicted to grow as {form}"
+
+
+def _sure(rise: GrowthRise) -> str:
+    return f"{percent(rise.probability)} probability"
+
+
+def cost_of(unit: Unit, cost: str) -> str:
+    """``latency of f``."""
+    return f"{cost} of {_name(unit)}"
 
 
 def wait_message(unit: Unit, change: WaitChange, revision: str) -> str:
-    """```f` now waits for the network (line 12), unlike at HEAD``."""
-    return f"{_name(unit)} {' and '.join(work_words.wait_changes(unit, change))}, unlike at {revision}"
+    """``f now waits for the network (line 12), unlike at HEAD``."""
+    changes = work_words.plain(" and ".join(work_words.wait_changes(unit, change)))
+    return f"{_name(unit)} {changes}, unlike at {revision}"
 
 
 def computing_only_message(unit: Unit, budget: Budget, missing: str) -> str:
-    """``the budget of `f`, 1 ms, covers computing only: it does not include the wait for the network (line 12)``."""
-    return f"the budget of {_name(unit)}, {bound(budget)}, covers computing only: it does not include {missing}"
+    """``the budget of f, 1 ms, covers computing only: it does not include the wait for the network (line 12)``."""
+    text = f"the budget of {_name(unit)}, {bound(budget)}, covers computing only: it does not include {missing}"
+    return work_words.plain(text)
 
 
 def percent(probability: float) -> str:
-    """A probability as people read it: never 100 %."""
-    return "over 99 %" if probability > 0.99 else f"{probability * 100:.0f} %"
+    """A probability as people read it: never 0 or 100 %."""
+    if not 0.01 <= probability <= 0.99:
+        return "over 99 %" if probability > 0.5 else "under 1 %"
+    return f"{probability * 100:.0f} %"
 
 
 def _name(unit: Unit) -> str:
-    return "this file" if unit.qualname == "<file>" else f"`{unit.qualname}`"
+    return "this file" if unit.qualname == "<file>" else unit.qualname

@@ -1,4 +1,4 @@
-"""The text of a hover: what dominates the cost, a table of predicted and measured costs, and what they rest on.
+"""The text of a hover: a table of costs, what matters about them in a few lines, and what they rest on as details.
 
 Input: a unit, its predictions and what else is known about it. Output: Markdown or plain text.
 """
@@ -6,7 +6,9 @@ Input: a unit, its predictions and what else is known about it. Output: Markdown
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from rlm_core.measurement.known import OLD_DAYS
 from rlm_core.queries.analysis import AnalysedUnit
@@ -25,17 +27,23 @@ from rlm_core.types import (
     Unit,
 )
 
+from rlm_lsp.budgets.syntax import Budget, bound
+
 from . import abstentions, escaping, labels, work_words
+from .finding_messages import percent
 
 MOST_ROWS = 24
+UNCHANGED = "unchanged"
 MOST_NAMES = 3
 MOST_MEASURED = 6
 _MEANING: Mapping[Basis, str] = {
-    "call": "cost of one call with inputs like those in a project's own tests, which are often small",
-    "program": "cost of the whole program on the tests of an online judge",
-    "kernel": "time of one launch at these sizes on this GPU",
-    "module": "time of one forward pass at these sizes on this GPU",
-    "network": "accuracy after training, and time of one batch on this device",
+    "call": "About 80 % of calls should fall within the 80 % band, for inputs like those in a project's tests, often"
+    " small ones",
+    "program": "About 80 % of runs should fall within the 80 % band, on the tests of an online judge",
+    "kernel": "About 80 % of launches should fall within the 80 % band, at these sizes on this GPU",
+    "module": "About 80 % of forward passes should fall within the 80 % band, at these sizes on this GPU",
+    "network": "About 80 % of networks like this one should fall within the 80 % band, in accuracy after training and"
+    " in the time of one batch on this device",
 }
 _AT_SIZES = frozenset({"kernel", "module", "network"})
 _DOUBTS: Mapping[MeasurementMark, str] = {
@@ -56,6 +64,19 @@ _MORE: Mapping[Metric, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class HoverText:
+    """What a developer reads first, and the rest; each Markdown or plain text."""
+
+    summary: str
+    details: str
+
+    def together(self, *, markdown: bool) -> str:
+        """Both in one text."""
+        title = "**Details**" if markdown else "Details"
+        return f"{self.summary}\n\n{title}\n\n{self.details}" if self.details else self.summary
+
+
 def hover_text(
     analysed: AnalysedUnit,
     predictions: Sequence[Prediction],
@@ -63,8 +84,12 @@ def hover_text(
     markdown: bool,
     against_head: str = "",
     shares: Sequence[tuple[Prediction, float]] = (),
-) -> str:
+    budgets: Sequence[tuple[Budget, Prediction]] = (),
+) -> HoverText:
     """The text of a hover, as Markdown or plain text.
+
+    The summary has the table, what its range means, the change since ``HEAD``, the budgets, the main cause and the
+    growth.
 
     Args:
         analysed: the unit.
@@ -72,43 +97,64 @@ def hover_text(
         markdown: whether the client shows Markdown.
         against_head: the text of :func:`head_words`.
         shares: predictions with the share of comparable units that cost less.
+        budgets: budgets with the predictions that they apply to.
     """
     unit, basis = analysed.unit, predictions[0].basis
     quote = escaping.markdown if markdown else escaping.printable
     answered = [prediction for prediction in predictions if prediction.bands]
+    by_model = [prediction for prediction in answered if prediction.source == "predicted"]
     blocks = [f"{_title(unit, markdown)}: {labels.BASIS_WORDS[basis]}"]
-    facts = work_words.facts(analysed, predictions) + work_words.growth_lines(analysed, predictions)
-    if facts:
-        blocks.append(_listed([_plain(fact, markdown) for fact in facts], markdown))
     if answered:
         rows = _rows(answered)
         blocks.append(_table(rows) if markdown else _lines(rows))
-    notes = [f"Against HEAD: {_plain(against_head, markdown)}"] if against_head else []
+        calls = "; of what was measured, the band is that of the calls" if len(by_model) < len(answered) else ""
+        blocks.append(f"{_MEANING[basis]}{calls}.")
+    causes = work_words.facts(analysed, predictions)
+    missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
+    # Only a change is worth a line here.
+    first = [f"against HEAD: {against_head}"] if against_head not in ("", UNCHANGED) else []
+    first += [_budget(budget, prediction) for budget, prediction in budgets]
+    first += causes[:1]
+    first += work_words.growth_lines(analysed, predictions)
+    first += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
+    first = [_plain(note, markdown) for note in first]
+    # These numbers mean nothing without the sizes and the device.
+    query = [*map(quote, _shared_query(answered))]
+    if analysed.sizes is not None and answered:
+        query.append(_plain(abstentions.sizes_origin(analysed.sizes, unit.kind), markdown))
+    first += query if basis in _AT_SIZES else []
+    first += measured_words(analysed.code.measured, answered[:MOST_ROWS], quote)
+    first += _abstained(predictions, quote)
+    if first:
+        blocks.append(_listed(first, markdown))
+    notes = [_plain(cause, markdown) for cause in causes[1:]]
+    notes += [f"against HEAD: {UNCHANGED}"] if against_head == UNCHANGED else []
     if len(answered) > MOST_ROWS:
         notes.append(f"{len(answered) - MOST_ROWS} more are not shown")
-    notes += measured_words(analysed.code.measured, answered[:MOST_ROWS], quote)
-    notes += map(quote, _shared_query(answered))
-    by_model = [prediction for prediction in answered if prediction.source == "predicted"]
+    notes += query if basis not in _AT_SIZES else []
     notes += dict.fromkeys(
         text for one in by_model if (text := abstentions.other_judge(analysed.code, one)) is not None
     )
-    if analysed.sizes is not None and answered:
-        notes.append(_plain(abstentions.sizes_origin(analysed.sizes, unit.kind), markdown))
     notes += [_share(prediction, share, unit.language) for prediction, share in shares]
     notes += map(quote, _calibration(by_model))
     notes += map(quote, _scaled(by_model))
-    notes += _abstained(predictions, quote)
     if any(prediction.truncated for prediction in predictions):
         notes.append("the text is long: the model read only its beginning and end")
-    missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
-    notes += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
-    if answered:
-        calls = "; of what was measured, the band is that of the calls" if len(by_model) < len(answered) else ""
-        notes.append(f"meaning: {_MEANING[basis]}; about 80 % of costs fall within the 80 % band{calls}")
     if any(prediction.source != "measured" for prediction in predictions):
         notes.append(f"predicted by model {quote(predictions[0].model)}; nothing was run")
-    blocks.append(_listed(notes, markdown))
-    return "\n\n".join(blocks)
+    return HoverText("\n\n".join(blocks), _listed(notes, markdown))
+
+
+def _budget(budget: Budget, prediction: Prediction) -> str:
+    """``budget 1 ms: 12 % likely to exceed``; why it is not known for a model that abstains."""
+    above = prediction.above(budget.value)
+    name = f"budget {bound(budget)}"
+    name += f" on {prediction.device}" if budget.device is not None else ""
+    if math.isnan(above):
+        return f"{name}: not checked, since there is no prediction"
+    if budget.metric == "accuracy":
+        return f"{name}: {percent(1 - above)} likely to fall below"
+    return f"{name}: {percent(above)} likely to exceed"
 
 
 def head_words(
@@ -119,9 +165,9 @@ def head_words(
     ``quote`` escapes what comes from outside, such as names of devices.
     """
     if state != "changed":
-        return {"new": "new", "same": "unchanged"}[state]
+        return {"new": "new", "same": UNCHANGED}[state]
     ratios = [
-        f"{labels.METRIC_WORDS[change.metric]} about {labels.times(change.ratio)} ({_percent(change.bands[0])} band"
+        f"{labels.METRIC_WORDS[change.metric]} {labels.about(change.ratio)} ({_percent(change.bands[0])} band"
         f" {labels.ratio_band(change.bands[0])})"
         for change in changes
         if change.ratio is not None and change.bands
@@ -254,12 +300,7 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
-    # Padded: some editors show the source of a table.
-    cells = [list(map(escaping.markdown, line)) for line in (rows[0], *(row.values() for row in rows))]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    cells.insert(1, ["-" * width for width in widths])
-    lines = (map(str.ljust, line, widths) for line in cells)
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return escaping.table([list(map(escaping.markdown, line)) for line in (rows[0], *(row.values() for row in rows))])
 
 
 def _lines(rows: Sequence[Mapping[str, str]]) -> str:

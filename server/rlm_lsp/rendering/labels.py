@@ -161,6 +161,12 @@ def times(ratio: float) -> str:
     return factor(ratio) if ratio >= 1 else f"{ratio:.2g}×"
 
 
+def about(ratio: float) -> str:
+    """A ratio in a sentence: ``about 2.1×``, ``over 999×``."""
+    text = times(ratio)
+    return f"over {text[1:]}" if text.startswith(">") else f"about {text}"
+
+
 def mark(ratio: float) -> str:
     """How a cost has changed: ``▲ 2.1×`` for one that has grown, ``▼ 1.8×`` for one that has fallen."""
     return f"{RISEN} {factor(ratio)}" if ratio >= 1 else f"{FALLEN} {factor(1 / max(ratio, 1e-12))}"

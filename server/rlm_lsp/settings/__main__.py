@@ -45,15 +45,15 @@ The user's file is `rlm-lsp/config.toml` in the system's configuration folder: `
 `~/Library/Application Support` on macOS, `%LOCALAPPDATA%` on Windows. `rlm-lsp model use` writes `workspaces.json` next
 to it, outside every workspace; its entry for a folder also applies to the folders inside it.
 
-A `null` counts as not set. Files may use `hide-below` for `hideBelow`. In the environment a list is separated by commas
+A `null` counts as not set. Files may use `max-label` for `maxLabel`. In the environment a list is separated by commas
 and a table is `name=value; name=value`; both may also be JSON.
 
 When the editor's configuration or a folder's file changes, the server reads the files again and applies the change at
 once; a change of `model`, `threads` or `tokenFile` reloads the model. The server reads `initializationOptions` and the
 environment only when it starts.
 
-A value that is not valid is reported once in the client's log, with its name and source. The next source or the default
-applies instead.
+A value that is not valid is reported once in the client's log, with its name and source, and in one notification; in VS
+Code its button opens the settings or the file. The next source or the default applies instead.
 
 ## Scopes
 
@@ -104,9 +104,9 @@ def json_schema() -> str:
 
 
 def vscode() -> str:
-    """VS Code's ``contributes.configuration``.
+    """VS Code's ``contributes.configuration``: groups of settings, with the defaults that the server has.
 
-    Every default of the server's settings is null: VS Code sends defaults like values, and they would hide the
+    The extension sends the server only what the user has set; a default that is sent like a value would hide the
     project's file.
     """
     return _json(_contribution())
@@ -123,38 +123,85 @@ def package(text: str) -> str:
         manifest["contributes"]["configuration"] = _contribution()
         manifest["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
             f"{SECTION}.{key}"
-            for key in (*_OF_EXTENSION, *(entry.key for entry in ENTRIES.values() if entry.scope == "machine"))
+            for key in (*_CHOOSES_SERVER, *(entry.key for entry in ENTRIES.values() if entry.scope == "machine"))
         ]
     except (ValueError, KeyError, TypeError):
         raise DataError("not a manifest of the VS Code extension; name vscode-extension/package.json") from None
     return _json(manifest)
 
 
-def _contribution() -> dict[str, Any]:
-    properties: dict[str, Any] = {f"{SECTION}.{key}": dict(schema) for key, schema in _OF_EXTENSION.items()}
-    for entry in ENTRIES.values():
-        schema = _schema(entry)
-        kind = schema.pop("type")
-        schema["type"] = [*([kind] if isinstance(kind, str) else kind), "null"]
-        if "enum" in schema:
-            schema["enum"] = [*schema["enum"], None]
-        properties[f"{SECTION}.{entry.key}"] = {
-            **{name: value for name, value in schema.items() if name != "description"},
-            "default": None,
-            "scope": _CODE_SCOPES[entry.scope],
-            "markdownDescription": f"{entry.help} Default: {_shown(entry)}.",
+def _contribution() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"{SECTION}.{group.lower().partition(' ')[0]}",
+            "title": group,
+            "order": order,
+            "properties": {
+                f"{SECTION}.{key}": {**_property(key), "order": place} for place, key in enumerate(keys, start=1)
+            },
         }
-    properties[f"{SECTION}.trace.server"] = {
-        "type": "string",
-        "enum": ["off", "messages", "verbose"],
-        "default": "off",
-        "scope": "window",
-        "markdownDescription": "Trace the messages between VS Code and the server.",
+        for order, (group, keys) in enumerate(_grouped().items(), start=1)
+    ]
+
+
+def _grouped() -> dict[str, list[str]]:
+    """The keys of all settings by group."""
+    known = {**ENTRIES, **_OF_EXTENSION}
+    grouped = {group: [key for key in keys if key in known] for group, keys in GROUPS.items()}
+    missing = known.keys() - {key for keys in grouped.values() for key in keys}
+    if missing:
+        raise DataError(f"settings without a group: {', '.join(sorted(missing))}; add them to GROUPS")
+    return grouped
+
+
+def _property(key: str) -> dict[str, Any]:
+    """A setting as VS Code's settings editor shows it: a check box, a number, a list or a table."""
+    entry = ENTRIES.get(key)
+    if entry is None:
+        return dict(_OF_EXTENSION[key])
+    schema = {name: value for name, value in entry.kind.schema.items() if name != "minLength"}
+    if "enum" in schema.get("items", {}):
+        schema["uniqueItems"] = True
+    if isinstance(schema.get("additionalProperties"), dict):
+        # The editor has a table for values of one type; numbers may be written as text.
+        schema["additionalProperties"] = {"type": "string"}
+    default = _default(entry)
+    return {
+        **schema,
+        "default": "" if default is None else default,
+        "scope": _CODE_SCOPES[entry.scope],
+        "markdownDescription": entry.help,
     }
-    return {"title": "rlm-lsp", "properties": properties}
 
 
-# Settings of the extension alone: which server it starts.
+# The settings editor shows these groups below "rlm-lsp", in this order.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Hints": (
+        "hints",
+        "hintsShown",
+        "hintsMinLatency",
+        "hintsMinMemory",
+        "label",
+        "maxLabel",
+        "codeLens",
+        "notice",
+    ),
+    "Predictions": ("metrics", "languages", "devices", "judge", "defaultSizes", "exclude"),
+    "Budgets and Changes": (
+        "diagnostics",
+        "changeDiagnostics",
+        "budgets",
+        "budgetConfidence",
+        "severity",
+        "changes",
+        "changeRatio",
+        "changeConfidence",
+        "growthConfidence",
+    ),
+    "Model": ("model", "tokenFile", "measure", "threads", "debounceMs"),
+    "Server": ("importStrategy", "interpreter", "path", "logLevel", "trace.server"),
+}
+# Settings of the extension alone: which server it starts, and how it traces it.
 _OF_EXTENSION: Mapping[str, Mapping[str, Any]] = {
     "path": {
         "type": "array",
@@ -165,12 +212,12 @@ _OF_EXTENSION: Mapping[str, Mapping[str, Any]] = {
         " exists is used and takes precedence over all other servers.",
     },
     "interpreter": {
-        "type": ["array", "null"],
+        "type": "array",
         "items": {"type": "string"},
-        "default": None,
+        "default": [],
         "scope": "machine-overridable",
         "markdownDescription": "The Python interpreter that has the server, or that installs the bundled one, such as"
-        ' `["/usr/bin/python3"]`. Default: the interpreter that the Python extension has selected.',
+        " `/usr/bin/python3`. Empty: the interpreter that the Python extension has selected.",
     },
     "importStrategy": {
         "type": "string",
@@ -183,7 +230,15 @@ _OF_EXTENSION: Mapping[str, Mapping[str, Any]] = {
         "scope": "machine-overridable",
         "markdownDescription": "Which server to use.",
     },
+    "trace.server": {
+        "type": "string",
+        "enum": ["off", "messages", "verbose"],
+        "default": "off",
+        "scope": "window",
+        "markdownDescription": "Trace the messages between VS Code and the server.",
+    },
 }
+_CHOOSES_SERVER = ("path", "interpreter", "importStrategy")
 
 FORMATS: Mapping[str, Callable[[], str]] = {"markdown": markdown, "json-schema": json_schema, "vscode": vscode}
 
@@ -196,15 +251,13 @@ _TAIL = """\
 label = "median"
 devices = ["A100", "L40S"]
 exclude = ["tests/**"]
-
-[hide-below]
-latency = "10 µs"
+hints-min-latency = "1 ms"
 
 [budgets]
 "src/handlers/**/*.py" = "latency < 1 ms, memory < 10 MiB"
 ```
 
-In `pyproject.toml` the tables are `[tool.rlm-lsp]`, `[tool.rlm-lsp.hide-below]` and `[tool.rlm-lsp.budgets]`.
+In `pyproject.toml` the tables are `[tool.rlm-lsp]` and `[tool.rlm-lsp.budgets]`.
 
 Globs are relative to the workspace folder: `*` and `?` stay within a name, `**` crosses folders, a glob without `/`
 matches at any depth, and a folder matches everything inside it.

@@ -54,10 +54,21 @@ class ConfigFile:
     def problems(self) -> list[SettingsProblem]:
         """The error as a problem of the settings."""
         return (
-            [SettingsProblem(str(self.path), f"{self.error}; its settings are not read")]
+            [SettingsProblem(str(self.path), f"{self.error}; its settings are not read", line=self.error_line)]
             if self.error is not None
             else []
         )
+
+    def line_of(self, setting: str) -> int:
+        """The line (0-based) that sets a setting, or the header of its table; the first line where there is none."""
+        section = r"tool\.rlm-lsp" if self.path.name == SHARED_FILE else ""
+        name = re.escape(setting)
+        header = rf"\[\s*{section}{re.escape('.') if section else ''}{name}\s*\]"
+        sets = re.compile(rf"""\s*(?:["']?{name}["']?\s*[=.:]|{header})""")
+        lines = self.source.decode("utf-8", errors="replace").splitlines()
+        start = next((number for number, line in enumerate(lines) if re.match(rf"\s*\[\s*{section}", line)), 0)
+        first = start if section else 0
+        return next((number for number in range(first, len(lines)) if sets.match(lines[number])), first)
 
 
 def user_file() -> Path:

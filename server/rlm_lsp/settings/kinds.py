@@ -64,6 +64,19 @@ def text() -> Kind:
     return _simple("a non-empty string", schema, lambda value: isinstance(value, str) and bool(value), str)
 
 
+def checked_text(words: str, read_text: Callable[[Any], Any]) -> Kind:
+    """A text that ``read_text`` turns into the value; it raises ValueError with the end of a sentence for others."""
+
+    def read(value: Any, report: Report) -> Any:
+        try:
+            return read_text(value)
+        except ValueError as error:
+            report(str(error))
+            return None
+
+    return Kind(words, {"type": "string", "minLength": 1}, read, str)
+
+
 def choice(*known: str) -> Kind:
     """One of a few words."""
     words = f"one of {', '.join(known)}"

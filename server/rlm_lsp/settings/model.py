@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
@@ -27,6 +28,7 @@ from .kinds import Kind
 Scope = Literal["folder", "session", "machine"]
 Severity = Literal["information", "warning", "error"]
 LabelForm = Literal["band", "median", "median±"]
+HintsShown = Literal["relevant", "all"]
 LogLevel = Literal["error", "warning", "info", "debug"]
 JudgeSetting = Literal["automatic", "leetcode", "boj", "atcoder"]
 MAX_LABEL = 25
@@ -38,7 +40,10 @@ _MAX_TEXT, _MAX_COST = 500, 40
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """One setting: ``key`` is its name in JSON and TOML, ``name`` the name of the field."""
+    """One setting: ``key`` is its name in JSON and TOML, ``name`` the name of the field.
+
+    ``default`` is as a source would write it.
+    """
 
     key: str
     name: str
@@ -53,8 +58,9 @@ class SettingEntry:
         return f"RLM_LSP_{self.name.upper()}"
 
 
-def _setting(default: Any, kind: Kind, text: str, scope: Scope = "folder") -> Any:
-    metadata = {"kind": kind, "help": text, "scope": scope}
+def _setting(default: Any, kind: Kind, text: str, scope: Scope = "folder", written: str | None = None) -> Any:
+    """A setting; ``written`` is the default as a source would write it, where that is not the value itself."""
+    metadata = {"kind": kind, "help": text, "scope": scope, "written": default if written is None else written}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -147,15 +153,23 @@ class Settings:
         " (`median±`).",
     )
     max_label: int = _setting(MAX_LABEL, kinds.integer(5, MAX_LABEL), "Maximum length of a hint, in characters.")
-    hide_below: Mapping[Metric, float] = _setting(
-        {},
-        kinds.table(
-            "a table of metric and cost, such as latency = `1 ms`",
-            _METRICS,
-            {"type": "string", "examples": ["1 ms", "1 MiB"]},
-            _cost,
-        ),
-        "Hide a metric from hints when its median is below this cost, such as `1 ms` for latency, `1 MiB` for memory.",
+    hints_shown: HintsShown = _setting(  # noqa: RUF009
+        "relevant",
+        kinds.choice(*get_args(HintsShown)),
+        "Which functions get a hint: `relevant` ones (expensive, over or near a budget, changed since `HEAD`, waiting,"
+        " growing faster than n log n, or measured), or `all`. The others still have a hover.",
+    )
+    hints_min_latency: float = _setting(
+        1e-4,
+        kinds.checked_text("a latency such as `100 µs`", partial(_cost, "latency")),
+        "Predicted median latency from which a function gets a hint.",
+        written="100 µs",
+    )
+    hints_min_memory: float = _setting(
+        2.0**20,
+        kinds.checked_text("a size such as `1 MiB`", partial(_cost, "memory")),
+        "Predicted median peak memory from which a function gets a hint.",
+        written="1 MiB",
     )
     code_lens: bool = _setting(True, kinds.switch(), "Show a code lens above programs, modules and networks.")
     notice: bool = _setting(
@@ -166,18 +180,24 @@ class Settings:
     )
     changes: bool = _setting(True, kinds.switch(), "Show predicted changes in cost since git `HEAD`, such as `▲ 2.1×`.")
     change_confidence: float = _setting(
-        0.8,
+        0.9,
         kinds.number(0.5, 0.99),
         "Show a change when its probability of exceeding `changeRatio` is at least this high.",
     )
-    change_ratio: float = _setting(1.25, kinds.number(1, 1000), "Smallest ratio of costs that counts as a change.")
+    change_ratio: float = _setting(1.5, kinds.number(1, 1000), "Smallest ratio of costs that counts as a change.")
     growth_confidence: float = _setting(
-        0.6,
+        0.8,
         kinds.number(0.5, 0.99),
         "Report that a cost grows faster with its inputs than at `HEAD` when both growth classes have at least this"
         " probability.",
     )
-    diagnostics: bool = _setting(True, kinds.switch(), "Report exceeded budgets, and regressions since `HEAD`.")
+    diagnostics: bool = _setting(True, kinds.switch(), "Report exceeded and malformed budgets.")
+    change_diagnostics: bool = _setting(
+        False,
+        kinds.switch(),
+        "Also report regressions, faster growth and new waits since `HEAD`, the first two as hints. Inlay hints and"
+        " hovers show them anyway, and `rlm-lsp check --diff` always reports them.",
+    )
     budgets: tuple[GlobBudgets, ...] = _setting(
         (),
         kinds.table(
@@ -249,12 +269,11 @@ class Settings:
 
 
 def camel(name: str) -> str:
-    """A name in camelCase: ``hide_below`` and ``hide-below`` are ``hideBelow``."""
+    """A name in camelCase: ``max_label`` and ``max-label`` are ``maxLabel``."""
     return re.sub(r"[-_](\w)", lambda match: match[1].upper(), name)
 
 
 def _entries() -> dict[str, SettingEntry]:
-    defaults = Settings()
     return {
         camel(entry.name): SettingEntry(
             camel(entry.name),
@@ -262,7 +281,7 @@ def _entries() -> dict[str, SettingEntry]:
             entry.metadata["kind"],
             entry.metadata["scope"],
             entry.metadata["help"],
-            getattr(defaults, entry.name),
+            entry.metadata["written"],
         )
         for entry in fields(Settings)
     }

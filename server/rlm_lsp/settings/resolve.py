@@ -6,6 +6,7 @@ Nothing is read from disk here: ``files`` and ``store`` turn files and the clien
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,13 @@ from .model import ENTRIES, Scope, SettingEntry, Settings, camel
 _PREFIX = "RLM_LSP_"
 # Variables with the prefix that are not settings.
 OTHER_VARIABLES = frozenset({"RLM_LSP_TOKEN", "RLM_LSP_ALLOW_HTTP", "RLM_LSP_CPU_SCALE"})
+# An initialization option: the client shows the notification of invalid settings itself, with a button that opens them.
+INVALID_SETTINGS = "invalidSettings"
 # Keys of our section that editors use themselves (which server to start, how to trace it) or that only they can set.
-_CLIENT_KEYS = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted"})
+_CLIENT_KEYS = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted", INVALID_SETTINGS})
 ALL_SCOPES: frozenset[Scope] = frozenset({"folder", "session", "machine"})
 OF_WORKSPACE: frozenset[Scope] = frozenset({"folder", "session"})
+_LINE_END = re.compile(r"[\n-\r\x1c-\x1e\x85\u2028\u2029]+")
 _REFUSED: dict[Scope, str] = {
     "machine": "cannot be set by a workspace because it decides what runs or where source text goes; set it in your"
     " user settings",
@@ -45,10 +49,20 @@ class SettingsSource:
 
 @dataclass(frozen=True, slots=True)
 class SettingsProblem:
-    """A value that is not valid, and the source that it is in."""
+    """A value that is not valid, and the source that it is in.
+
+    ``setting`` is the name of the setting as the source writes it, empty where the whole source cannot be used; then
+    ``line`` (0-based) is the line of its file that is wrong.
+    """
 
     place: str
     text: str
+    setting: str = ""
+    line: int = 0
+
+    def __post_init__(self) -> None:
+        # Names in a source may have line ends; a problem is one line.
+        object.__setattr__(self, "text", _LINE_END.sub(" ", self.text))
 
     def __str__(self) -> str:
         return f"{self.place}: {self.text}"
@@ -76,7 +90,7 @@ def resolve(sources: Sequence[SettingsSource]) -> tuple[Settings, tuple[Settings
                 values[name] = {**value, **values.get(name, {})}
             else:
                 values.setdefault(name, value)
-    for name in ("hideBelow", "severity", "defaultSizes"):
+    for name in ("severity", "defaultSizes"):
         if name in values:
             values[name] = {**ENTRIES[name].default, **values[name]}
     settings = Settings(**{ENTRIES[name].name: value for name, value in values.items()})
@@ -100,21 +114,24 @@ def _read(source: SettingsSource, problems: list[SettingsProblem]) -> dict[str, 
     by_name = {entry.variable: entry for entry in ENTRIES.values()} if source.variables else ENTRIES
     read: dict[str, Any] = {}
     for written, value in source.values.items():
-        name = written if source.variables else camel(str(written))
+        written = str(written)
+        name = written if source.variables else camel(written)
         entry = by_name.get(name)
         if value is None or (source.client and name in _CLIENT_KEYS):
             continue
         if entry is None:
-            problems.append(SettingsProblem(source.place, _unknown(str(written), name, by_name)))
+            problems.append(SettingsProblem(source.place, _unknown(written, name, by_name), written))
         elif entry.scope not in source.scopes:
-            problems.append(SettingsProblem(source.place, f"setting `{written}` {_REFUSED[entry.scope]}"))
+            text = f"setting `{written}` {_REFUSED[entry.scope]}"
+            problems.append(SettingsProblem(source.place, text, written))
         elif entry.key in read:
-            problems.append(SettingsProblem(source.place, f"setting `{written}` is set twice; the first value applies"))
+            text = f"setting `{written}` is set twice; the first value applies"
+            problems.append(SettingsProblem(source.place, text, written))
         else:
             messages: list[str] = []
             usable = entry.kind.read(entry.kind.parse(value) if source.variables else value, messages.append)
             problems += [
-                SettingsProblem(source.place, f"setting `{source.name_of(entry)}` {text}") for text in messages
+                SettingsProblem(source.place, f"setting `{source.name_of(entry)}` {text}", written) for text in messages
             ]
             if usable is not None:
                 read[entry.key] = usable

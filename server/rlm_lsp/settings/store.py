@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from pygls.uris import to_fs_path
+from rlm_lsp.sources import path_of_uri
 
 from .files import folder_source, user_source, workspace_source
 from .model import Settings
-from .resolve import ALL_SCOPES, OF_WORKSPACE, SettingsProblem, SettingsSource, environment, resolve
+from .resolve import ALL_SCOPES, INVALID_SETTINGS, OF_WORKSPACE, SettingsProblem, SettingsSource, environment, resolve
 
 SECTION = "rlm-lsp"
+# The name in problems of the client's configuration.
+OF_CLIENT = "workspace/configuration"
 _REMEMBERED = 4096
 
 
@@ -54,6 +56,7 @@ class SettingsStore:
         self._environment = environment(os.environ if variables is None else variables)
         self._options = SettingsSource("initializationOptions", options, client=True)
         self._trusted = isinstance(options, Mapping) and options.get("trusted") is True
+        self._client_reports = isinstance(options, Mapping) and options.get(INVALID_SETTINGS) is True
         self._user = user
         self._client: Mapping[Path | None, Any] = {}
         self._reported: frozenset[SettingsProblem] = frozenset()
@@ -63,6 +66,11 @@ class SettingsStore:
     def trusted(self) -> bool:
         """Whether the client trusts the workspace."""
         return self._trusted
+
+    @property
+    def client_reports(self) -> bool:
+        """Whether the client notifies the user of invalid settings itself."""
+        return self._client_reports
 
     def set_client(self, values: Mapping[Path | None, Any]) -> None:
         """Set the client's configuration by folder (None: for no folder); it applies from the next :meth:`use` on."""
@@ -125,7 +133,7 @@ class SettingsStore:
         """The sources for a folder, in order of precedence."""
         answered = self._client.get(folder, self._client.get(None))
         scopes = ALL_SCOPES if self._trusted else OF_WORKSPACE
-        client = SettingsSource("workspace/configuration", answered, scopes, client=True)
+        client = SettingsSource(OF_CLIENT, answered, scopes, client=True)
         of_folder = [files.of_user[folder], files.folders[folder]] if folder is not None else []
         return [self._environment, client, self._options, *of_folder, files.user]
 
@@ -137,5 +145,5 @@ def _innermost(folders: Iterable[Path | None], path: Path | None) -> Path | None
 
 
 def _path(uri: str) -> Path | None:
-    name = to_fs_path(uri)
-    return Path(name).resolve() if name else None
+    path = path_of_uri(uri)
+    return path.resolve() if path is not None else None

@@ -19,9 +19,9 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource, CpuScale
 from rlm_lsp.cli.app import app
-from rlm_lsp.rendering.hover import hover_text
 
 from tests.fakes import quantiles
+from tests.rlm_lsp.rendering.hovers import whole_hover
 
 pytestmark = pytest.mark.timeout(60)
 UNIT = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))[0]
@@ -32,7 +32,7 @@ class FakePredictor(WithoutComparison):
 
     model_id = "fake-1"
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("gpu-a", "gpu-b") if basis == "kernel" else ()
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
@@ -147,14 +147,14 @@ def _with_source(prediction: Prediction, source: CalibrationSource) -> Predictio
 
 def test_the_hover_says_that_latencies_were_scaled(make_prediction: Callable[..., Prediction]) -> None:
     source = CalibrationSource("call/latency", cpu_scale=CpuScale(0.8, "2026-11-20"))
-    text = hover_text(UNIT, [_with_source(make_prediction(), source)], markdown=True)
+    text = whole_hover(UNIT, [_with_source(make_prediction(), source)], markdown=True)
     assert "- latency: bands checked on 120 packages that the model had not seen" in text
     assert "- latency: scaled by 0.8 to this CPU (score of 2026-11-20)" in text
-    assert "scaled" not in hover_text(UNIT, [make_prediction()], markdown=True)
+    assert "scaled" not in whole_hover(UNIT, [make_prediction()], markdown=True)
 
 
 def test_the_hover_says_that_a_device_was_adapted(make_prediction: Callable[..., Prediction]) -> None:
     source = CalibrationSource(adapted_device="my-gpu")
-    text = hover_text(UNIT, [_with_source(make_prediction(), source)], markdown=True)
+    text = whole_hover(UNIT, [_with_source(make_prediction(), source)], markdown=True)
     assert "- latency: bands from 4,500 measurements of 120 texts on my-gpu, each left out in turn" in text
     assert "packages" not in text

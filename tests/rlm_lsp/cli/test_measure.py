@@ -283,14 +283,14 @@ def program_arguments(solutions: Path, *more: str) -> list[str]:
     inputs = [str(solutions / "inputs" / name) for name in ("large.txt", "small.txt")]
     return [
         *("measure", "programs", str(solutions / "solutions"), "--inputs", *inputs),
-        *("--python", sys.executable, "--store", str(solutions / "m.sqlite3"), *more),
+        *("--python", sys.executable, "--store", str(solutions / "m.sqlite3"), "--sandbox", "limits", *more),
     ]
 
 
 def test_a_dry_run_says_what_would_run_and_runs_nothing(solutions: Path) -> None:
     trace = solutions / "ran"
     (solutions / "solutions" / "second.py").write_text(f"open({str(trace)!r}, 'w')\n")
-    done = CliRunner().invoke(app, program_arguments(solutions, "--dry-run", "--sandbox", "limits"))
+    done = CliRunner().invoke(app, program_arguments(solutions, "--dry-run"))
     assert done.exit_code == 0
     assert "programs: 2 python" in done.stdout
     assert "4 pairs of program and input, each once to warm up and 5 times to measure" in done.stdout
@@ -317,6 +317,20 @@ def test_measurements_are_stored_and_a_failure_is_reported(solutions: Path) -> N
         ("first.py:<file>", "large.txt"),
         ("first.py:<file>", "small.txt"),
     }
+
+
+def test_without_a_sandbox_nothing_runs_unless_the_user_says_so(
+    solutions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(solutions / "nothing"))
+    trace = solutions / "ran"
+    (solutions / "solutions" / "first.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    arguments = [one for one in program_arguments(solutions) if one not in ("--sandbox", "limits")]
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 2
+    assert "bwrap is not installed" in refused.stderr
+    assert "--sandbox limits" in refused.stderr
+    assert not trace.exists()
 
 
 def test_nothing_measured_is_status_1_and_bad_usage_2(solutions: Path) -> None:

@@ -382,21 +382,40 @@ def test_files_that_cannot_be_opened_are_one_line(tmp_path: Path) -> None:
     assert "cannot be written" in unwritable.stderr
 
 
-def test_a_judge_that_the_model_does_not_know_gives_no_number_when_it_is_chosen(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("a.py", "--out", "a.json"), "redirect the output instead"),
+        (("--batch", "rows.jsonl", "--judge", "boj"), "omit --device, --workload and --judge"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused(arguments: tuple[str, ...], advice: str) -> None:
+    refused = CliRunner().invoke(app, ["predict", *arguments])
+    assert refused.exit_code == 2
+    assert advice in refused.stderr
+
+
+def test_a_program_is_predicted_for_the_judge_that_it_looks_like_or_that_is_chosen(tmp_path: Path) -> None:
     path = tmp_path / "a.cpp"
-    path.write_text("#include <bits/stdc++.h>\nint main() { int n; std::cin >> n; }\n")
-    looks, chosen = (rows_of(predict(path, "--format", "json", *more)) for more in ((), ("--judge", "boj")))
-    assert {(row["device"], row["abstained"]) for row in looks} == {("leetcode", None)}
-    assert {row["device"] for row in chosen} == {"boj"}
-    assert {row["abstained"] for row in chosen} == {
-        "the model was not trained on device boj; for programs it knows leetcode"
-    }
-    assert {row["workload"]["judge"] for row in chosen} == {"boj"}
-    table = predict(path).stdout
-    assert "predicted for LeetCode; the file looks like a program for BOJ" in table
+    path.write_text("#include <bits/stdc++.h>\nint main() { int n; std::cin >> n; std::cout << n; }\n")
+    looks, chosen = (rows_of(predict(path, "--format", "json", *more)) for more in ((), ("--judge", "leetcode")))
+    assert {(row["device"], row["abstained"]) for row in looks} == {("boj", None)}
+    assert {(row["device"], row["workload"]["judge"]) for row in chosen} == {("leetcode", "leetcode")}
+    assert "  latency, BOJ  " in predict(path).stdout
+    assert "  latency, LeetCode  " in predict(path, "--judge", "leetcode").stdout
     path.write_text(f"// rlm: judge=boj\n{path.read_text()}")
     stated = rows_of(predict(path, "--format", "json", "--judge", "leetcode"))
     assert {row["device"] for row in stated} == {"boj"}
+
+
+def test_a_judge_that_does_not_know_the_language_gives_no_number_when_it_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "a.rb"
+    path.write_text("n = gets.to_i\nputs (1..n).map { |i| i * i }.sum\n")
+    looks, chosen = (rows_of(predict(path, "--format", "json", *more)) for more in ((), ("--judge", "boj")))
+    assert {(row["device"], row["abstained"]) for row in looks} == {("leetcode", None)}
+    assert {row["device"] for row in chosen} == {"boj"}
+    assert all("BOJ" in row["abstained"] for row in chosen)
+    assert "predicted for LeetCode; the file looks like a program for BOJ" in predict(path).stdout
 
 
 def test_names_of_files_and_functions_cannot_control_the_terminal(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class LengthPredictor(WithoutComparison):
     def __init__(self) -> None:
         self.batches: list[int] = []
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("slow-gpu", "fast-gpu") if basis == "kernel" else ("x86-64",)
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:

@@ -48,10 +48,10 @@ def test_a_difference_keeps_changed_and_new_files(tmp_path: Path) -> None:
     first = commit(tmp_path, dict(SOURCES))
     commit(tmp_path, {"sub/b.go": "committed\n", "touched.py": "t\n"})
     write(tmp_path, {"new.py": "n\n", "a.py": "a\n"})
-    assert names(find_files([tmp_path], diff=first)) == ["new.py", "touched.py", "sub/b.go"]
+    assert names(find_files([tmp_path], diff=first)) == ["new.py", "sub/b.go", "touched.py"]
     assert names(find_files([tmp_path], diff="HEAD")) == ["new.py"]
     checked = find_files([tmp_path], diff=first)
-    assert [checked.before(source.path) for source in checked.files] == [None, None, b"b\n"]
+    assert [checked.before(source.path) for source in checked.files] == [None, b"b\n", None]
     overlays = {name: checked.overlay(tmp_path / name) for name in ("a.py", "sub/b.go", "new.py", "missing.py")}
     assert overlays == {"a.py": None, "sub/b.go": b"b\n", "new.py": b"", "missing.py": None}
 

@@ -114,7 +114,6 @@ def test_regressions_of_changed_units_alone_are_told(folder: Path) -> None:
     found, checker = check(folder, diff="HEAD")
     assert [(entry.finding.code, entry.finding.qualname, entry.finding.metric) for entry in found] == [
         ("regression", "f", "latency"),
-        ("regression", "f", "memory"),
         ("over-budget", "new", "latency"),
     ]
     assert "is predicted to grow about 1.9× since HEAD" in found[0].finding.message

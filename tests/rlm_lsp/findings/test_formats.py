@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from rlm_core.types import GrowthEstimate, Span, Wait, WaitKind, WorkFacts
 from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding
 from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, TextRegion, region_of
@@ -174,7 +175,7 @@ def shown(text: str) -> str:
 
 
 @settings(max_examples=30)
-@given(st.lists(anything(), max_size=4), st.sampled_from(["text", "json", "sarif", "github", "junit"]))
+@given(st.lists(anything(), max_size=4), st.sampled_from(FORMATS))
 def test_no_format_has_a_character_that_controls_a_terminal(found: list[LocatedFinding], form: Format) -> None:
     assert not [c for c in written(form, found) if unicodedata.category(c) == "Cc" and c not in "\t\r\n"]
 
@@ -193,6 +194,21 @@ def test_junit_counts_what_fails(found: list[LocatedFinding], fail_on: Severity)
     failing = [entry for entry in found if SEVERITIES.index(entry.finding.severity) >= SEVERITIES.index(fail_on)]
     assert int(suite.get("failures", "")) == len(suite.findall("testcase/failure")) == len(failing)
     assert int(suite.get("tests", "")) == len(suite) == max(len(found), 1)
+
+
+@settings(max_examples=30)
+@given(st.lists(anything(), min_size=1, max_size=4))
+def test_markdown_has_a_row_for_each_finding_and_shows_texts_as_they_are(found: list[LocatedFinding]) -> None:
+    text = written("markdown", found)
+    assert text.startswith("<!-- rlm-lsp -->\n")
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(text.partition("\n")[2])
+    rows = re.findall(r"<tr>\n<td>(.*)</td>\n<td>(.*)</td>\n<td>(.*)</td>\n</tr>", page)
+    assert [severity for severity, _, _ in rows] == [entry.finding.severity for entry in found]
+    assert not re.search("<(a|img|em|strong) ?", "".join(message for _, _, message in rows))
+
+
+def test_markdown_without_findings_says_so() -> None:
+    assert written("markdown", []) == "<!-- rlm-lsp -->\n### Predicted costs\n\nNo findings.\n"
 
 
 def test_junit_without_findings_has_one_case_that_passed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -104,14 +105,39 @@ async def test_a_callee_counts_as_it_is_in_the_editor(tmp_path: Path) -> None:
     caller = opened(documents, package / "a.py", (package / "a.py").read_text())
     assert (await analysed(documents, caller)).units[0].analysed.code.callees[0].text == "def g(): return 1"
     callee = opened(documents, package / "b.py", "def g(): return 1\n")
-    assert not await documents.dependents_changed(callee, CODEC)
+    assert not await documents.settle(CODEC)
     opened(documents, package / "b.py", "def g(): return sum(range(10))\n", version=2)
-    assert await documents.dependents_changed(callee, CODEC)
+    assert await documents.settle(CODEC) == {caller}
+    assert not await documents.settle(CODEC)
     assert (await analysed(documents, caller)).units[0].analysed.code.callees[
         0
     ].text == "def g(): return sum(range(10))"
     documents.remove(callee)
     assert (await analysed(documents, caller)).units[0].analysed.code.callees[0].text == "def g(): return 1"
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_a_provisional_analysis_is_settled_later(tmp_path: Path) -> None:
+    documents, text = Documents(), "def f(n):\n    return g(n)\n\n\ndef g(n):\n    return [n] * n\n"
+    uri = opened(documents, tmp_path / "a.py", text)
+    first = await documents.analysis(uri, CODEC, provisional=True)
+    assert first is not None
+    assert first.settled
+    assert await analysed(documents, uri) is first
+    opened(documents, tmp_path / "a.py", text.replace("[n]", "[n, n]"), version=2)
+    second = await documents.analysis(uri, CODEC, provisional=True)
+    assert second is not None
+    assert not second.settled
+    assert second.units[0].analysed.code is first.units[0].analysed.code
+    assert "[n, n]" in second.units[1].analysed.code.text
+    assert await documents.analysis(uri, CODEC, provisional=True) is second
+    assert await documents.settle(CODEC) == {uri}
+    third = await documents.analysis(uri, CODEC, provisional=True)
+    assert third is await analysed(documents, uri)
+    assert third.settled
+    assert third.units[0].analysed.code != first.units[0].analysed.code
+    assert third.units[1].analysed.code == second.units[1].analysed.code
     documents.close()
 
 
@@ -179,3 +205,80 @@ def test_the_innermost_unit_at_a_line(line: int, header: str | None, around: str
     found = [analysis.unit_at(line), analysis.unit_around(line)]
     assert [unit.analysed.unit.qualname if unit is not None else None for unit in found] == [header, around]
     assert found[0] is None or found[0].hint >= types.Position(line, 0)
+
+
+def slow_program() -> str:
+    return "class A { public static void main(String[] a) { int x = 0" + " + 1" * 150_000 + "; } }"
+
+
+@pytest.mark.asyncio
+async def test_a_long_text_does_not_delay_a_short_one(tmp_path: Path) -> None:
+    documents = Documents()
+    slow = asyncio.ensure_future(analysed(documents, opened(documents, tmp_path / "A.java", slow_program(), 1, "java")))
+    await asyncio.sleep(0)
+    quick = await analysed(documents, opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n"))
+    assert len(quick.units) == 1
+    assert not slow.done()
+    assert len((await slow).units) == 1
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_a_text_that_took_long_does_not_delay_others_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = Documents()
+    monkeypatch.setattr("rlm_lsp.lsp.documents._QUICK_SECONDS", 0.0)
+    uri = opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n")
+    await analysed(documents, uri)
+    monkeypatch.undo()
+    # The other thread is busy with something that is even longer.
+    opened(documents, tmp_path / "A.java", slow_program(), 1, "java")
+    longest = asyncio.ensure_future(analysed(documents, (tmp_path / "A.java").as_uri()))
+    await asyncio.sleep(0)
+    opened(documents, tmp_path / "a.py", "def f(n):\n    return n + 1\n", 2)
+    again = asyncio.ensure_future(analysed(documents, uri))
+    await asyncio.sleep(0)
+    await analysed(documents, opened(documents, tmp_path / "b.py", "def g(n):\n    return n\n"))
+    assert not longest.done()
+    assert not again.done()
+    assert len((await again).units) == 1
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_an_analysis_of_another_language_holds_while_other_documents_are_edited(tmp_path: Path) -> None:
+    documents = Documents()
+    uri = opened(documents, tmp_path / "A.java", "class A { public static void main(String[] a) { } }", 1, "java")
+    before = await analysed(documents, uri)
+    opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n")
+    assert await analysed(documents, uri) is before
+    documents.invalidate()
+    assert await analysed(documents, uri) is not before
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_edits_of_other_documents_cannot_hold_an_analysis_up_for_ever(tmp_path: Path) -> None:
+    documents = Documents()
+    uri = opened(documents, tmp_path / "a.py", "def f(n):\n    return [n] * n\n" * 300)
+    waiting = asyncio.ensure_future(analysed(documents, uri))
+    version = 1
+    while not waiting.done():
+        version += 1
+        opened(documents, tmp_path / "b.py", f"x = {version}\n", version)
+        await asyncio.sleep(0)
+    assert len((await waiting).units) == 300
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_lines_may_end_with_cr_alone(tmp_path: Path) -> None:
+    documents = Documents()
+    text = "def f(n):\r    # one\r    return [n] * n\r\rdef g(n):\r    return n\r"
+    analysis = await analysed(documents, opened(documents, tmp_path / "a.py", text))
+    assert [(unit.analysed.unit.qualname, unit.hint) for unit in analysis.units] == [
+        ("f", types.Position(0, 9)),
+        ("g", types.Position(4, 9)),
+    ]
+    documents.close()

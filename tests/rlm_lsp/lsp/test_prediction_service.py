@@ -34,7 +34,7 @@ class CountingPredictor(WithoutComparison):
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return (Query("latency"), Query("memory"))
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("nvidia-l40s",) if basis == "kernel" else ()
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
@@ -170,7 +170,7 @@ class Echo(WithoutComparison):
         device = "own" if basis == "kernel" else "x86-64"
         return tuple(Query(metric, device, {"mode": "forward"}) for metric in ("latency", "memory"))
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         return ("own",)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:

@@ -93,6 +93,19 @@ async def test_the_model_waits_for_a_pause_in_the_typing() -> None:
     task.cancel()
 
 
+async def test_a_document_is_idle_when_all_that_was_asked_for_is_predicted() -> None:
+    bench = Bench()
+    await bench.scheduler.idle(URI)
+    bench.scheduler.schedule(URI, 1, codes("f"))
+    waiting = asyncio.create_task(bench.scheduler.idle(URI))
+    await bench.entered.wait()
+    bench.scheduler.schedule(URI, 1, codes("g"))
+    assert not waiting.done()
+    bench.gate.set()
+    await waiting
+    assert bench.started == [["f"], ["g"]]
+
+
 async def test_the_first_request_for_an_opened_document_does_not_wait() -> None:
     bench = Bench(debounce=3600)
     bench.gate.set()

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pygls.exceptions import FeatureNotificationError, JsonRpcInternalError, JsonRpcInvalidParams
-from rlm_lsp.lsp.server import Server
+from pygls.exceptions import FeatureNotificationError, JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams
+from rlm_lsp.lsp.server import Protocol, Server
 
 from .conftest import Wire
 
@@ -36,8 +36,10 @@ class _Client:
     """Sends messages to a server in this process, and keeps the ids of those that were answered."""
 
     def __init__(self, server: Server) -> None:
+        assert isinstance(server.protocol, Protocol)
         self._protocol, self.answered = server.protocol, list[Any]()
         self.errors: list[Any] = []
+        self.popped: list[Any] = []
         self._protocol.set_writer(self)
 
     def write(self, data: bytes) -> None:
@@ -45,13 +47,21 @@ class _Client:
         if "method" not in message:
             self.answered.append(message["id"])
             self.errors += [message["error"]] if "error" in message else []
+        elif message["method"] == "window/showMessage":
+            self.popped.append(message)
 
     def close(self) -> None:
         pass
 
     def send(self, method: str, params: Mapping[str, Any], **more: Any) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": params, **more}
-        self._protocol.handle_message(self._protocol.structure_message(message))
+        self._protocol.handle_message(message)
+
+    def error(self, message: object) -> tuple[Any, int] | None:
+        """The id and the code of the error that a message is answered with at once."""
+        before = len(self.errors)
+        self._protocol.handle_message(message)
+        return (self.answered[-1], self.errors[-1]["code"]) if len(self.errors) > before else None
 
     async def answer(self, number: int) -> None:
         while number not in self.answered:
@@ -106,3 +116,49 @@ def test_shutdown_is_answered_while_requests_wait_for_a_thread(server: Server) -
     asyncio.run(asyncio.wait_for(_shut_down_while_busy(client, 100, release), 20))
     assert [error for error in client.errors if "iteration" in error["message"]] == []
     assert 2 in client.answered
+
+
+def _request(method: object, params: object, number: object = 7) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        (_request("textDocument/hover", {"textDocument": 1}), (7, -32602)),
+        (_request("textDocument/hover", []), (7, -32602)),
+        (_request("textDocument/didClose", {"textDocument": {"uri": "untitled:a"}}), (7, -32601)),
+        ({"jsonrpc": "2.0", "id": 7, "method": "no/method"}, (7, -32601)),
+        (_request(1, {}), (7, -32600)),
+        (_request("textDocument/hover", {}, [1]), (None, -32600)),
+        (_request("textDocument/hover", {}, None), (None, -32600)),
+        ({"id": 7, "method": "textDocument/hover"}, (7, -32600)),
+        ([], (None, -32600)),
+        (_request("initialize", {"processId": None, "rootUri": None, "capabilities": {}}), (7, -32600)),
+        ({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": 1}}, None),
+        ({"jsonrpc": "2.0", "id": 7, "result": {}}, None),
+    ],
+)
+def test_a_message_that_cannot_be_handled_is_answered_with_an_error(
+    server: Server, message: object, answer: tuple[Any, int] | None
+) -> None:
+    client = _Client(server)
+    client.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id=1)
+    assert client.error(message) == answer
+
+
+def test_requests_before_initialize_and_after_shutdown_are_refused(server: Server) -> None:
+    client, status = _Client(server), _request("rlm-lsp/status", {})
+    assert client.error(status) == (7, -32002)
+    client.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, id=1)
+    client.send("shutdown", {}, id=2)
+    assert client.error(status) == (7, -32600)
+
+
+@pytest.mark.parametrize("error", [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"), RecursionError(), ValueError("x")])
+def test_what_is_not_json_is_answered_with_a_parse_error_and_does_not_pop_up(server: Server, error: Exception) -> None:
+    client = _Client(server)
+    server.report_server_error(error, JsonRpcException)
+    assert client.answered == [None]
+    assert [entry["code"] for entry in client.errors] == [-32700]
+    assert client.popped == []

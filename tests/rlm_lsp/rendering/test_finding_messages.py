@@ -28,10 +28,10 @@ def test_a_budget_that_a_measurement_exceeds_says_so(make_prediction: MakePredic
     budget = Budget("latency", 1e-6)
     measured = over_budget_message(UNIT, budget, measured_prediction(make_prediction(), cost()), 0.97)
     assert measured == (
-        "latency of `f` exceeds its budget of 1 µs (97 % probability if measured again):"
+        "latency of f exceeds its budget of 1 µs (97 % probability if measured again):"
         " measured 2 µs (1–8 µs) on a processor, 2026-11-01"
     )
     anchored = anchored_prediction(AFTER, make_prediction(), cost(), ratio_of(2.0))
     message = over_budget_message(UNIT, budget, anchored, 0.97)
-    assert "latency of `f` is predicted to exceed its budget of 1 µs (97 % probability): " in message
+    assert "latency of f is predicted to exceed its budget of 1 µs (97 % probability): " in message
     assert message.endswith("median 4 µs), from 2 µs measured on 2026-11-01 times 2×")

@@ -25,13 +25,17 @@ from rlm_core.types import (
     MeasurementMark,
     Wait,
     WaitKind,
+    WorkFacts,
 )
+from rlm_lsp.budgets.syntax import Budget
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange
 from rlm_lsp.rendering.hover import MOST_MEASURED, MOST_ROWS, head_words, hover_text, measured_words
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 
 from tests.fakes import NO_NUMBER, quantiles, unpadded
 from tests.rlm_core.inference.test_anchoring import cost
+
+from .hovers import whole_hover
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -40,6 +44,7 @@ UNIT = Analyser().analyse(ParsedSource(b"def f(n):\n    return n\n", "python"))[
 KERNEL_SOURCE = b"""
 import triton
 import triton.language as tl
+from .hovers import whole_hover
 
 # rlm: sizes n_elements=4096
 @triton.jit
@@ -63,7 +68,7 @@ def change(ratio: float, metric: str = "latency", abstained: Abstention | None =
 
 def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> None:
     memory = make_prediction(0.0, 3072.0, metric="memory", floor=64.0, median=0.0)
-    text = hover_text(UNIT, [make_prediction(), memory], markdown=True)
+    text = whole_hover(UNIT, [make_prediction(), memory], markdown=True)
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len({len(line) for line in table}) == 1
     assert unpadded(text).splitlines() == [
@@ -74,17 +79,20 @@ def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> 
         "| latency | 85 µs | 10–160 µs | 10–320 µs |",
         "| peak memory | ≤64 B | ≤3 KiB | ≤6 KiB |",
         "",
+        "About 80 % of calls should fall within the 80 % band, for inputs like those in a project's tests, often"
+        " small ones.",
+        "",
+        "**Details**",
+        "",
         "- on x86-64, runtime cpython-3.12",
         "- latency and peak memory: bands checked on 120 packages that the model had not seen (4,500 measurements of"
         " functions in all languages)",
-        "- meaning: cost of one call with inputs like those in a project's own tests, which are often small; about 80 %"
-        " of costs fall within the 80 % band",
         "- predicted by model test-1; nothing was run",
     ]
 
 
 def test_plain_text_has_a_line_for_each_metric(make_prediction: MakePrediction) -> None:
-    lines = hover_text(UNIT, [make_prediction()], markdown=False).splitlines()
+    lines = whole_hover(UNIT, [make_prediction()], markdown=False).splitlines()
     assert lines[:4] == [
         "f: one call, as its tests call it",
         "",
@@ -97,17 +105,17 @@ def test_plain_text_has_a_line_for_each_metric(make_prediction: MakePrediction) 
 def test_the_reason_to_abstain_is_shown_once_and_without_our_terms(make_prediction: MakePrediction) -> None:
     details = {"basis": "call", "language": "go", "metric": "latency"}
     reason = Abstention(AbstentionCode.TASK_NOT_TRAINED, details)
-    text = hover_text(UNIT, [make_prediction(abstained=reason)] * 2, markdown=True)
+    text = whole_hover(UNIT, [make_prediction(abstained=reason)] * 2, markdown=True)
     assert (
         text.count("- latency: no prediction because the model was not trained on the latency of Go functions\n") == 1
     )
     assert "median" not in text
-    assert "meaning" not in text
+    assert "About 80 %" not in text
 
 
 def test_a_truncated_text_is_said_to_be_truncated(make_prediction: MakePrediction) -> None:
-    assert "the text is long" in hover_text(UNIT, [make_prediction(truncated=True)], markdown=True)
-    assert "the text is long" not in hover_text(UNIT, [make_prediction()], markdown=True)
+    assert "the text is long" in whole_hover(UNIT, [make_prediction(truncated=True)], markdown=True)
+    assert "the text is long" not in whole_hover(UNIT, [make_prediction()], markdown=True)
 
 
 @pytest.mark.parametrize("markdown", [True, False])
@@ -118,7 +126,7 @@ def test_devices_and_sizes_are_told_apart_in_the_table(
     predictions = [
         make_prediction(basis="kernel", device=device, workload={"dtype": "fp16", "M": size}) for device, size in asked
     ]
-    text = hover_text(kernel, predictions, markdown=markdown)
+    text = whole_hover(kernel, predictions, markdown=markdown)
     for device, size in asked:
         row = (
             f"| latency | {device} | M {size} | 85 µs |" if markdown else f"latency on {device} at M {size}: median 85"
@@ -136,7 +144,7 @@ def test_a_device_that_is_known_by_its_data_sheet_says_so(
     source = CalibrationSource("kernel/triton/latency", by_data_sheet=True)
     bands = tuple(replace(band, source=source, groups=21) for band in learned.bands)
     by_sheet = replace(learned, device="nvidia-h200", bands=bands)
-    text = hover_text(kernel, [learned, by_sheet], markdown=True)
+    text = whole_hover(kernel, [learned, by_sheet], markdown=True)
     assert "latency on nvidia-h100-sxm: bands checked on 120 kernels" in text
     told = "known by its data sheet only, bands checked on 21 devices, each left out of training in turn"
     assert f"latency on nvidia-h200: {told}" in text
@@ -144,7 +152,7 @@ def test_a_device_that_is_known_by_its_data_sheet_says_so(
 
 def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kernel: AnalysedUnit) -> None:
     predictions = [make_prediction(basis="kernel", workload={"M": str(size)}) for size in range(MOST_ROWS + 7)]
-    text = hover_text(kernel, predictions, markdown=True)
+    text = whole_hover(kernel, predictions, markdown=True)
     assert unpadded(text).count("| latency |") == MOST_ROWS
     assert "- 7 more are not shown" in text
 
@@ -152,7 +160,7 @@ def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kern
 def test_the_calibration_of_a_band_is_put_in_words(make_prediction: MakePrediction) -> None:
     def words(basis: str, task: str = "", **more: Any) -> str:
         band = Band(1e-5, 1e-4, 0.8, 40, 400, CalibrationSource(task, **more))
-        return hover_text(UNIT, [make_prediction(basis=basis, bands=(band,))], markdown=False)
+        return whole_hover(UNIT, [make_prediction(basis=basis, bands=(band,))], markdown=False)
 
     assert "40 packages that the model had not seen (400 measurements of Python functions)" in words(
         "call", "call/python/latency/x86-64"
@@ -177,14 +185,41 @@ def test_the_calibration_of_a_band_is_put_in_words(make_prediction: MakePredicti
 
 def test_the_share_of_comparable_units_comes_with_the_floor(make_prediction: MakePrediction) -> None:
     prediction = make_prediction()
-    text = hover_text(UNIT, [prediction], markdown=False, shares=[(prediction, 0.634)])
+    text = whole_hover(UNIT, [prediction], markdown=False, shares=[(prediction, 0.634)])
     assert "slower than 63 % of comparable Python functions (those above 50 ns)\n" in text
 
 
-def test_what_is_known_of_head_comes_first(make_prediction: MakePrediction) -> None:
-    text = hover_text(UNIT, [make_prediction()], markdown=True, against_head="unchanged")
-    assert "\n\n- Against HEAD: unchanged\n" in text
-    assert "HEAD" not in hover_text(UNIT, [make_prediction()], markdown=True)
+def test_a_change_against_head_comes_first_and_that_there_is_none_last(make_prediction: MakePrediction) -> None:
+    text = whole_hover(UNIT, [make_prediction()], markdown=True, against_head="new")
+    assert text.index("- against HEAD: new\n") < text.index("**Details**")
+    text = whole_hover(UNIT, [make_prediction()], markdown=True, against_head="unchanged")
+    assert text.index("- against HEAD: unchanged\n") > text.index("**Details**")
+    assert "HEAD" not in whole_hover(UNIT, [make_prediction()], markdown=True)
+
+
+def test_the_summary_has_the_change_the_budgets_the_main_cause_and_the_growth(make_prediction: MakePrediction) -> None:
+    waits = (Wait(WaitKind.NETWORK, 1, "get"), Wait(WaitKind.USER, 1, "input"))
+    unit = replace(UNIT, code=replace(UNIT.code, work=WorkFacts(waits=waits)))
+    its = make_prediction(quantiles=quantiles(1e-3), growth=GrowthEstimate("n^2", 0.85, ("n",)))
+    memory = make_prediction(metric="memory", abstained=NO_NUMBER)
+    budgets = [(Budget("latency", 2e-3), its), (Budget("latency", 1.0), its), (Budget("memory", 1.0), memory)]
+    text = hover_text(unit, [its], markdown=True, against_head="latency about 2×", budgets=budgets)
+    assert text.summary.splitlines()[-7:] == [
+        "- against HEAD: latency about 2×",
+        "- budget 2 ms: 10 % likely to exceed",
+        "- budget 1 s: under 1 % likely to exceed",
+        "- budget 1 B: not checked, since there is no prediction",
+        "- line 2 waits for the network (`get`)",
+        "- latency grows about as n^2 in `n` (85 % probability)",
+        "- the predicted latency does not include the wait for the network and for the user (line 2)",
+    ]
+    assert text.details.splitlines()[0] == "- line 2 waits for the user (`input`)"
+
+
+def test_a_budget_of_accuracy_is_a_lower_bound(make_prediction: MakePrediction) -> None:
+    answer = make_prediction(basis="network", metric="accuracy", quantiles=tuple(0.8 + n / 100 for n in range(17)))
+    text = hover_text(UNIT, [answer], markdown=True, budgets=[(Budget("accuracy", 0.88), answer)])
+    assert "- budget 88 %: 50 % likely to fall below" in text.summary
 
 
 def test_a_change_is_told_with_its_band_for_each_metric() -> None:
@@ -234,13 +269,13 @@ def test_names_from_outside_are_shown_as_they_are(make_prediction: MakePredictio
         replace(make_prediction(), device=device, workload={"M": device}, model=device),
         replace(make_prediction(), device="other", abstained=missing, bands=()),
     ]
-    text = hover_text(unit, predictions, markdown=True)
+    text = whole_hover(unit, predictions, markdown=True)
     assert text.startswith("**`` a` ![p](https://evil.invalid/p.png) ``**")
     page = MarkdownIt("gfm-like", {"linkify": False}).render(text)
     assert "<a " not in page
     assert "<img " not in page
     assert "\x1b" not in text
-    assert "\x1b" not in hover_text(unit, predictions, markdown=False)
+    assert "\x1b" not in whole_hover(unit, predictions, markdown=False)
 
 
 def with_measured(*anchors: Anchor) -> AnalysedUnit:
@@ -250,14 +285,14 @@ def with_measured(*anchors: Anchor) -> AnalysedUnit:
 def test_a_measured_cost_is_marked_and_the_prediction_stays_visible(make_prediction: MakePrediction) -> None:
     its = cost()
     answers = [measured_prediction(make_prediction(), its), make_prediction(metric="memory")]
-    text = unpadded(hover_text(with_measured(Anchor(its)), answers, markdown=True))
+    text = unpadded(whole_hover(with_measured(Anchor(its)), answers, markdown=True))
     assert "| | median | 80 % band | 90 % band | predicted |" in text
     assert "| latency | ✓ 2 µs | 1–8 µs | | 85 µs (10–160 µs) |" in text
     assert "measured on a processor, cpython-3.12, 2026-11-01: latency (40 calls in 8 tests, 1–8 µs)" in text
     assert "predicted by model" in text
     for words in ("stale", "times", "before the text changed"):
         assert words not in text
-    alone = hover_text(with_measured(Anchor(its)), answers[:1], markdown=False)
+    alone = whole_hover(with_measured(Anchor(its)), answers[:1], markdown=False)
     assert "nothing was run" not in alone
     assert "bands checked on" not in alone
 
@@ -265,7 +300,7 @@ def test_a_measured_cost_is_marked_and_the_prediction_stays_visible(make_predict
 def test_a_cost_that_is_carried_over_names_the_measurement_and_the_ratio(make_prediction: MakePrediction) -> None:
     its = cost()
     answer = anchored_prediction(UNIT.code, make_prediction(), its, change(2.0))
-    text = unpadded(hover_text(with_measured(Anchor(its, UNIT.code)), [answer], markdown=True))
+    text = unpadded(whole_hover(with_measured(Anchor(its, UNIT.code)), [answer], markdown=True))
     assert "| latency | ≈ 4 µs | " in text
     assert "latency: 2 µs measured, times 2× (80 % band 1.3–3×), the predicted ratio" in text
     assert "measured before the text changed, on a processor, cpython-3.12, 2026-11-01: latency 2 µs (" in text
@@ -274,7 +309,7 @@ def test_a_cost_that_is_carried_over_names_the_measurement_and_the_ratio(make_pr
 
 def test_a_measurement_that_cannot_be_carried_over_is_stale(make_prediction: MakePrediction) -> None:
     unit = with_measured(Anchor(replace(cost(), kind="generator"), UNIT.code))
-    text = hover_text(unit, [make_prediction()], markdown=True)
+    text = whole_hover(unit, [make_prediction()], markdown=True)
     assert "latency 2 µs (stale) (40 resumes in 8 tests" in text
     assert "- stale: the code has changed since it was measured\n" in text
 
@@ -282,7 +317,7 @@ def test_a_measurement_that_cannot_be_carried_over_is_stale(make_prediction: Mak
 def test_the_doubts_about_a_measurement_are_said(make_prediction: MakePrediction) -> None:
     marks = (MeasurementMark.OTHER_MACHINE, MeasurementMark.OTHER_PYTHON, MeasurementMark.OLD)
     doubtful = replace(cost(), marks=marks, committed=True)
-    text = hover_text(
+    text = whole_hover(
         with_measured(Anchor(doubtful)), [measured_prediction(make_prediction(), doubtful)], markdown=False
     )
     assert "✓? 2 µs" in text
@@ -291,14 +326,14 @@ def test_the_doubts_about_a_measurement_are_said(make_prediction: MakePrediction
     assert "latency: measured with another Python than that of the project" in text
     assert f"latency: measured more than {OLD_DAYS} days ago" in text
     scaled = replace(cost(), cpu_ratio=0.25)
-    text = hover_text(with_measured(Anchor(scaled)), [measured_prediction(make_prediction(), scaled)], markdown=False)
+    text = whole_hover(with_measured(Anchor(scaled)), [measured_prediction(make_prediction(), scaled)], markdown=False)
     assert "latency: scaled by 0.25 from the processor that it was measured on to this one" in text
 
 
 def test_what_was_measured_is_shown_where_the_model_abstains(make_prediction: MakePrediction) -> None:
     its = cost()
     answer = measured_prediction(make_prediction(abstained=NO_NUMBER), its)
-    text = unpadded(hover_text(with_measured(Anchor(its)), [answer], markdown=True))
+    text = unpadded(whole_hover(with_measured(Anchor(its)), [answer], markdown=True))
     assert "| latency | ✓ 2 µs | 1–8 µs |" in text
     assert "no prediction because" not in text
 

@@ -157,6 +157,11 @@ def test_a_ratio_is_shown_as_a_factor(ratio: float, mark: str, times: str) -> No
     assert (render.mark(ratio), render.times(ratio)) == (mark, times)
 
 
+@pytest.mark.parametrize(("ratio", "text"), [(2.13, "about 2.1×"), (0.48, "about 0.48×"), (1e6, "over 999×")])
+def test_a_ratio_in_a_sentence(ratio: float, text: str) -> None:
+    assert render.about(ratio) == text
+
+
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [

@@ -23,8 +23,9 @@ from rlm_core.types import (
     WaitKind,
     WorkFacts,
 )
-from rlm_lsp.rendering.hover import hover_text
 from rlm_lsp.rendering.work_words import facts, growth_lines, unknown_waits
+
+from .hovers import whole_hover
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -263,19 +264,16 @@ def test_facts_give_the_growth_where_the_prediction_has_none(
     assert growth_lines(unit(work), [make_prediction()]) == [f"latency grows about as {text}"]
 
 
-def test_the_hover_shows_facts_before_the_table_and_what_the_number_leaves_out(
-    make_prediction: MakePrediction,
-) -> None:
+def test_the_hover_shows_facts_and_what_the_number_leaves_out(make_prediction: MakePrediction) -> None:
     waits = (Wait(WaitKind.NETWORK, 1, "requests.get"),)
     work = WorkFacts(CostFacts(growth=(Growth("n"),)), waits=waits)
-    lines = hover_text(unit(work), [make_prediction()], markdown=True).splitlines()
-    assert lines[2:4] == [
-        "- line 4 waits for the network (`requests.get`)",
+    lines = whole_hover(unit(work), [make_prediction()], markdown=True).splitlines()
+    first = lines.index("- line 4 waits for the network (`requests.get`)")
+    assert lines[first + 1 : first + 3] == [
         "- latency grows about as n in `n`",
+        "- the predicted latency does not include the wait for the network (line 4)",
     ]
-    assert lines[5].startswith("| ")
-    assert "- the predicted latency does not include the wait for the network (line 4)" in lines
-    assert "`" not in hover_text(unit(work), [make_prediction()], markdown=False)
+    assert "`" not in whole_hover(unit(work), [make_prediction()], markdown=False)
 
 
 def test_a_timeout_bounds_a_wait_that_the_number_leaves_out(make_prediction: MakePrediction) -> None:

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.timeout(30)
 
 def test_a_folder_has_its_own_file_or_a_table_in_pyproject(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
-        '[tool.rlm-lsp]\nlabel = "median"\n[tool.rlm-lsp.hide-below]\nlatency = "1 ms"\n'
+        '[tool.rlm-lsp]\nlabel = "median"\n[tool.rlm-lsp.severity]\nerror = 0.99\n'
     )
     found = store(None, tmp_path)
-    assert (found.session.label, found.session.hide_below) == ("median", {"latency": 1e-3})
+    assert (found.session.label, found.session.severity["error"]) == ("median", 0.99)
     (tmp_path / "rlm-lsp.toml").write_text("threads = 2\n")
     found = store(None, tmp_path)
     assert (found.session.label, found.session.threads) == ("band", 2)

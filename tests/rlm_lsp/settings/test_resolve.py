@@ -40,7 +40,9 @@ def test_known_values_are_taken() -> None:
             "debounceMs": 0,
             "label": "median±",
             "maxLabel": 12,
-            "hideBelow": {"latency": "1 ms", "memory": "1 MiB", "accuracy": "50 %"},
+            "hintsShown": "all",
+            "hintsMinLatency": "1 ms",
+            "hintsMinMemory": "2 MiB",
             "changeConfidence": 0.9,
             "changes": False,
             "budgets": {"src/**": "latency < 1 ms"},
@@ -53,7 +55,7 @@ def test_known_values_are_taken() -> None:
     assert (settings.metrics, settings.languages, settings.devices) == (("memory",), ("python",), ("a100", "l40s"))
     assert (settings.model, settings.threads, settings.debounce_ms) == ("m", 2, 0)
     assert (settings.label, settings.max_label, settings.changes) == ("median±", 12, False)
-    assert settings.hide_below == {"latency": 1e-3, "memory": 2.0**20, "accuracy": 0.5}
+    assert (settings.hints_shown, settings.hints_min_latency, settings.hints_min_memory) == ("all", 1e-3, 2.0**21)
     assert settings.budgets == (GlobBudgets("src/**", (MS,), "here"),)
     assert settings.default_sizes == {"M": "8192", "dtype": "bf16"}
     assert settings.severity == {"information": 0.5, "warning": 0.9, "error": 0.95}
@@ -66,9 +68,9 @@ def test_null_counts_as_not_set() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["hideBelow", "hide-below", "hide_below"])
+@pytest.mark.parametrize("name", ["hintsMinLatency", "hints-min-latency", "hints_min_latency"])
 def test_names_may_be_in_the_case_of_files(name: str) -> None:
-    assert one({name: {"latency": "2 ms"}})[0].hide_below == {"latency": 2e-3}
+    assert one({name: "2 ms"})[0].hints_min_latency == 2e-3
 
 
 def test_a_setting_in_two_spellings_is_a_problem() -> None:
@@ -100,12 +102,11 @@ def test_a_setting_in_two_spellings_is_a_problem() -> None:
         ({"exclude": ["/"]}, "`exclude` holds `/`, which must be a glob"),
         ({"model": 3}, "`model` must be a non-empty string"),
         ({"model": ""}, "`model` must be a non-empty string"),
-        ({"hideBelow": 1}, "`hideBelow` must be a table of metric and cost"),
-        ({"hideBelow": {"speed": "1 ms"}}, "`hideBelow` has no entry `speed`; its entries are latency, memory"),
-        ({"hideBelow": {"latency": 1}}, "entry `latency` must be text with a unit"),
-        ({"hideBelow": {"latency": "1 MiB"}}, "entry `latency` `1 MiB` is not a cost"),
-        ({"hideBelow": {"latency": "1 ms on a100"}}, "entry `latency` `1 ms on a100` is not a cost"),
-        ({"hideBelow": {"latency": "1 ms, latency < 2 ms"}}, "is not a cost"),
+        ({"hintsShown": "some"}, "`hintsShown` must be one of relevant, all"),
+        ({"hintsMinLatency": 1}, "`hintsMinLatency` must be text with a unit"),
+        ({"hintsMinLatency": "1 MiB"}, "`hintsMinLatency` `1 MiB` is not a cost"),
+        ({"hintsMinLatency": "1 ms on a100"}, "`hintsMinLatency` `1 ms on a100` is not a cost"),
+        ({"hintsMinMemory": "1 MiB, latency < 2 ms"}, "is not a cost"),
         ({"budgets": {"a.py": "speed < 1"}}, "entry `a.py` is not a budget: unknown metric 'speed'"),
         ({"budgets": {"a.py": 1}}, "entry `a.py` must be a budget"),
         ({"budgets": {"": "latency < 1 ms"}}, "must be a glob"),
@@ -127,8 +128,8 @@ def test_what_is_not_understood_is_named_and_the_default_holds(values: object, p
 
 
 def test_one_bad_entry_of_a_table_leaves_the_others() -> None:
-    settings, problems = one({"hideBelow": {"latency": "1 ms", "memory": "much"}, "exclude": ["a", ""]})
-    assert settings.hide_below == {"latency": 1e-3}
+    settings, problems = one({"defaultSizes": {"M": 64, "N": "a b"}, "exclude": ["a", ""]})
+    assert settings.default_sizes == {"M": "64"}
     assert settings.exclude == ("a",)
     assert len(problems) == 2
 
@@ -186,7 +187,8 @@ def test_the_environment_is_read_as_text() -> None:
         "RLM_LSP_HINTS": "off",
         "RLM_LSP_LABEL": "median±",
         "RLM_LSP_CHANGE_RATIO": "1.5",
-        "RLM_LSP_HIDE_BELOW": "latency=1 ms; memory = 1 KiB",
+        "RLM_LSP_HINTS_MIN_LATENCY": "1 ms",
+        "RLM_LSP_HINTS_MIN_MEMORY": "1 KiB",
         "RLM_LSP_SEVERITY": '{"error": 0.99}',
         "RLM_LSP_DEFAULT_SIZES": "M=64;dtype=bf16",
         "RLM_LSP_BUDGETS": "src/**=latency < 1 ms, memory < 10 MiB",
@@ -201,7 +203,7 @@ def test_the_environment_is_read_as_text() -> None:
     assert problems == ()
     assert (settings.metrics, settings.threads, settings.hints) == (("latency", "memory"), 2, False)
     assert (settings.label, settings.change_ratio) == ("median±", 1.5)
-    assert settings.hide_below == {"latency": 1e-3, "memory": 1024.0}
+    assert (settings.hints_min_latency, settings.hints_min_memory) == (1e-3, 1024.0)
     assert settings.severity["error"] == 0.99
     assert settings.default_sizes == {"M": "64", "dtype": "bf16"}
     assert settings.budgets == (
@@ -240,7 +242,7 @@ def test_whatever_is_said_there_are_settings_and_problems_of_one_line(values: di
     assert all(problem.startswith("here: ") for problem in problems)
     for key, entry in ENTRIES.items():
         if key not in values:
-            assert getattr(settings, entry.name) == entry.default
+            assert getattr(settings, entry.name) == getattr(Settings(), entry.name)
 
 
 @given(st.dictionaries(st.sampled_from([entry.variable for entry in ENTRIES.values()]), st.text(max_size=12)))

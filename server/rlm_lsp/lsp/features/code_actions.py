@@ -1,4 +1,4 @@
-"""Code actions on a unit's header: write a budget from its prediction, ignore its findings, run a command about it.
+"""Code actions on a unit's name: write a budget from its prediction, ignore its findings, run a command about it.
 
 An edit is offered only if the edited text, read again, has the intended directive for the unit.
 """
@@ -45,11 +45,14 @@ def register(server: LanguageServer, session: Session) -> None:
 
 
 async def code_actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
-    """The actions for the unit whose header is under the cursor."""
+    """The actions for the unit whose name is under the cursor, or at the start of the selection."""
     uri = params.text_document.uri
     analysis = await session.analysis(uri)
     unit = analysis.unit_at(params.range.start.line) if analysis is not None else None
     if analysis is None or unit is None or not session.predictions.ready:
+        return []
+    lines = Lines(analysis.document.source, session.client.workspace.position_codec)
+    if not _is_on_name(params.range.start, unit, lines):
         return []
     predictions = await session.predict(uri, unit.analysed.code)
     actions: list[types.CodeAction | types.Command] = []
@@ -58,7 +61,6 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
         fixed = [entry for entry in params.context.diagnostics if entry.source == SOURCE and entry.code in _FINDINGS]
         kind = types.CodeActionKind.QuickFix if fixed else types.CodeActionKind.RefactorRewrite
         offered = await asyncio.to_thread(_edits, analysis, unit, predictions)
-        lines = Lines(analysis.document.source, session.client.workspace.position_codec)
         for title, edits in offered:
             if session.documents.version_of(uri) == analysis.document.version and _is_requested(kind, only):
                 edit = _workspace_edit(session, analysis, lines, edits)
@@ -206,6 +208,14 @@ def _workspace_edit(
         versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, changes)])
     return types.WorkspaceEdit(changes={document.uri: changes})
+
+
+def _is_on_name(position: types.Position, unit: LocatedUnit, lines: Lines) -> bool:
+    """Whether a position is in the name of a unit or next to it; a unit without a name has its first line."""
+    name = unit.analysed.unit.name
+    start, end = lines.position(name.start_byte), lines.position(name.end_byte)
+    before, after = (start.line, start.character), (end.line, end.character)
+    return before <= (position.line, position.character) <= after
 
 
 def _is_requested(kind: str, only: Sequence[str] | None) -> bool:

@@ -16,7 +16,6 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
 from .head_diff import HeadDiffs, marks
-from .inlay_hints import is_hidden
 
 KINDS = frozenset({"program", "module", "network"})
 WIDTH = 100
@@ -24,37 +23,63 @@ EXPLAIN = "rlm-lsp.explain"
 _REFRESH = "workspace.code_lens.refresh_support"
 
 
-def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
+class CodeLenses:
+    """The lenses of one client, and the documents that it shows them for: their units need no hint.
+
+    Many clients could show lenses and never ask for them, since the user has to switch them on.
+    """
+
+    def __init__(self, session: Session, head_diffs: HeadDiffs) -> None:
+        self._session, self._head_diffs = session, head_diffs
+        self._shown: set[str] = set()
+
+    def shows(self, uri: str, unit: LocatedUnit) -> bool:
+        """Whether the client shows a lens for a unit of a document."""
+        of_kind = unit.analysed.unit.kind in KINDS
+        return of_kind and uri in self._shown and self._session.settings_for(uri).code_lens
+
+    def forget(self, uri: str) -> None:
+        """The document is closed."""
+        self._shown.discard(uri)
+
+    def refresh(self) -> None:
+        """Have the client ask again, if it can."""
+        if self._session.capability(_REFRESH):
+            self._session.client.workspace_code_lens_refresh(None)
+
+    async def lenses(self, params: types.CodeLensParams) -> list[types.CodeLens]:
+        """The lenses of a document, as far as its predictions are known."""
+        session, uri = self._session, params.text_document.uri
+        if uri not in self._shown:
+            self._shown.add(uri)
+            # The hints of these units may be shown already.
+            session.on_results.fire()
+        analysis = await session.analysis(uri)
+        settings = session.settings_for(uri)
+        if analysis is None or not settings.code_lens:
+            return []
+        units = [unit for unit in analysis.units if unit.analysed.unit.kind in KINDS]
+        if not units:
+            return []
+        available = await session.available(analysis, units, refreshes=bool(session.capability(_REFRESH)))
+        self._head_diffs.update(analysis)
+        command = EXPLAIN if EXPLAIN in session.client.protocol.fm.commands else ""
+        lenses = []
+        for unit, predictions in available:
+            changed = marks(self._head_diffs.of(uri, unit.analysed), predictions, settings)
+            arguments: list[Any] = [uri, unit.hint] if command else []
+            lens = code_lens(unit, predictions, settings, changed, command, arguments)
+            if lens is not None:
+                lenses.append(lens)
+        return lenses
+
+
+def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> CodeLenses:
     """Answer requests for lenses, and have the client repeat them when there are new results."""
-    server.feature(types.TEXT_DOCUMENT_CODE_LENS)(partial(code_lenses, session, head_diffs))
-
-    def refresh() -> None:
-        if session.capability(_REFRESH):
-            session.client.workspace_code_lens_refresh(None)
-
-    session.on_results(refresh)
-
-
-async def code_lenses(session: Session, head_diffs: HeadDiffs, params: types.CodeLensParams) -> list[types.CodeLens]:
-    """The lenses of a document, as far as its predictions are known."""
-    uri = params.text_document.uri
-    analysis = await session.analysis(uri)
-    settings = session.settings_for(uri)
-    if analysis is None or not settings.code_lens:
-        return []
-    units = [unit for unit in analysis.units if unit.analysed.unit.kind in KINDS]
-    if not units:
-        return []
-    available = await session.available(analysis, units, refreshes=bool(session.capability(_REFRESH)))
-    head_diffs.update(analysis)
-    command = EXPLAIN if EXPLAIN in session.client.protocol.fm.commands else ""
-    lenses = []
-    for unit, predictions in available:
-        changed = marks(head_diffs.of(uri, unit.analysed), predictions, settings)
-        arguments: list[Any] = [uri, unit.hint] if command else []
-        lens = code_lens(unit, predictions, settings, changed, command, arguments)
-        if lens is not None:
-            lenses.append(lens)
+    lenses = CodeLenses(session, head_diffs)
+    server.feature(types.TEXT_DOCUMENT_CODE_LENS)(partial(CodeLenses.lenses, lenses))
+    session.on_close(lenses.forget)
+    session.on_results(lenses.refresh)
     return lenses
 
 
@@ -71,8 +96,7 @@ def code_lens(
     An empty ``command`` makes a lens that only shows text.
     """
     work = unit.analysed.code.work
-    shown = [prediction for prediction in predictions if not is_hidden(prediction, settings, work)]
-    title = render.label(shown, settings.label, WIDTH, changed, named=True, work=work)
+    title = render.label(predictions, settings.label, WIDTH, changed, named=True, work=work)
     if not title:
         return None
     line = types.Position(unit.header_lines.start, 0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import textwrap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,12 +17,10 @@ from typing import Any, TypeVar, get_args
 from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
-from rlm_core.inference.explain import Explanation, Reader, explain
+from rlm_core.inference.explain import Explanation, explain
 from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import queries_for
-from rlm_core.queries.analysis import Analyser
-from rlm_core.source.canonical import dedent
-from rlm_core.source.parsed import ParsedSource
+from rlm_core.queries.unit_variants import start_of_text, variant_reader
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.history.measurements import command_for
@@ -153,7 +150,8 @@ async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, 
         cancelled, stopped = _cancellation(session, shown), Event()
         stepwise = _StepwisePredictor(session, shown, lambda: stopped.is_set() or cancelled())
         try:
-            read = _reader(analysis, unit, stepwise.check)
+            document = analysis.document
+            read = variant_reader(document.parsed, document.path, unit.analysed, stepwise.check)
             explanation = await asyncio.to_thread(explain, stepwise, code, queries[0], read)
         except _CancelledError:
             raise JsonRpcRequestCancelled("the explanation was cancelled") from None
@@ -177,8 +175,8 @@ class _StepwisePredictor(WithoutComparison):
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return self._on_worker(lambda predictor: predictor.default_queries(basis, language))
 
-    def devices(self, basis: Basis) -> tuple[str, ...]:
-        return self._on_worker(lambda predictor: predictor.devices(basis))
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
+        return self._on_worker(lambda predictor: predictor.devices(basis, language))
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         answers: list[list[Prediction]] = []
@@ -208,48 +206,11 @@ def _predict(
     return predictor.predict(texts, queries)
 
 
-def _reader(analysis: Analysis, located: LocatedUnit, check: Callable[[], None]) -> Reader | None:
-    """What the model reads of variants of a unit: they are analysed in their document, for another thread.
-
-    None where the unit's text is not a piece of the document.
-    """
-    source, unit, code = analysis.document.source, located.analysed.unit, located.analysed.code
-    start = _start_of(analysis, located)
-    if source[start : unit.span.end_byte] != code.text.encode("utf-8", errors="replace"):
-        return None
-    analyser, path, language = Analyser(), analysis.document.path, analysis.document.parsed.language
-    indentation = code.text[: len(code.text) - len(code.text.lstrip(" \t"))]
-
-    def read(text: str) -> CodeText | None:
-        check()
-        variant = textwrap.indent(dedent(text), indentation).encode("utf-8", errors="replace")
-        changed = source[:start] + variant + source[unit.span.end_byte :]
-        units = analyser.analyse(ParsedSource(changed, language), path, "explained")
-        same = (
-            entry.code
-            for entry in units
-            if entry.unit.span.start_byte == unit.span.start_byte and entry.unit.qualname == unit.qualname
-        )
-        return next(same, None)
-
-    return read
-
-
-def _start_of(analysis: Analysis, located: LocatedUnit) -> int:
-    """The offset in the document of a unit's text.
-
-    It starts with the indentation of its first line, unless there is other text before the unit on that line.
-    """
-    source, start, text = analysis.document.source, located.analysed.unit.span.start_byte, located.analysed.code.text
-    line_start = start - len(text) + len(text.lstrip(" \t"))
-    return line_start if source[line_start:start].strip() == b"" else start
-
-
 def _explained(
     analysis: Analysis, located: LocatedUnit, query: Query, explanation: Explanation, lines: Lines
 ) -> dict[str, Any]:
     unit = located.analysed.unit
-    offsets = [_start_of(analysis, located)]
+    offsets = [start_of_text(analysis.document.source, located.analysed)]
     for line in _LINE.findall(located.analysed.code.text):
         offsets.append(offsets[-1] + len(line.encode()))
     ends = {line for effect in explanation.effects for line in (effect.line, effect.last_line)}

@@ -10,12 +10,16 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 from rlm_lsp.lsp.session import Session, selection_of
-from rlm_lsp.settings.files import FILE_NAMES
+from rlm_lsp.rendering.settings_messages import invalid_settings
+from rlm_lsp.settings.files import FILE_NAMES, read_config
 from rlm_lsp.settings.model import Settings
-from rlm_lsp.settings.store import SECTION, SettingsStore
+from rlm_lsp.settings.resolve import SettingsProblem
+from rlm_lsp.settings.store import OF_CLIENT, SECTION, SettingsStore
+from rlm_lsp.sources import path_of_uri
+
+INVALID_SETTINGS_NOTIFICATION = "rlm-lsp/invalidSettings"
 
 
 class Configuration:
@@ -30,8 +34,7 @@ class Configuration:
         self._session.configure(SettingsStore(options, self._folders()))
 
     def watch(self) -> None:
-        """Log problems, and ask the client to notify about changes of its settings and of files."""
-        self._report()
+        """Ask the client to notify about changes of its settings and of files."""
         session = self._session
         if session.capability("workspace.did_change_configuration.dynamic_registration"):
             self._register(types.WORKSPACE_DID_CHANGE_CONFIGURATION, {"section": SECTION})
@@ -74,8 +77,20 @@ class Configuration:
             session.refresh()
 
     def _report(self) -> None:
-        for problem in self._session.settings_store.unreported():
+        """Log what is not valid since the last time, and notify the user once of all of it."""
+        problems = self._session.settings_store.unreported()
+        for problem in problems:
             self._session.log(str(problem), types.MessageType.Warning)
+        if problems:
+            self._session.spawn(f"invalid settings {self._turn}", self._notify(problems))
+
+    async def _notify(self, problems: Sequence[SettingsProblem]) -> None:
+        session, message = self._session, invalid_settings(problems)
+        if session.settings_store.client_reports:
+            places = await asyncio.to_thread(_places, problems)
+            session.client.protocol.notify(INVALID_SETTINGS_NOTIFICATION, {"message": message, "places": places})
+        else:
+            session.show(message, types.MessageType.Warning)
 
     def _register(self, method: str, options: Any) -> None:
         registration = types.Registration(method, method, options)
@@ -99,7 +114,7 @@ class Configuration:
     def _folders(self) -> list[Path]:
         workspace = self._session.client.workspace
         uris = list(workspace.folders) or [uri for uri in (workspace.root_uri,) if uri]
-        return [Path(name) for name in (to_fs_path(uri) for uri in uris) if name]
+        return [path for path in map(path_of_uri, uris) if path is not None]
 
 
 def register(server: LanguageServer, session: Session) -> Configuration:
@@ -108,6 +123,20 @@ def register(server: LanguageServer, session: Session) -> Configuration:
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(partial(_did_change_configuration, session, settings))
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(partial(_did_change_folders, settings))
     return settings
+
+
+def _places(problems: Sequence[SettingsProblem]) -> list[dict[str, Any]]:
+    """The places that a client can open, each once: a file (``uri``, ``line``) or its own configuration."""
+    places: dict[str, dict[str, Any]] = {}
+    for problem in problems:
+        path = Path(problem.place)
+        if problem.place == OF_CLIENT:
+            places.setdefault(problem.place, {"uri": None, "setting": problem.setting, "line": 0})
+        elif path.is_absolute() and problem.place not in places:
+            config = read_config(path) if problem.setting and path.suffix == ".toml" else None
+            line = config.line_of(problem.setting) if config is not None else problem.line
+            places[problem.place] = {"uri": path.as_uri(), "setting": problem.setting, "line": line}
+    return list(places.values())
 
 
 def is_configuration(uri: str) -> bool:

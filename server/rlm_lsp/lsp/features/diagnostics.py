@@ -16,17 +16,18 @@ from pathlib import Path
 
 from lsprotocol import converters, types
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec
 from rlm_core.types import Span
 
-from rlm_lsp.findings.finding import DOCS, Finding, docs_link
+from rlm_lsp.findings.finding import DOCS, Code, Finding, docs_link
 from rlm_lsp.findings.judge import malformed
 from rlm_lsp.lsp.document_findings import DocumentFindings, findings_of
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
+from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.settings.files import FILE_NAMES
 from rlm_lsp.settings.project import read_budgets
+from rlm_lsp.sources import path_of_uri
 
 SOURCE = "rlm-lsp"
 MALFORMED_SIZES = "malformed-sizes"
@@ -38,6 +39,7 @@ _SEVERITIES = {
     "warning": types.DiagnosticSeverity.Warning,
     "information": types.DiagnosticSeverity.Information,
 }
+_OF_EDITS: frozenset[Code] = frozenset({"regression", "growth"})
 _CONVERTER = converters.get_converter()
 
 
@@ -68,8 +70,8 @@ class DiagnosticForm:
 class Diagnostics:
     """Reports the findings of the session's documents to one client."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, unit_rules: UnitRules) -> None:
+        self._session, self._rules = session, unit_rules
 
     async def of_document(
         self, params: types.DocumentDiagnosticParams
@@ -144,17 +146,19 @@ class Diagnostics:
         session = self._session
         if not session.settings_for(uri).diagnostics:
             return DiagnosticReport(uri, session.documents.version_of(uri))
-        name = to_fs_path(uri)
-        if name and Path(name).name in FILE_NAMES:
-            return await self._of_configuration(uri, Path(name))
+        path = path_of_uri(uri)
+        if path is not None and path.name in FILE_NAMES:
+            return await self._of_configuration(uri, path)
         if self._client_pulls and not session.capability(_REFRESH):
             # This client will not ask again when the model is loaded.
             await session.predictions.wait_loaded()
         while True:
+            # The hints of the edited unit come first: they do not wait for the units that call it.
+            await session.scheduler.idle(uri)
             analysis = await session.analysis(uri)
             if analysis is None:
                 return DiagnosticReport(uri, session.documents.version_of(uri))
-            findings = await findings_of(session, analysis)
+            findings = await findings_of(session, self._rules, analysis)
             if findings is not None:
                 document = analysis.document
                 items = diagnostics(findings, uri, document.source, self._form())
@@ -188,9 +192,9 @@ class Diagnostics:
         return DiagnosticForm(codec, shows("related_information"), shows("code_description_support"))
 
 
-def register(server: LanguageServer, session: Session) -> None:
+def register(server: LanguageServer, session: Session, unit_rules: UnitRules) -> None:
     """Answer clients that pull diagnostics, and push to the others."""
-    reports = Diagnostics(session)
+    reports = Diagnostics(session, unit_rules)
     options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier=SOURCE)
     server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)(partial(Diagnostics.of_document, reports))
     server.feature(types.WORKSPACE_DIAGNOSTIC)(partial(Diagnostics.of_workspace, reports))
@@ -207,7 +211,8 @@ def diagnostics(findings: DocumentFindings, uri: str, source: bytes, form: Diagn
         types.Diagnostic(
             _range(lines, finding.span),
             finding.message,
-            _SEVERITIES[finding.severity],
+            # An edit that is not committed yet may not be finished.
+            types.DiagnosticSeverity.Hint if finding.code in _OF_EDITS else _SEVERITIES[finding.severity],
             finding.code,
             _link(docs_link(finding.code)) if form.links else None,
             SOURCE,

@@ -91,6 +91,14 @@ class HeadDiffs:
         self._updated[uri], self._running[uri] = (analysis, now), analysis
         self._session.spawn(f"head diff of {uri}", self._run(analysis))
 
+    async def compare(self, analysis: Analysis) -> bool:
+        """Compare the units of a document now; False where git cannot, or the settings turn it off."""
+        uri = analysis.document.uri
+        if analysis.document.path is None or not self._session.settings_for(uri).changes:
+            return False
+        await self._find(analysis)
+        return uri in self._known
+
     def forget(self, uri: str) -> None:
         """The document is closed."""
         self._session.cancel(f"head diff of {uri}")

@@ -1,69 +1,146 @@
-"""Hover on a unit's header: all predictions for the unit, how far to trust them, and what was measured."""
+"""Hover on a unit's header: what its costs are predicted to be, and behind "Details" what the numbers rest on.
+
+The details are a document of the server where the client can show one (``workspace/textDocumentContent``), else the end
+of the hover.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import binascii
+import json
 from functools import partial
+from urllib.parse import quote as percent_encoded
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import Prediction
 
+from rlm_lsp.budgets.rules import budget_of
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
+from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.rendering.escaping import markdown, printable
-from rlm_lsp.rendering.hover import head_words, hover_text
+from rlm_lsp.rendering.hover import HoverText, head_words, hover_text
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 from rlm_lsp.settings.model import Settings
 
 from .head_diff import HeadDiff, HeadDiffs, rises
 
-
-def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
-    """Answer requests for hovers."""
-    server.feature(types.TEXT_DOCUMENT_HOVER)(partial(hover, session, head_diffs))
+SCHEME = "rlm-lsp"
+_CAPABILITY = "workspace.text_document_content"
 
 
-async def hover(session: Session, head_diffs: HeadDiffs, params: types.HoverParams) -> types.Hover | None:
-    """The hover of the unit whose header is under the cursor; waits for the model if there is no prediction yet."""
-    uri = params.text_document.uri
-    analysis = await session.analysis(uri)
-    unit = analysis.unit_at(params.position.line) if analysis is not None else None
-    if analysis is None or unit is None:
-        return None
-    head_diffs.update(analysis)
-    await session.predictions.wait_loaded()
-    predictions = await session.predict(uri, unit.analysed.code)
-    if not predictions:
-        return None
-    return types.Hover(await content_of(session, head_diffs, analysis, unit, predictions))
+class Hovers:
+    """Makes hovers, the tooltips of hints, and the documents with the details."""
+
+    def __init__(self, session: Session, head_diffs: HeadDiffs, unit_rules: UnitRules) -> None:
+        self._session, self._head_diffs, self._rules = session, head_diffs, unit_rules
+
+    async def hover(self, params: types.HoverParams) -> types.Hover | None:
+        """The hover of the unit whose header is under the cursor; waits for the model if there is no prediction yet."""
+        uri = params.text_document.uri
+        analysis = await self._session.analysis(uri)
+        unit = analysis.unit_at(params.position.line) if analysis is not None else None
+        if analysis is None or unit is None:
+            return None
+        self._head_diffs.update(analysis)
+        content = await self.content_of(analysis, unit)
+        return types.Hover(content) if content is not None else None
+
+    async def content_of(self, analysis: Analysis, unit: LocatedUnit) -> types.MarkupContent | None:
+        """The text of a hover, in the first format that the client names; None without a prediction."""
+        session = self._session
+        formats = session.capability("text_document.hover.content_format")
+        kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
+        as_markdown = kind == types.MarkupKind.Markdown
+        text = await self._text(analysis, unit, as_markdown=as_markdown)
+        if text is None:
+            return None
+        if as_markdown and session.capability(_CAPABILITY):
+            link = details_uri(analysis.document.uri, unit.analysed.unit.qualname, unit.header_lines.start)
+            return types.MarkupContent(kind, f"{text.summary}\n\n[Details]({link})")
+        return types.MarkupContent(kind, text.together(markdown=as_markdown))
+
+    async def document(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        """The document behind a link to details, as the unit is now.
+
+        Raises:
+            JsonRpcInvalidParams: it is not such a link, or the unit is gone.
+        """
+        uri, qualname, line = unit_of(params.uri)
+        analysis = await self._session.analysis(uri)
+        units = [unit for unit in analysis.units if unit.analysed.unit.qualname == qualname] if analysis else []
+        unit = min(units, key=lambda unit: abs(unit.header_lines.start - line), default=None)
+        text = await self._text(analysis, unit, as_markdown=True) if analysis is not None and unit is not None else None
+        if text is None:
+            raise JsonRpcInvalidParams(f"{qualname} has no prediction any more; hover over it again")
+        return types.TextDocumentContentResult(f"{text.together(markdown=True)}\n")
+
+    async def _text(self, analysis: Analysis, unit: LocatedUnit, *, as_markdown: bool) -> HoverText | None:
+        session, document, analysed = self._session, analysis.document, unit.analysed
+        await session.predictions.wait_loaded()
+        predictions = await session.predict(document.uri, analysed.code)
+        if not predictions:
+            return None
+        rules = (await self._rules.read(analysis)).rules[analysis.units.index(unit)]
+        diff = self._head_diffs.of(document.uri, analysed)
+        shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
+        applied = [(budget_of(answer, rules), answer) for answer in predictions]
+        quote = markdown if as_markdown else printable
+        clauses = change_clauses(diff, analysed, session.settings_for(document.uri)) if diff else []
+        return hover_text(
+            analysed,
+            predictions,
+            markdown=as_markdown,
+            against_head=head_words(diff.state, diff.changes, clauses, quote=quote) if diff else "",
+            shares=[(answer, share) for answer, share in shares if share is not None],
+            budgets=[(active.budget, answer) for active, answer in applied if active is not None],
+        )
 
 
-async def content_of(
-    session: Session, head_diffs: HeadDiffs, analysis: Analysis, unit: LocatedUnit, predictions: Sequence[Prediction]
-) -> types.MarkupContent:
-    """The text of a hover, in the first format that the client names."""
-    document, analysed = analysis.document, unit.analysed
-    settings = session.settings_for(document.uri)
-    formats = session.capability("text_document.hover.content_format")
-    kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
-    diff = head_diffs.of(document.uri, analysed)
-    shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
-    as_markdown = kind == types.MarkupKind.Markdown
-    quote = markdown if as_markdown else printable
-    clauses = _clauses(diff, analysed, settings) if diff else []
-    text = hover_text(
-        analysed,
-        predictions,
-        markdown=as_markdown,
-        against_head=head_words(diff.state, diff.changes, clauses, quote=quote) if diff else "",
-        shares=[(answer, share) for answer, share in shares if share is not None],
-    )
-    return types.MarkupContent(kind, text)
+def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs, unit_rules: UnitRules) -> Hovers:
+    """Answer requests for hovers and for the documents that they link to."""
+    hovers = Hovers(session, head_diffs, unit_rules)
+    server.feature(types.TEXT_DOCUMENT_HOVER)(partial(Hovers.hover, hovers))
+    server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)(partial(Hovers.document, hovers))
+    return hovers
 
 
-def _clauses(diff: HeadDiff, analysed: AnalysedUnit, settings: Settings) -> list[str]:
+def register_documents(session: Session) -> None:
+    """Offer the documents behind "Details" to a client that can show them."""
+    if session.capability(f"{_CAPABILITY}.dynamic_registration"):
+        method = types.WORKSPACE_TEXT_DOCUMENT_CONTENT
+        options = types.TextDocumentContentRegistrationOptions([SCHEME])
+        registration = types.Registration(method, method, options)
+        session.client.client_register_capability(types.RegistrationParams([registration]))
+
+
+def details_uri(uri: str, qualname: str, line: int) -> str:
+    """The address of the details of a unit; editors encode an address again, so its query has letters and digits."""
+    query = base64.urlsafe_b64encode(json.dumps([uri, qualname, line]).encode()).decode().rstrip("=")
+    name = percent_encoded(qualname.rpartition(".")[2], safe="") or "file"
+    return f"{SCHEME}:/details/{name}.md?{query}"
+
+
+def unit_of(details: str) -> tuple[str, str, int]:
+    """The document, the qualified name and the line of the unit that :func:`details_uri` was made for.
+
+    Raises:
+        JsonRpcInvalidParams: it was not.
+    """
+    query = details.partition("?")[2]
+    try:
+        uri, qualname, line = json.loads(base64.urlsafe_b64decode(query + "=" * (-len(query) % 4)))
+    except (binascii.Error, ValueError, TypeError):
+        uri = qualname = line = None
+    if not isinstance(uri, str) or not isinstance(qualname, str) or not isinstance(line, int):
+        raise JsonRpcInvalidParams(f"{details}: not a link of a hover")
+    return uri, qualname, line
+
+
+def change_clauses(diff: HeadDiff, analysed: AnalysedUnit, settings: Settings) -> list[str]:
     """How the growth and the waits of a unit have changed since ``HEAD``."""
     clauses = [rise_words(rise) for rise in rises(diff, settings)]
     return clauses + (wait_changes(analysed.unit, diff.work.wait) if diff.work.wait is not None else [])

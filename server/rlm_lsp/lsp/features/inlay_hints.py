@@ -14,27 +14,36 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from rlm_core.types import CodeText, Prediction, WorkFacts
+from rlm_core.types import CodeText, Prediction
 
+from rlm_lsp.findings.relevance import relevance
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
+from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
-from .head_diff import HeadDiff, HeadDiffs, marks
-from .hover import content_of
+from .code_lens import CodeLenses
+from .head_diff import HeadDiffs, marks
+from .hover import Hovers
 from .notice import FirstRunNotice
 
-TOGGLE = "rlm-lsp.toggleHints"
+TOGGLE, SHOW_ALL = "rlm-lsp.toggleHints", "rlm-lsp.showAllHints"
 _REFRESH = "workspace.inlay_hint.refresh_support"
 MAX_TEXTS = 2_000
+# Clients show the label with a space in front of it, which counts as part of its length.
+PADDING = 1
 _UNMARKED: render.Marks = {}
 
 
 class HiddenHints:
-    """The files and languages whose hints the user has turned off until the server ends."""
+    """What the user has turned on and off until the server ends: the hints of files and languages, and all hints.
+
+    ``all_shown`` shows the hints of all functions, whatever the settings say.
+    """
 
     def __init__(self) -> None:
+        self.all_shown = False
         self._hidden: set[tuple[str, str | None]] = set()
 
     def toggle(self, target: object) -> bool:
@@ -60,29 +69,28 @@ class _DocumentHints:
 
     made_from: tuple[object, ...]
     analysis: Analysis
-    head_diff: object
+    context: tuple[object, ...]
     hints: dict[int, types.InlayHint | None] = field(default_factory=dict)
-    by_text: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
-    previous: dict[CodeText, tuple[str, HeadDiff | None, types.InlayHint | None]] = field(default_factory=dict)
+    by_text: dict[CodeText, tuple[object, types.InlayHint | None]] = field(default_factory=dict)
+    previous: dict[CodeText, tuple[object, types.InlayHint | None]] = field(default_factory=dict)
 
-    def move(self, unit: LocatedUnit, diff: HeadDiff | None, version: int | None) -> None:
+    def move(self, unit: LocatedUnit, made_from: object, version: int | None) -> None:
         """Take over the hint of a unit with the same text from the previous analysis, at its new position."""
         code = unit.analysed.code
-        qualname = unit.analysed.unit.qualname
         known = self.previous.get(code)
-        if known is None or known[0] != qualname or known[1] != diff:
+        if known is None or known[0] != made_from:
             return
-        hint = known[2]
+        hint = known[1]
         if hint is not None:
             data = {**hint.data, "version": version} if isinstance(hint.data, dict) else None
             hint = types.InlayHint(unit.hint, hint.label, tooltip=hint.tooltip, padding_left=True, data=data)
         self.hints[id(unit)] = hint
-        self.by_text[code] = qualname, diff, hint
+        self.by_text[code] = made_from, hint
 
-    def put(self, unit: LocatedUnit, diff: HeadDiff | None, hint: types.InlayHint | None) -> None:
+    def put(self, unit: LocatedUnit, made_from: object, hint: types.InlayHint | None) -> None:
         """Keep the hint of a unit."""
         self.hints[id(unit)] = hint
-        self.by_text[unit.analysed.code] = unit.analysed.unit.qualname, diff, hint
+        self.by_text[unit.analysed.code] = made_from, hint
 
 
 class InlayHints:
@@ -92,8 +100,11 @@ class InlayHints:
     edit moves most units and changes few: the hints of the others are moved along.
     """
 
-    def __init__(self, session: Session, head_diffs: HeadDiffs) -> None:
-        self._session, self._head_diffs = session, head_diffs
+    def __init__(
+        self, session: Session, head_diffs: HeadDiffs, unit_rules: UnitRules, lenses: CodeLenses, hovers: Hovers
+    ) -> None:
+        self._session, self._head_diffs, self._rules = session, head_diffs, unit_rules
+        self._lenses, self._hovers = lenses, hovers
         self._notice = FirstRunNotice(session)
         self._documents: dict[str, _DocumentHints] = {}
         self.hidden = HiddenHints()
@@ -110,28 +121,31 @@ class InlayHints:
     async def hints(self, params: types.InlayHintParams) -> list[types.InlayHint]:
         """The hints of the units in the requested range, as far as they are known."""
         session, uri = self._session, params.text_document.uri
-        analysis = await session.analysis(uri)
+        refreshes = bool(session.capability(_REFRESH))
+        analysis = await session.analysis(uri, provisional=refreshes)
         settings = session.settings_for(uri)
         if analysis is None or not settings.hints or self.hidden.hides(uri, analysis.document.language):
             return []
         version = analysis.document.version if self._resolves_tooltip else None
+        if refreshes:
+            self._rules.update(analysis)
+        else:
+            await self._rules.read(analysis)
         kept = self._kept(analysis, settings)
-        requested = _inside(analysis.units, params.range)
+        requested = [unit for unit in _inside(analysis.units, params.range) if not self._lenses.shows(uri, unit)]
         for unit in requested:
             if id(unit) not in kept.hints:
-                kept.move(unit, self._head_diffs.of(uri, unit.analysed), version)
+                kept.move(unit, self._made_from(uri, unit), version)
         missing = [unit for unit in requested if id(unit) not in kept.hints]
         hints = dict(kept.hints)
         shown: list[Prediction] = []
-        refreshes = bool(session.capability(_REFRESH))
         for unit, predictions in await session.available(analysis, missing, refreshes=refreshes):
-            diff = self._head_diffs.of(uri, unit.analysed)
-            hint = inlay_hint(unit, predictions, settings, marks(diff, predictions, settings), uri, version)
+            hint = self._hint(unit, predictions, settings, uri, version)
             hints[id(unit)] = hint
             shown += predictions if hint is not None else ()
             # A transient abstention is not a fact about the text: the model is asked again.
             if not any(prediction.transient for prediction in predictions):
-                kept.put(unit, diff, hint)
+                kept.put(unit, self._made_from(uri, unit), hint)
         self._head_diffs.update(analysis)
         self._notice.give(shown)
         return [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
@@ -149,22 +163,39 @@ class InlayHints:
         unit = next((unit for unit in units if unit.hint == hint.position), None)
         predictions = self._session.known(uri, unit.analysed.code) if unit is not None else None
         if unit is not None and predictions:
-            hint.tooltip = await content_of(self._session, self._head_diffs, analysis, unit, predictions)
+            hint.tooltip = await self._hovers.content_of(analysis, unit)
         return hint
+
+    def _hint(
+        self, unit: LocatedUnit, predictions: Sequence[Prediction], settings: Settings, uri: str, version: int | None
+    ) -> types.InlayHint | None:
+        """The hint of a unit, None where it has nothing to show or does not matter enough."""
+        diff = self._head_diffs.of(uri, unit.analysed)
+        if settings.hints_shown == "relevant" and not self.hidden.all_shown:
+            rules, is_edited = self._rules.of(uri, unit.analysed), diff is not None and diff.state != "same"
+            if relevance(unit.analysed.code, predictions, settings, rules, changed=is_edited) is None:
+                return None
+        return inlay_hint(unit, predictions, settings, marks(diff, predictions, settings), uri, version)
+
+    def _made_from(self, uri: str, unit: LocatedUnit) -> object:
+        """What a hint depends on besides the text of its unit, the settings and the model."""
+        analysed = unit.analysed
+        budgets = [active.budget for active in self._rules.of(uri, analysed).budgets]
+        return analysed.unit.qualname, self._head_diffs.of(uri, analysed), budgets
 
     def _kept(self, analysis: Analysis, settings: Settings) -> _DocumentHints:
         """The hints of a document, as far as they were made from the same analysis, settings and model."""
         uri = analysis.document.uri
-        made_from = (settings, self._session.predictions.generation)
-        head_diff = self._head_diffs.state_of(uri)
+        made_from = (settings, self._session.predictions.generation, self.hidden.all_shown)
+        context = (self._head_diffs.state_of(uri), self._rules.state_of(uri))
         kept = self._documents.get(uri)
-        if kept is None or any(old is not new for old, new in zip(kept.made_from, made_from, strict=True)):
-            kept = self._documents[uri] = _DocumentHints(made_from, analysis, head_diff)
-        elif kept.analysis is not analysis or kept.head_diff is not head_diff:
+        if kept is None or _differ(kept.made_from, made_from):
+            kept = self._documents[uri] = _DocumentHints(made_from, analysis, context)
+        elif kept.analysis is not analysis or _differ(kept.context, context):
             previous = {**kept.previous, **kept.by_text}
             if len(previous) > MAX_TEXTS + 2 * len(analysis.units):
                 previous = {}
-            kept = self._documents[uri] = _DocumentHints(made_from, analysis, head_diff, previous=previous)
+            kept = self._documents[uri] = _DocumentHints(made_from, analysis, context, previous=previous)
         return kept
 
     @property
@@ -172,18 +203,23 @@ class InlayHints:
         return "tooltip" in (self._session.capability("text_document.inlay_hint.resolve_support.properties") or ())
 
 
-def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs) -> None:
+def register(server: LanguageServer, session: Session, hints: InlayHints) -> None:
     """Answer requests for hints, and have the client repeat them when there are new results."""
-    hints = InlayHints(session, head_diffs)
 
     async def toggle(*arguments: Any) -> bool:
         is_hidden = hints.hidden.toggle(arguments[0] if arguments else None)
         session.on_results.fire()
         return is_hidden
 
+    async def show_all(*arguments: Any) -> bool:
+        hints.hidden.all_shown = not hints.hidden.all_shown
+        session.on_results.fire()
+        return hints.hidden.all_shown
+
     server.feature(types.TEXT_DOCUMENT_INLAY_HINT)(partial(InlayHints.hints, hints))
     server.feature(types.INLAY_HINT_RESOLVE)(partial(InlayHints.resolve, hints))
     server.command(TOGGLE)(toggle)
+    server.command(SHOW_ALL)(show_all)
     session.on_close(hints.forget)
     session.on_results(hints.refresh)
 
@@ -201,29 +237,25 @@ def inlay_hint(
     With the document's ``version`` the tooltip is left for :meth:`InlayHints.resolve`.
     """
     work = unit.analysed.code.work
-    shown = [prediction for prediction in predictions if not is_hidden(prediction, settings, work)]
-    label = render.label(shown, settings.label, settings.max_label, changed, work=work)
+    label = render.label(predictions, settings.label, settings.max_label - PADDING, changed, work=work)
     if not label:
         return None
     if version is not None:
         data = {"uri": uri, "version": version, "unit": unit.analysed.unit.qualname}
         return types.InlayHint(position=unit.hint, label=label, padding_left=True, data=data)
-    if any(render.wait_text(prediction, work) for prediction in shown):
+    if any(render.wait_text(prediction, work) for prediction in predictions):
         tooltip = "what the unit waits for, and the median of its computing time; the hover names the lines"
         return types.InlayHint(position=unit.hint, label=label, tooltip=tooltip, padding_left=True)
-    answered = [prediction for prediction in shown if prediction.band is not None]
+    answered = [prediction for prediction in predictions if prediction.band is not None]
     metrics = ", ".join(dict.fromkeys(render.METRIC_WORDS[prediction.metric] for prediction in answered))
     what = "median" if settings.label == "median" else f"{answered[0].bands[0].coverage * 100:.0f} % band"
     tooltip = f"{metrics}: {what} of {render.BASIS_WORDS[answered[0].basis]}"
     return types.InlayHint(position=unit.hint, label=label, tooltip=tooltip, padding_left=True)
 
 
-def is_hidden(prediction: Prediction, settings: Settings, work: WorkFacts | None = None) -> bool:
-    """Whether a cost is below the threshold that the settings set; a unit that waits is never hidden."""
-    threshold = settings.hide_below.get(prediction.metric)
-    if threshold is None or prediction.median is None or prediction.median >= threshold:
-        return False
-    return not render.wait_text(prediction, work)
+def _differ(before: Sequence[object], after: Sequence[object]) -> bool:
+    """Whether any two objects are not the same one."""
+    return any(old is not new for old, new in zip(before, after, strict=True))
 
 
 def _inside(units: Sequence[LocatedUnit], requested: types.Range) -> list[LocatedUnit]:

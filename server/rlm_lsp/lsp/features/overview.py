@@ -1,12 +1,14 @@
 """``rlm-lsp/overview``: the units of the workspace by predicted cost, one page at a time.
 
 Files are read, analysed and predicted within a request that shows its progress; the results are kept, so that another
-filter or the next page needs no prediction. A list that a client pages through does not change until its last page.
+filter or the next page needs no prediction. While files are read, a client that gives a token receives the rows that
+are known as partial results. A list that a client pages through does not change until its last page.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,7 +37,7 @@ from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.hover import measured_note
 from rlm_lsp.rendering.json_rows import prediction_fields, work_fields
-from rlm_lsp.sources import find_sources, matches
+from rlm_lsp.sources import find_sources, is_test, matches
 
 from .progress import WorkProgress, progress
 from .requests import convert, require_model
@@ -44,17 +46,25 @@ OVERVIEW = "rlm-lsp/overview"
 PAGE_ROWS, MAX_PAGE_ROWS = 100, 1000
 _MAX_LISTS = 4
 _MAX_FAILURES = 20
+# Partial results follow each other no faster: a client draws a list in about this time.
+PARTIAL_SECONDS = 0.1
+DEFAULT_METRIC: Metric = "latency"
 _METRICS: tuple[Metric, ...] = get_args(Metric)
 _Result = TypeVar("_Result")
 _UnitAt = tuple[AnalysedUnit, types.Position]
 
 
 class OverviewParams(msgspec.Struct):
-    """Either the ``cursor`` of the previous page, or the filters of a new list; ``limit`` is the size of a page."""
+    """Either the ``cursor`` of the previous page, or the filters of a new list; ``limit`` is the size of a page.
+
+    ``tests`` says whether files of tests are read too.
+    """
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGE_ROWS)] | None = None
     cursor: str | None = None
     refresh: bool | None = None
+    tests: bool = True
+    partialResultToken: str | int | None = None  # noqa: N815
     metric: str | None = None
     file: str | None = None
     device: str | None = None
@@ -106,6 +116,25 @@ class _Scan:
     complete: bool = False
 
 
+class _PartialResults:
+    """Sends the rows of a request while they are found, if the client has given a token for them."""
+
+    def __init__(self, session: Session, params: OverviewParams) -> None:
+        self._session, self._params = session, params
+        self._sent = 0
+        self._at = -math.inf
+
+    def send(self, rows: Sequence[OverviewRow], done: int, total: int) -> None:
+        """Send those of ``rows`` that were not sent yet, once the time has come; so many files are read, of so many."""
+        params, now = self._params, asyncio.get_running_loop().time()
+        if params.partialResultToken is None or now - self._at < PARTIAL_SECONDS or self._sent == len(rows):
+            return
+        selected = ordered(rows[self._sent :], params.metric or DEFAULT_METRIC, params.file, params.device)
+        self._sent, self._at = len(rows), now
+        value = {"rows": [row.fields() for row in selected], "done": done, "total": total}
+        self._session.client.protocol.notify(types.PROGRESS, types.ProgressParams(params.partialResultToken, value))
+
+
 @dataclass(frozen=True, slots=True)
 class _FilteredList:
     """The rows that a filter selects, in the order of their pages."""
@@ -121,7 +150,7 @@ class Overview:
         self._session = session
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-overview")
         self._turn = asyncio.Lock()
-        self._scan: tuple[object, _Scan] | None = None
+        self._scan: tuple[object, bool, _Scan] | None = None
         self._lists: LRUCache[str, _FilteredList] = LRUCache(_MAX_LISTS)
         self._numbers = count(1)
 
@@ -130,14 +159,17 @@ class Overview:
 
         ``cursor`` is from the previous page and asks for the next one. Without it a new list starts: of one ``metric``
         (default: latency), the most expensive unit first, for accuracy the least accurate; of files that match
-        ``file``, a glob or a part of the path; of one ``device``. ``refresh`` reads the workspace again. A page has
-        ``limit`` rows.
+        ``file``, a glob or a part of the path; of one ``device``; with ``tests`` false, without files of tests.
+        ``refresh`` reads the workspace again. A page has ``limit`` rows. Rows that are found while the workspace is
+        read are sent to ``partialResultToken`` as ``{"rows": [...], "done": files, "total": files}``, in no particular
+        order.
         """
         named = convert(params, OverviewParams)
         limit = named.limit or PAGE_ROWS
         cursor = named.cursor
         if cursor is None:
-            cursor = f"{self._start_list(named, await self._scanned(bool(named.refresh)))}:0"
+            _check_metric(named.metric)
+            cursor = f"{self._start_list(named, await self._scanned(named))}:0"
         name, _, offset = cursor.partition(":")
         filtered = self._lists.get(name)
         if filtered is None or not offset.isdecimal():
@@ -151,10 +183,7 @@ class Overview:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _start_list(self, named: OverviewParams, scan: _Scan) -> str:
-        metric = named.metric or "latency"
-        if metric not in _METRICS:
-            raise JsonRpcInvalidParams(f"{metric!r} is not a metric; choose one of {', '.join(_METRICS)}")
-        rows = ordered(scan.rows, metric, named.file, named.device)
+        rows = ordered(scan.rows, named.metric or DEFAULT_METRIC, named.file, named.device)
         head = {
             "total": len(rows),
             "files": scan.files,
@@ -170,23 +199,27 @@ class Overview:
         self._lists[name] = _FilteredList(tuple(rows), head)
         return name
 
-    async def _scanned(self, refresh: bool) -> _Scan:
+    async def _scanned(self, named: OverviewParams) -> _Scan:
         """The newest scan, or a new one. One request reads the workspace; concurrent requests wait for it."""
         session = self._session
         await require_model(session)
         async with self._turn:
             known, generation = self._scan, session.predictions.generation
-            if known is None or refresh or known[0] is not generation:
+            if known is None or named.refresh or known[0] is not generation or known[1] != named.tests:
                 scan = _Scan()
                 with progress(session, "rlm-lsp: reading the workspace", cancellable=True) as shown:
-                    await self._read(scan, shown)
-                known = self._scan = generation, scan
-            return known[1]
+                    await self._read(scan, named.tests, shown, _PartialResults(session, named))
+                known = self._scan = generation, named.tests, scan
+            return known[2]
 
-    async def _read(self, scan: _Scan, shown: WorkProgress) -> None:
+    async def _read(self, scan: _Scan, tests: bool, shown: WorkProgress, partial_results: _PartialResults) -> None:
         session, store = self._session, self._session.settings_store
         folders = [folder for folder in store.by_folder if folder is not None]
-        paths = [path for path in await self._on_worker(lambda: _files(folders)) if not store.excludes(path)]
+        paths = [
+            path
+            for path in await self._on_worker(lambda: _files(folders))
+            if not store.excludes(path) and (tests or not is_test(store.relative(path)))
+        ]
         codec = session.client.workspace.position_codec
         documents = [session.documents.document(uri) for uri in session.documents.uris]
         opened = {document.path: document for document in documents if document is not None and document.path}
@@ -208,6 +241,7 @@ class Overview:
             uri = document.uri if document is not None else path.as_uri()
             kept = [unit for unit in units if unit[0].unit.language in languages]
             await self._predict(scan, uri, file, kept, lambda: shown.cancelled)
+            partial_results.send(scan.rows, done + 1, len(paths))
         scan.complete = not shown.cancelled
 
     async def _predict(
@@ -236,6 +270,11 @@ def register(server: LanguageServer, session: Session) -> None:
     overview = Overview(session)
     server.feature(OVERVIEW)(partial(Overview.page, overview))
     session.on_end(overview.close)
+
+
+def _check_metric(metric: str | None) -> None:
+    if metric is not None and metric not in _METRICS:
+        raise JsonRpcInvalidParams(f"{metric!r} is not a metric; choose one of {', '.join(_METRICS)}")
 
 
 def ordered(

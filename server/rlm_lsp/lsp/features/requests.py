@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 from pygls.exceptions import JsonRpcInvalidParams
-from pygls.uris import to_fs_path
 
 from rlm_lsp.lsp.session import Session
+from rlm_lsp.sources import path_of_uri
 
 _Parameters = TypeVar("_Parameters", bound=msgspec.Struct)
 
@@ -35,10 +35,10 @@ def file_path(uri: str) -> Path:
     Raises:
         JsonRpcInvalidParams: it is not in the file system.
     """
-    path = to_fs_path(uri) if uri.startswith("file:") else None
-    if not path:
+    path = path_of_uri(uri)
+    if path is None:
         raise JsonRpcInvalidParams("`uri` must be the URI of a file, such as file:///models/a.onnx")
-    return Path(path)
+    return path
 
 
 async def require_model(session: Session) -> None:

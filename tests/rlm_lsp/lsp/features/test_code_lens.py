@@ -42,4 +42,3 @@ def test_a_lens_without_a_command_only_shows_text(make_prediction: MakePredictio
 
 def test_a_unit_with_nothing_to_show_has_no_lens(make_prediction: MakePrediction) -> None:
     assert code_lens(UNIT, [make_prediction(abstained=NO_NUMBER)], Settings(), {}) is None
-    assert code_lens(UNIT, [make_prediction()], Settings(hide_below={"latency": 1.0}), {}) is None

@@ -53,29 +53,21 @@ def test_a_unit_on_which_the_model_abstains_has_no_hint(make_prediction: MakePre
     assert inlay_hint(UNIT, [], SETTINGS) is None
 
 
-def test_costs_below_the_threshold_are_hidden(make_prediction: MakePrediction) -> None:
-    predictions = [make_prediction(), make_prediction(0.0, 3072.0, metric="memory")]
-    above = Settings(hide_below={"latency": 8e-5, "memory": 1.0})
-    below = Settings(hide_below={"latency": 9e-5})
-    assert label(inlay_hint(UNIT, predictions, above)) == "10–160 µs · ≤3 KiB"
-    assert label(inlay_hint(UNIT, predictions, below)) == "≤3 KiB"
-    assert inlay_hint(UNIT, predictions, Settings(hide_below={"latency": 1.0, "memory": 1e6})) is None
-
-
 def test_settings_say_what_a_label_shows_and_how_long_it_is(make_prediction: MakePrediction) -> None:
     hint = inlay_hint(UNIT, [make_prediction()], Settings(label="median"))
     assert hint is not None
     assert (hint.label, hint.tooltip) == ("85 µs", "latency: median of one call, as its tests call it")
     assert label(inlay_hint(UNIT, [make_prediction()], Settings(label="median±"))) == "85 ±75 µs"
     assert label(inlay_hint(UNIT, [make_prediction()], Settings(max_label=8))) == "≤160 µs"
+    # The space in front of the label counts.
+    assert inlay_hint(UNIT, [make_prediction()], Settings(max_label=7)) is None
     assert inlay_hint(UNIT, [make_prediction()], Settings(max_label=5)) is None
 
 
-def test_a_unit_that_waits_is_labelled_and_never_hidden(make_prediction: MakePrediction) -> None:
+def test_a_unit_that_waits_is_labelled(make_prediction: MakePrediction) -> None:
     code = replace(UNIT.analysed.code, work=WorkFacts(waits=(Wait(WaitKind.NETWORK, 1, "requests.get"),)))
     waiting = replace(UNIT, analysed=replace(UNIT.analysed, code=code))
-    hidden = Settings(hide_below={"latency": 1.0})
-    assert label(inlay_hint(waiting, [make_prediction()], hidden)) == "waits: network · 85 µs"
+    assert label(inlay_hint(waiting, [make_prediction()], SETTINGS)) == "waits: network · 85 µs"
     abstained = inlay_hint(waiting, [make_prediction(abstained=NO_NUMBER)], SETTINGS)
     assert (label(abstained), abstained is not None and abstained.tooltip) == (
         "waits: network",

@@ -1,0 +1,69 @@
+"""Which units get a hint by default: the few whose cost a developer would want to know about.
+
+Input: what is known about a unit. Output: why it matters, or None. All units keep their hover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from rlm_core.types import CodeText, GrowthClass, Prediction
+
+from rlm_lsp.budgets.rules import Rules, budget_of
+from rlm_lsp.rendering.labels import wait_text
+from rlm_lsp.settings.model import Settings
+
+Relevance = Literal["kind", "measured", "changed", "waits", "budget", "cost", "growth"]
+# A budget is near where the 80 % band reaches it.
+NEAR_BUDGET = 0.1
+# Faster than n log n in one input. A product of two, such as the number of texts and their length, is linear in each.
+FAST_GROWTH: frozenset[GrowthClass] = frozenset({"n^2", "n^3", "2^n"})
+WITHOUT_RULES = Rules()
+
+
+def relevance(
+    code: CodeText,
+    predictions: Sequence[Prediction],
+    settings: Settings,
+    rules: Rules = WITHOUT_RULES,
+    *,
+    changed: bool = False,
+) -> Relevance | None:
+    """Why a unit gets a hint; None where it gets none by default.
+
+    Programs, kernels, modules and networks always do: they are few, and their cost is what they are written for. A
+    function does if it was measured, is marked as ``changed`` since git's ``HEAD``, waits, is over or near its budget,
+    costs at least what the settings say, or grows faster than n log n.
+    """
+    if code.basis != "call":
+        return "kind"
+    if any(prediction.source != "predicted" for prediction in predictions):
+        return "measured"
+    if changed:
+        return "changed"
+    if any(wait_text(prediction, code.work) for prediction in predictions):
+        return "waits"
+    if any(_is_near_budget(prediction, rules) for prediction in predictions):
+        return "budget"
+    if any(_is_expensive(prediction, settings) for prediction in predictions):
+        return "cost"
+    if any(_grows_fast(prediction, settings) for prediction in predictions):
+        return "growth"
+    return None
+
+
+def _is_near_budget(prediction: Prediction, rules: Rules) -> bool:
+    active = budget_of(prediction, rules) if rules.budgets else None
+    return active is not None and prediction.above(active.budget.value) >= NEAR_BUDGET
+
+
+def _is_expensive(prediction: Prediction, settings: Settings) -> bool:
+    least = {"latency": settings.hints_min_latency, "memory": settings.hints_min_memory}.get(prediction.metric)
+    return least is not None and prediction.median is not None and prediction.median >= least
+
+
+def _grows_fast(prediction: Prediction, settings: Settings) -> bool:
+    growth = prediction.growth
+    likely = growth is not None and growth.probability >= settings.growth_confidence
+    return growth is not None and likely and growth.growth_class in FAST_GROWTH

@@ -1,0 +1,23 @@
+"""The sentence about invalid settings says what is wrong and where, and how many there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlm_lsp.rendering.settings_messages import invalid_settings
+from rlm_lsp.settings.resolve import SettingsProblem
+
+
+def test_one_problem_is_described_with_its_place() -> None:
+    problem = SettingsProblem(str(Path("/shop/rlm-lsp.toml")), "setting `threads` must be an integer", "threads")
+    text = 'rlm-lsp ignores what is not valid in rlm-lsp.toml: setting "threads" must be an integer.'
+    assert invalid_settings([problem]) == text
+
+
+def test_several_problems_are_counted_and_the_first_is_described() -> None:
+    client, variable = (
+        SettingsProblem(place, f"setting `{place[0]}` is wrong") for place in ("workspace/configuration", "environment")
+    )
+    text = 'rlm-lsp ignores 2 settings that are not valid. The first, in the {}: setting "{}" is wrong.'
+    assert invalid_settings([client, variable]) == text.format("editor's settings", "w")
+    assert invalid_settings([variable, client]) == text.format("environment", "e")
