@@ -81,7 +81,7 @@ def new_home(folder: Path) -> Home:
     (made.folder / "bin").mkdir(parents=True)
     made.project.mkdir()
     made.file.write_text(SOURCE)
-    (made.project / "rlm-lsp.toml").write_text("debounce-ms = 20\n")
+    (made.project / "rlm-lsp.toml").write_text('debounce-ms = 20\nhints-shown = "all"\n')
     server = made.folder / "bin" / "rlm-lsp"
     path = os.pathsep.join(str(REPOSITORY / name) for name in ("model_core", "server"))
     recorder = Path(__file__).with_name("record_capabilities.py")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# All tests in real editors: `run.sh [vscode] [terminal]`, both if none is named. What is missing is installed into the cache
-# first. A part that fails does not keep the others from running; the summary says what was run, how long it took and what
-# came of it, and the exit status is 1 if anything failed. Pictures land in build/editors.
+# All tests in real editors: `run.sh [vscode] [terminal]`, both if none is named; `run.sh person` makes the pictures of a
+# person's way through three public projects, in VS Code and in Neovim. What is missing is installed into the cache first.
+# A part that fails does not keep the others from running; the summary says what was run, how long it took and what came of
+# it, and the exit status is 1 if anything failed. Pictures land in build/editors.
 # `PYTHON` (with the [dev] extra) builds the wheel, chooses the edit and runs the tests of the terminal editors.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -64,6 +65,7 @@ of_vscode() {
         left_out "VS Code: all tests, since it could not be prepared"
         return
     }
+    part "VS Code: the package has the same bytes each time" in_terminal vscode
     part "the report in Chromium" in_terminal report
     # The others need the server that it installs.
     part "VS Code: a person's way" in_vscode journey.mjs "$vsix" "$workspace" "$pictures/vscode"
@@ -87,11 +89,29 @@ of_terminal() {
     part "Emacs: tests" in_terminal emacs
 }
 
+# A person's way through public projects: pictures to be looked at.
+of_person() {
+    local vsix=$checkout/vscode-extension/rlm-lsp.vsix
+    rm -rf "$pictures/person"
+    part "VS Code: Node.js, code-server, Chromium" "$vscode/get_vscode.sh" &&
+        part "VS Code: lint, types, package" packaged &&
+        part "httpx, toolz and rich" env PYTHONPATH="$checkout" "$PYTHON" "$vscode/projects.py" "$workspace" || {
+        left_out "a person's way, since it could not be prepared"
+        return
+    }
+    part "VS Code: a person's way through public projects" \
+        "$EDITORS_CACHE/node24/bin/node" "$vscode/projects.mjs" "$vsix" "$workspace" "$pictures/person"
+    part "Neovim 0.12" "$PYTHON" "$here/get_editors.py" neovim-0.12 &&
+        part "Neovim: a person's way through public projects" \
+            env PYTHONPATH="$checkout" "$PYTHON" -m tests.editors.nvim.person "$pictures/person"
+}
+
 for which in "${@:-vscode}"; do
     case $which in
         vscode) of_vscode ;;
         terminal) of_terminal ;;
-        *) echo "$which: no such editors; there are vscode and terminal" >&2; exit 2 ;;
+        person) of_person ;;
+        *) echo "$which: no such editors; there are vscode, terminal and person" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || of_terminal

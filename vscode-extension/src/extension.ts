@@ -4,9 +4,10 @@ import * as vscode from 'vscode';
 
 import { registerCommands } from './common/commands';
 import { createChannels } from './common/logger';
+import { McpServers } from './common/mcp';
 import { onDidChoose } from './common/python';
 import { Session } from './common/session';
-import { needsRestart, SECTION } from './common/settings';
+import { needsRestart, readSettings } from './common/settings';
 import { StatusItem } from './common/status';
 import { TextPages } from './common/texts';
 import { registerNetworks } from './network/editor';
@@ -20,6 +21,9 @@ export interface Api {
   readonly session: Session;
   readonly status: StatusItem;
   readonly overview: OverviewTree;
+  readonly mcp: McpServers;
+  /** The file of the log channel. */
+  readonly log: vscode.Uri;
 }
 
 let running: Session | undefined;
@@ -30,6 +34,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   const status = new StatusItem(session);
   const overview = new OverviewTree(session);
   const pages = new TextPages();
+  const mcp = new McpServers(session);
   let timer: NodeJS.Timeout | undefined;
   const restartSoon = (): void => {
     // Several settings often change together.
@@ -41,7 +46,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     status,
     overview,
     pages,
-    ...registerCommands(context, session, pages),
+    mcp,
+    ...registerCommands(context, session, status, pages),
     ...registerNetworks(context, session),
     vscode.commands.registerCommand(`${VIEW}.refresh`, () => overview.load({ refresh: true })),
     vscode.commands.registerCommand(`${VIEW}.more`, () => overview.more()),
@@ -49,6 +55,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     vscode.commands.registerCommand(`${VIEW}.metric`, () => overview.chooseMetric()),
     vscode.commands.registerCommand(`${VIEW}.device`, () => overview.chooseDevice()),
     vscode.commands.registerCommand(`${VIEW}.file`, () => overview.chooseFile()),
+    vscode.commands.registerCommand(`${VIEW}.stop`, () => overview.stop()),
+    vscode.commands.registerCommand(`${VIEW}.showTests`, () => overview.load({ tests: true })),
+    vscode.commands.registerCommand(`${VIEW}.hideTests`, () => overview.load({ tests: false })),
     vscode.commands.registerCommand(`${VIEW}.clear`, () => overview.clear()),
     vscode.commands.registerCommand(`${VIEW}.export`, (target?: vscode.Uri) =>
       exportOverview(overview, target instanceof vscode.Uri ? target : undefined),
@@ -59,7 +68,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
       }
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(restartSoon),
-    channels.server.onDidChangeLogLevel(() => {
+    channels.log.onDidChangeLogLevel(() => {
       if (session.state.kind === 'running') {
         // The server requests its settings again, including its log level.
         void session.state.client.sendNotification('workspace/didChangeConfiguration', { settings: null });
@@ -68,7 +77,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     { dispose: () => clearTimeout(timer) },
   );
   const chosen = await onDidChoose(() => {
-    if (vscode.workspace.getConfiguration(SECTION).get('interpreter') === null) {
+    if (readSettings().interpreter === undefined) {
       restartSoon();
     }
   });
@@ -76,7 +85,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     context.subscriptions.push(chosen);
   }
   void session.restart();
-  return { session, status, overview };
+  return { session, status, overview, mcp, log: vscode.Uri.joinPath(context.logUri, 'rlm-lsp.log') };
 }
 
 export async function deactivate(): Promise<void> {

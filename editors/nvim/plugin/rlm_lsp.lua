@@ -30,6 +30,13 @@ vim.api.nvim_create_autocmd('LspAttach', {
   end,
 })
 
+vim.api.nvim_create_autocmd('FileType', {
+  group = group,
+  callback = function(event)
+    require('rlm_lsp').opened(event.buf)
+  end,
+})
+
 -- On Linux, Neovim does not notify servers when files change.
 vim.api.nvim_create_autocmd('BufWritePost', {
   group = group,

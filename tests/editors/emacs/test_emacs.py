@@ -65,7 +65,7 @@ def test_a_budget_is_reported_until_it_is_kept(emacs: Open, picture: Path) -> No
     terminal = emacs()
     terminal.shows("Flymake[1 0]", "!!def large(n)")
     command(terminal, "flymake-show-buffer-diagnostics")
-    terminal.shows("over-budget", "`large` is predicted to exceed its budget of 1 B")
+    terminal.shows("over-budget", "large is predicted to exceed its budget of 1 B")
     terminal.picture(picture)
     terminal.keys("M-%")
     terminal.type("1 B")

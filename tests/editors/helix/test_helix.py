@@ -55,7 +55,7 @@ def test_a_budget_is_reported_until_it_is_kept(helix: Open, picture: Path) -> No
     terminal = helix()
     ready(terminal)
     terminal.wait(lambda screen: len(hints(screen)) == 2, "no hints")
-    terminal.shows("`large` is predicted to exceed its budget of 1 B")
+    terminal.shows("large is predicted to exceed its budget of 1 B")
     terminal.picture(picture)
     terminal.type("%s1 B")
     terminal.keys("Enter")
@@ -63,7 +63,7 @@ def test_a_budget_is_reported_until_it_is_kept(helix: Open, picture: Path) -> No
     terminal.keys("Escape")
     terminal.hides("is predicted to exceed its budget")
     terminal.type("u6gl")
-    terminal.shows("`large` is predicted to exceed its budget of 1 B")
+    terminal.shows("large is predicted to exceed its budget of 1 B")
 
 
 def test_the_settings_snippet_is_obeyed(helix: Open) -> None:

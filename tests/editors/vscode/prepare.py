@@ -1,9 +1,10 @@
-"""Workspaces for the tests in VS Code: a repository with a function and its edit, and a folder of networks.
+"""Workspaces for the tests in VS Code: a repository with a function and its edit, and networks; another folder.
 
 The edit is taken from the held-out counterfactual suite: a function and its measured edit, of a family that the model
 was never trained on. Of the edits that really made a function more expensive, the script chooses the one whose
 prediction exceeds a budget with the highest probability.
-``python prepare.py FOLDER`` writes ``shop/`` and ``edit.json`` into the folder.
+``python prepare.py FOLDER`` writes ``shop/``, ``depot/``, ``shop.code-workspace`` with both, and ``edit.json`` into the
+folder.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import rlm_core
 from rlm_core.inference.predictor import Predictor
@@ -33,6 +35,11 @@ MOST_LINES = 14
 # A finding is reported from 80 % on, as a warning from 90 % on; before the edit it must be clearly below.
 PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
 COUNTS = "def frequencies(words):\n    return {word: words.count(word) for word in words}\n"
+# The second cell calls the function of the first.
+CELLS_OF_NOTEBOOK = (
+    "def pairs(values):\n    return [(one, other) for one in values for other in values if one < other]\n",
+    "%matplotlib inline\n\n\ndef count_pairs(values):\n    return len(pairs(sorted(values)))\n",
+)
 BUDGETS = [digit * 10.0**power for power in range(-7, 0) for digit in (1, 2, 3, 5)]
 CELLS = {
     "resnet-like": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", "nor_conv_3x3", "nor_conv_3x3"),
@@ -108,6 +115,17 @@ def seconds(value: float) -> str:
     )
 
 
+def notebook(cells: Sequence[str]) -> dict[str, Any]:
+    """A Jupyter notebook with a heading and these cells of Python."""
+    code: list[dict[str, Any]] = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": cell.splitlines(True)}
+        for cell in cells
+    ]
+    heading = {"cell_type": "markdown", "metadata": {}, "source": ["# Pairs\n"]}
+    metadata = {"language_info": {"name": "python"}}
+    return {"cells": [heading, *code], "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
+
+
 def write(folder: Path, edit: Edit) -> None:
     """Write the workspace and what the tests need to know of it."""
     shop = folder / "shop"
@@ -121,6 +139,7 @@ def write(folder: Path, edit: Edit) -> None:
     (shop / "toolbox").mkdir()
     (shop / "toolbox" / "__init__.py").touch()
     (shop / "toolbox" / "counts.py").write_text(COUNTS)
+    (shop / "analysis.ipynb").write_text(json.dumps(notebook(CELLS_OF_NOTEBOOK), indent=1))
     # A language without labels: the model abstains and says why.
     (shop / "kernel.ttir").write_text(
         "module {\n  tt.func public @copy(%arg0: !tt.ptr<f32>) {\n    tt.return\n  }\n}\n"
@@ -128,6 +147,11 @@ def write(folder: Path, edit: Edit) -> None:
     for name, (a, b, c, d, e, f) in CELLS.items():
         model = build(f"|{a}~0|+|{b}~0|{c}~1|+|{d}~0|{e}~1|{f}~2|")
         (shop / "networks" / f"{name}.onnx").write_bytes(model.SerializeToString())
+    # A second folder of the same workspace, with a file of the same name.
+    (folder / "depot").mkdir()
+    (folder / "depot" / "functions.py").write_text(COUNTS)
+    workspace = {"folders": [{"path": "shop"}, {"path": "depot"}]}
+    (folder / "shop.code-workspace").write_text(json.dumps(workspace))
     git = ["git", "-C", str(shop), "-c", "user.name=test", "-c", "user.email=test@example.org"]
     for step in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "first"]):
         subprocess.run([*git, *step], check=True)

@@ -70,6 +70,9 @@ export class Bundled {
     signal: AbortSignal,
     report: (message: string) => void,
   ): Promise<string | undefined> {
+    if (!(await isWhatWasPackaged(wheel))) {
+      return `the SHA-256 of ${path.basename(wheel)} is not the one that was packaged; install the extension again`;
+    }
     const parent = path.dirname(folder);
     await fs.rm(parent, { recursive: true, force: true });
     await fs.mkdir(parent, { recursive: true });
@@ -77,7 +80,7 @@ export class Bundled {
     const steps = [
       { title: 'creating an environment', command: base.path, args: ['-m', 'venv', folder] },
       // By path: a name would be looked up in a package index, where anyone may have registered it.
-      { title: 'installing', command: pythonOf(folder), args: [...pip, `${wheel}[onnx]`] },
+      { title: 'installing', command: pythonOf(folder), args: [...pip, `${wheel}[onnx,mcp]`] },
     ];
     for (const step of steps) {
       report(step.title);
@@ -107,16 +110,24 @@ export class Bundled {
     if (wheel === undefined) {
       return undefined;
     }
-    const digest = createHash('sha256')
-      .update(await fs.readFile(wheel))
-      .digest('hex')
-      .slice(0, 12);
-    return path.join(this.context.globalStorageUri.fsPath, 'server', digest);
+    return path.join(this.context.globalStorageUri.fsPath, 'server', (await sha256(wheel)).slice(0, 12));
   }
 }
 
 function pythonOf(folder: string): string {
   return process.platform === 'win32' ? path.join(folder, 'Scripts', 'python.exe') : path.join(folder, 'bin', 'python');
+}
+
+async function sha256(file: string): Promise<string> {
+  return createHash('sha256')
+    .update(await fs.readFile(file))
+    .digest('hex');
+}
+
+/** Whether the wheel has the hash that was written when the extension was packaged. */
+async function isWhatWasPackaged(wheel: string): Promise<boolean> {
+  const sums = await fs.readFile(path.join(path.dirname(wheel), 'SHA256SUMS'), 'utf8').catch(() => '');
+  return sums.split('\n').includes(`${await sha256(wheel)}  ${path.basename(wheel)}`);
 }
 
 async function findWheel(folder: string): Promise<string | undefined> {

@@ -2,6 +2,7 @@
 
 import { ChildProcess, spawn } from 'child_process';
 import * as os from 'os';
+import * as path from 'path';
 import * as vscode from 'vscode';
 import {
   CloseAction,
@@ -10,13 +11,15 @@ import {
   LanguageClientOptions,
   MessageType,
   ShowMessageNotification,
+  WorkDoneProgressCancelNotification,
 } from 'vscode-languageclient/node';
 
 import { Channels, serverLogLevel } from './logger';
 import { offerCommand, SHOWN_BY_SERVER } from './measure';
 import { lastLine } from './process';
+import { InvalidSettings, invalidSettingsNotification } from './protocol';
 import { Server } from './server';
-import { forServer, SECTION } from './settings';
+import { forServer, SECTION, showSetting } from './settings';
 
 /** The languages that get predictions; `ttir` has no name in VS Code. */
 export const LANGUAGES = [
@@ -38,7 +41,7 @@ export const LANGUAGES = [
   'typescriptreact',
 ];
 
-export const SELECTOR = [
+const FILES = [
   ...LANGUAGES.flatMap((language) => [
     { scheme: 'file', language },
     { scheme: 'untitled', language },
@@ -46,16 +49,33 @@ export const SELECTOR = [
   { scheme: 'file', pattern: '**/*.ttir' },
 ];
 
+/** Whether a document gets predictions: a file, an unsaved file or a Python cell of a notebook. */
+export function isSupported(document: vscode.TextDocument): boolean {
+  return vscode.languages.match([...FILES, { notebookType: '*', language: 'python' }], document) > 0;
+}
+
+export const SHOW_DETAILS = 'rlm-lsp.showDetails';
 const LAST_WORDS_MS = 2000;
 /** The start of server messages for which we show buttons. */
 const NO_MODEL = /^rlm-lsp: (no predictions|the model is unchanged)/;
 const FIRST_NOTICE = 'rlm-lsp: The range after a signature';
 
+/** Work of the server that is in progress: its title, and how much is done, such as `40 of 200`. */
+export interface Work {
+  readonly token: string | number;
+  readonly title: string;
+  readonly done: string;
+}
+
+/** The title of the work that the view Predicted Cost shows. */
+export const READING_WORKSPACE = 'reading the workspace';
+
 /** Receives the events of a connection. */
 export interface Listener {
   /** The process has exited unexpectedly; `reason` is the last line that it wrote to stderr. */
   ended(reason: string): void;
-  busy(isBusy: boolean): void;
+  /** The work of the server that is in progress has changed. */
+  works(works: readonly Work[]): void;
   /** Hints arrived, so new predictions may be available. */
   answered(): void;
   noModel(reason: string): void;
@@ -72,7 +92,7 @@ export class Connection {
   readonly client: LanguageClient;
   process: ChildProcess | undefined;
   private stderr = '';
-  private working = 0;
+  private readonly works = new Map<string | number, Work & { readonly shown: boolean }>();
   private stopping = false;
   private setClosed: () => void = () => undefined;
   private readonly closed = new Promise<void>((resolve) => {
@@ -81,11 +101,12 @@ export class Connection {
 
   constructor(server: Server, channels: Channels, listener: Listener) {
     const options: LanguageClientOptions = {
-      documentSelector: SELECTOR,
-      outputChannel: channels.server,
+      // The protocol and VS Code name the type of a notebook differently.
+      documentSelector: [...FILES, { notebook: '*', language: 'python' }],
+      outputChannel: channels.log,
       traceOutputChannel: channels.trace,
       // An untrusted window restricts what its settings may choose.
-      initializationOptions: { trusted: vscode.workspace.isTrusted },
+      initializationOptions: { trusted: vscode.workspace.isTrusted, invalidSettings: true },
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {
@@ -98,28 +119,60 @@ export class Connection {
       initializationFailedHandler: () => false,
       middleware: {
         workspace: {
-          configuration: async (params, token, next) => {
-            const sections = await next(params, token);
-            return Array.isArray(sections)
-              ? sections.map((values) => forServer(values, vscode.workspace.isTrusted, serverLogLevel(channels.server)))
-              : sections;
-          },
+          configuration: ({ items }) =>
+            items.map(({ scopeUri }) =>
+              forServer(
+                scopeUri !== undefined ? vscode.Uri.parse(scopeUri) : undefined,
+                vscode.workspace.isTrusted,
+                serverLogLevel(channels.log),
+              ),
+            ),
         },
         provideInlayHints: async (document, range, token, next) => {
           const hints = await next(document, range, token);
           listener.answered();
           return hints;
         },
+        provideHover: async (document, position, token, next) => {
+          const hover = await next(document, position, token);
+          hover?.contents.forEach(adapt);
+          return hover;
+        },
+        resolveInlayHint: async (hint, token, next) => {
+          const resolved = await next(hint, token);
+          adapt(resolved?.tooltip);
+          return resolved;
+        },
         executeCommand: async (command, args, next) => shown(command, await next(command, args), server),
         handleWorkDoneProgress: (token, params, next) => {
-          this.working += params.kind === 'begin' ? 1 : params.kind === 'end' ? -1 : 0;
-          listener.busy(this.working > 0);
-          next(token, params);
+          if (params.kind === 'begin') {
+            const title = params.title.replace(/^rlm-lsp: /, '');
+            // The status item or a view shows what is not shown here: all that cannot be cancelled, and their own work.
+            const shown = params.cancellable === true && title !== READING_WORKSPACE;
+            this.works.set(token, { token, title, done: params.message ?? '', shown });
+          }
+          const work = this.works.get(token);
+          if (work !== undefined && params.kind === 'report') {
+            this.works.set(token, { ...work, done: params.message ?? '' });
+          }
+          if (params.kind === 'end') {
+            this.works.delete(token);
+          }
+          listener.works([...this.works.values()]);
+          if (work?.shown !== false || params.kind === 'end') {
+            next(token, params);
+          }
         },
       },
     };
     this.client = new QuietClient(SECTION, 'rlm-lsp', () => this.begin(server, channels), options);
     this.client.onNotification(ShowMessageNotification.type, ({ type, message }) => show(type, message, listener));
+    this.client.onNotification(invalidSettingsNotification, (invalid) => void showInvalid(invalid));
+  }
+
+  /** Stop some work; what is done by then counts. */
+  cancel({ token }: Work): void {
+    void this.client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
   }
 
   async stop(): Promise<void> {
@@ -134,7 +187,7 @@ export class Connection {
 
   private async begin(server: Server, channels: Channels): Promise<ChildProcess> {
     const args = [...server.args, 'serve'];
-    channels.extension.info(`starting ${[server.command, ...args].join(' ')} (${server.version})`);
+    channels.log.info(`starting ${[server.command, ...args].join(' ')}`);
     const child = spawn(server.command, args, { cwd: os.homedir(), env: process.env });
     this.process = child;
     child.once('close', () => this.setClosed());
@@ -159,6 +212,19 @@ export class Connection {
   }
 }
 
+/** In a hover, VS Code follows links to commands but not those of the server, and it leaves no room between columns. */
+function adapt(text: unknown): void {
+  if (text instanceof vscode.MarkdownString) {
+    text.value = text.value
+      .replace(/^\|.*[^|\s-].*\|$/gm, (row) => row.replaceAll(' |', '&ensp;|'))
+      .replace(/\]\((rlm-lsp:[^)\s]+)\)/g, (_, uri: string) => {
+        const args = encodeURIComponent(JSON.stringify([uri]));
+        return `](command:${SHOW_DETAILS}?${args} "What the numbers rest on")`;
+      });
+    text.isTrusted = { enabledCommands: [SHOW_DETAILS] };
+  }
+}
+
 /** Show a message of the server, with a button where the user can do something about it. */
 function show(type: MessageType, message: string, listener: Listener): void {
   if (type === MessageType.Error && NO_MODEL.test(message)) {
@@ -175,6 +241,24 @@ function show(type: MessageType, message: string, listener: Listener): void {
     });
   } else if (!message.startsWith(SHOWN_BY_SERVER)) {
     void vscode.window.showInformationMessage(message);
+  }
+}
+
+/** Show which settings are not valid, with a button for each place that has them. */
+async function showInvalid({ message, places }: InvalidSettings): Promise<void> {
+  const buttons = places.map((place) => ({
+    title: place.uri === null ? 'Open Settings' : `Open ${path.posix.basename(place.uri)}`,
+    place,
+  }));
+  const pressed = await vscode.window.showWarningMessage(message, ...buttons);
+  if (pressed === undefined) {
+    return;
+  }
+  const { uri, setting, line } = pressed.place;
+  if (uri === null) {
+    showSetting(setting);
+  } else {
+    await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection: new vscode.Range(line, 0, line, 0) });
   }
 }
 

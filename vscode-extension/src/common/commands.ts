@@ -4,20 +4,27 @@ import * as os from 'os';
 import * as vscode from 'vscode';
 import { ExecuteCommandRequest } from 'vscode-languageclient/node';
 
-import { SELECTOR } from './client';
-import { compareWithHead } from './compare';
+import { isSupported, SHOW_DETAILS } from './client';
+import { compareWithHead, named } from './compare';
 import { offerCommand } from './measure';
 import { Row } from './protocol';
+import { quantity } from './quantity';
 import { report } from './report';
 import { Session } from './session';
 import { SECTION } from './settings';
-import { TextPages } from './texts';
+import { showMenu, StatusItem } from './status';
+import { showBeside, TextPages } from './texts';
 
 export function registerCommands(
   context: vscode.ExtensionContext,
   session: Session,
+  status: StatusItem,
   pages: TextPages,
 ): vscode.Disposable[] {
+  // What the server has hidden; a new server shows everything.
+  const hidden = new Map<string, boolean>();
+  const toggle = (keyOf: (document: vscode.TextDocument) => object): Promise<void> =>
+    toggleHints(session, keyOf, hidden);
   const commands: Record<string, (...args: never[]) => unknown> = {
     restart: () => session.remedies.restart(),
     showLogs: () => session.showLog(),
@@ -27,21 +34,39 @@ export function registerCommands(
     compareWithHead: () => compare(session),
     explainPrediction: () => explain(session),
     measureFunction: () => measure(session),
-    toggleHintsInFile: () => toggleHints(session, (document) => ({ file: document.uri.toString() })),
-    toggleHintsOfLanguage: () => toggleHints(session, (document) => ({ language: document.languageId })),
+    toggleHintsInFile: () => toggle(({ uri }) => ({ file: uri.toString() })),
+    toggleAllHints: () => toggleAllHints(session),
+    toggleHintsOfLanguage: () => toggle(({ languageId }) => ({ language: languageId })),
+    menu: () => {
+      const document = vscode.window.activeTextEditor?.document;
+      const isOurs = document !== undefined && isSupported(document);
+      return showMenu(
+        session,
+        status,
+        isOurs ? (hidden.get(keyed({ file: document.uri.toString() })) ?? false) : undefined,
+      );
+    },
     openModelCard: () => openModelCard(context),
     aboutHints: () => showPage(vscode.Uri.joinPath(context.extensionUri, 'media', 'walkthrough', 'hints.md')),
     report: async () => pages.show('Report', await report(context, session)),
     showText: (title: string, text: string) => pages.show(title, text),
     showProblem: () => (session.problem !== undefined ? session.showProblem(session.problem) : session.showLog()),
   };
-  return Object.entries(commands).map(([name, act]) => vscode.commands.registerCommand(`rlm-lsp.${name}`, act));
+  return [
+    vscode.commands.registerCommand(SHOW_DETAILS, (uri: string) => showBeside(vscode.Uri.parse(uri))),
+    ...Object.entries(commands).map(([name, act]) => vscode.commands.registerCommand(`rlm-lsp.${name}`, act)),
+    session.onDidChangeState(({ kind }) => {
+      if (kind === 'starting') {
+        hidden.clear();
+      }
+    }),
+  ];
 }
 
 /** The active text editor if its language gets predictions; otherwise undefined, after a message. */
 function activeEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;
-  if (editor === undefined || vscode.languages.match(SELECTOR, editor.document) === 0) {
+  if (editor === undefined || !isSupported(editor.document)) {
     void vscode.window.showInformationMessage(
       'Open a file in a language that rlm-lsp supports, such as Python or C++.',
     );
@@ -115,30 +140,6 @@ function words(row: PredictedRow): string {
   return `${row.metric} ${MARKS[row.source ?? ''] ?? ''}${value}`;
 }
 
-const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: string])[]>> = {
-  latency: [
-    [1, 's'],
-    [1e-3, 'ms'],
-    [1e-6, 'µs'],
-  ],
-  memory: [
-    [1024 ** 3, 'GiB'],
-    [1024 ** 2, 'MiB'],
-    [1024, 'KiB'],
-  ],
-};
-const SMALLEST: Readonly<Record<string, readonly [scale: number, symbol: string]>> = {
-  latency: [1e-9, 'ns'],
-  memory: [1, 'B'],
-  accuracy: [0.01, '%'],
-};
-
-/** A value in SI units as text, with two significant digits. */
-export function quantity(metric: string, value: number): string {
-  const [scale, symbol] = UNITS[metric]?.find(([size]) => value >= size) ?? SMALLEST[metric] ?? [1, ''];
-  return `${Number((value / scale).toPrecision(2))} ${symbol}`;
-}
-
 async function explain(session: Session): Promise<void> {
   const editor = activeEditor();
   if (editor === undefined) {
@@ -154,15 +155,34 @@ async function explain(session: Session): Promise<void> {
   }
 }
 
-async function toggleHints(session: Session, of: (document: vscode.TextDocument) => object): Promise<void> {
+async function toggleHints(
+  session: Session,
+  keyOf: (document: vscode.TextDocument) => object,
+  hidden: Map<string, boolean>,
+): Promise<void> {
   const editor = activeEditor();
   if (editor === undefined) {
     return;
   }
-  const hidden = await ask<boolean>(session, 'rlm-lsp.toggleHints', [of(editor.document)]);
-  if (hidden !== undefined) {
-    vscode.window.setStatusBarMessage(hidden ? 'rlm-lsp: hints hidden' : 'rlm-lsp: hints shown', 4000);
+  const key = keyOf(editor.document);
+  const isHidden = await ask<boolean>(session, 'rlm-lsp.toggleHints', [key]);
+  if (isHidden !== undefined) {
+    hidden.set(keyed(key), isHidden);
+    vscode.window.setStatusBarMessage(isHidden ? 'rlm-lsp: hints hidden' : 'rlm-lsp: hints shown', 4000);
   }
+}
+
+/** Show the hints of all functions, or again of those that matter. */
+async function toggleAllHints(session: Session): Promise<void> {
+  const areAll = await ask<boolean>(session, 'rlm-lsp.showAllHints', []);
+  if (areAll !== undefined) {
+    const words = areAll ? 'hints of all functions are shown' : 'hints are shown where they matter';
+    vscode.window.setStatusBarMessage(`rlm-lsp: ${words}`, 4000);
+  }
+}
+
+function keyed(key: object): string {
+  return JSON.stringify(key);
 }
 
 async function compare(session: Session): Promise<void> {
@@ -170,17 +190,18 @@ async function compare(session: Session): Promise<void> {
   if (editor === undefined) {
     return;
   }
-  if (editor.document.isUntitled) {
-    void vscode.window.showInformationMessage('Save the file first: an unsaved file is not in HEAD.');
+  if (editor.document.uri.scheme !== 'file') {
+    void vscode.window.showInformationMessage(
+      editor.document.isUntitled
+        ? 'Save the file first: an unsaved file is not in HEAD.'
+        : 'Cells of a notebook cannot be compared with HEAD.',
+    );
     return;
   }
-  const rows = await ask<PredictedRow[]>(session, 'rlm-lsp.predictFile', [editor.document.uri.toString()]);
-  const client = rows && (await session.running());
-  if (rows === undefined || client === undefined) {
-    return;
+  const client = await session.running();
+  if (client !== undefined) {
+    await compareWithHead(client, editor.document);
   }
-  const places = new Map(rows.map(({ qualname, line }) => [line, { name: named(qualname), line: line - 1 }]));
-  await compareWithHead(client, editor.document, [...places.values()]);
 }
 
 async function measure(session: Session): Promise<void> {
@@ -197,10 +218,10 @@ async function showPage(file: vscode.Uri): Promise<void> {
 }
 
 async function openModelCard(context: vscode.ExtensionContext): Promise<void> {
-  const model = vscode.workspace.getConfiguration(SECTION).get<string | null>('model', null);
+  const model = vscode.workspace.getConfiguration(SECTION).get<string>('model', 'builtin');
   const bundled = vscode.Uri.joinPath(context.extensionUri, 'bundled', 'MODEL_CARD.md');
   const custom =
-    model !== null && model !== 'builtin' && !/^https?:/i.test(model)
+    model !== '' && model !== 'builtin' && !/^https?:/i.test(model)
       ? vscode.Uri.joinPath(vscode.Uri.file(model.replace(/^~(?=$|\/)/, os.homedir())), 'MODEL_CARD.md')
       : undefined;
   for (const card of custom === undefined ? [bundled] : [custom, bundled]) {
@@ -218,8 +239,4 @@ async function openModelCard(context: vscode.ExtensionContext): Promise<void> {
     return;
   }
   void vscode.window.showInformationMessage('This build of the extension does not include a model card.');
-}
-
-function named(qualname: string): string {
-  return qualname === '<file>' ? 'this file' : qualname;
 }

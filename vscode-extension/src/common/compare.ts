@@ -4,12 +4,11 @@ import * as path from 'path';
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 
+import { changesRequest } from './protocol';
+import { asError } from './session';
 import { openSettings } from './settings';
 
 const GIT_EXTENSION = 'vscode.git';
-/** The server compares with HEAD in the background and shows the result in its hovers. */
-const MOST_MS = 10_000;
-const PAUSE_MS = 100;
 
 /** What we use of the API of VS Code's Git extension. */
 interface GitApi {
@@ -17,33 +16,22 @@ interface GitApi {
   toGitUri(uri: vscode.Uri, ref: string): vscode.Uri;
 }
 
-/** A unit of the file, and where its signature is. */
-export interface Place {
-  readonly name: string;
-  readonly line: number;
-}
-
-/** A unit compared with HEAD: `unchanged`, `new`, or by how much its costs have grown or fallen. */
-export interface Compared extends Place {
-  readonly change: string;
-}
-
-export async function compareWithHead(
-  client: LanguageClient,
-  document: vscode.TextDocument,
-  places: readonly Place[],
-): Promise<void> {
+export async function compareWithHead(client: LanguageClient, document: vscode.TextDocument): Promise<void> {
   const name = path.basename(document.uri.fsPath);
   const before = await atHead(document.uri);
   if (before === 'absent') {
     void vscode.window.showInformationMessage(`${name} is not in HEAD, so there is nothing to compare it with.`);
     return;
   }
-  const compared = await vscode.window.withProgress(
+  const answer = await vscode.window.withProgress(
     { location: vscode.ProgressLocation.Window, title: 'rlm-lsp: comparing with HEAD' },
-    () => againstHead(client, document.uri, places),
+    () => client.sendRequest(changesRequest, { uri: client.code2ProtocolConverter.asUri(document.uri) }).catch(asError),
   );
-  if (compared === undefined) {
+  if (answer instanceof Error) {
+    void vscode.window.showErrorMessage(`rlm-lsp: ${answer.message}`);
+    return;
+  }
+  if (!answer.compared) {
     const pressed = await vscode.window.showInformationMessage(
       `${name} cannot be compared: it is not in a git repository, is new in it, or the setting "changes" is off.`,
       'Open Settings',
@@ -53,9 +41,14 @@ export async function compareWithHead(
     }
     return;
   }
-  const changed = compared.filter(({ change }) => change !== 'unchanged');
+  const changed = answer.changes.filter(({ neutral }) => !neutral);
+  const hidden = answer.changes.length - changed.length;
   if (changed.length === 0) {
-    void vscode.window.showInformationMessage(`No predicted change since HEAD: no function of ${name} has changed.`);
+    void vscode.window.showInformationMessage(
+      hidden === 0
+        ? `No predicted change since HEAD: no function of ${name} has changed.`
+        : `No predicted change since HEAD: no changed function of ${name} surely costs more or less.`,
+    );
     return;
   }
   const show = async (line?: number): Promise<void> => {
@@ -67,12 +60,17 @@ export async function compareWithHead(
     }
   };
   await show(changed[0]?.line);
+  const neutral = hidden > 0 ? `; ${hidden} unsure ${hidden === 1 ? 'change is' : 'changes are'} left out` : '';
   const picked = await vscode.window.showQuickPick(
     // A row has a single line; the placeholder explains the brackets once.
-    changed.map(({ name: label, change, line }) => ({ label, detail: change.replace(/\((\d+ %) band /g, '('), line })),
+    changed.map(({ qualname, text, line }) => ({
+      label: named(qualname),
+      detail: text.replace(/\((\d+ %) band /g, '('),
+      line,
+    })),
     {
-      title: `Predicted cost of ${name} against HEAD`,
-      placeHolder: 'Select a function to go to it; brackets contain the 80 % range',
+      title: `Predicted cost of ${name} against HEAD, the largest change first`,
+      placeHolder: `Select a function; brackets contain the 80 % range${neutral}`,
       matchOnDetail: true,
     },
   );
@@ -100,38 +98,7 @@ async function atHead(uri: vscode.Uri): Promise<vscode.Uri | 'absent' | undefine
   }
 }
 
-/** What the server predicts for each unit compared with HEAD; undefined if it predicts nothing. */
-export async function againstHead(
-  client: LanguageClient,
-  uri: vscode.Uri,
-  places: readonly Place[],
-): Promise<readonly Compared[] | undefined> {
-  const textDocument = { uri: client.code2ProtocolConverter.asUri(uri) };
-  const ask = async (place: Place): Promise<Compared | Place> => {
-    const position = { line: place.line, character: 0 };
-    const hover = await client.sendRequest<{ contents: unknown } | null>('textDocument/hover', {
-      textDocument,
-      position,
-    });
-    const change = headNote(hover?.contents);
-    return change === undefined ? place : { ...place, change };
-  };
-  const end = Date.now() + MOST_MS;
-  for (;;) {
-    const answers = await Promise.all(places.map(ask));
-    if (answers.every((answer) => 'change' in answer)) {
-      return answers;
-    }
-    if (Date.now() > end) {
-      const known = answers.filter((answer) => 'change' in answer);
-      return known.length > 0 ? known : undefined;
-    }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
-}
-
-/** The line about HEAD in the text of a hover. */
-function headNote(contents: unknown): string | undefined {
-  const text = typeof contents === 'object' && contents !== null && 'value' in contents ? contents.value : undefined;
-  return typeof text === 'string' ? /^(?:- )?Against HEAD: (.+)$/m.exec(text)?.[1] : undefined;
+/** The name of a unit for people. */
+export function named(qualname: string): string {
+  return qualname === '<file>' ? 'this file' : qualname;
 }

@@ -1,29 +1,21 @@
-/** The log channels: the logs of the extension and the server, and the messages between them. */
+/** The log channels: the log of the extension and its server, and the messages between them. */
 
 import * as vscode from 'vscode';
 
 import { SECTION } from './settings';
 
 export interface Channels {
-  /** The log of the extension. */
-  readonly extension: vscode.LogOutputChannel;
-  /** The log of the server, with its stderr. */
-  readonly server: vscode.LogOutputChannel;
+  /** The log of the extension and of the server, with its stderr. */
+  readonly log: vscode.LogOutputChannel;
   /** The messages between the two. */
   readonly trace: TraceChannel;
   readonly dispose: () => void;
 }
 
 export function createChannels(): Channels {
-  const extension = vscode.window.createOutputChannel('rlm-lsp', { log: true });
-  const server = vscode.window.createOutputChannel('rlm-lsp Server', { log: true });
+  const log = vscode.window.createOutputChannel('rlm-lsp', { log: true });
   const trace = new TraceChannel(vscode.window.createOutputChannel('rlm-lsp Trace', { log: true }));
-  return {
-    extension,
-    server,
-    trace,
-    dispose: () => [extension, server, trace].forEach((channel) => channel.dispose()),
-  };
+  return { log, trace, dispose: () => [log, trace].forEach((channel) => channel.dispose()) };
 }
 
 const LEVELS: Readonly<Partial<Record<vscode.LogLevel, string>>> = {

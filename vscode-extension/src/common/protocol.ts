@@ -1,6 +1,6 @@
 /** The server's requests that are not part of the protocol. Values are in SI units; texts are for people. */
 
-import { RequestType } from 'vscode-languageclient/node';
+import { NotificationType, ProgressType, RequestType } from 'vscode-languageclient/node';
 
 export interface Prediction {
   readonly basis: string;
@@ -39,6 +39,17 @@ export interface OverviewParams {
   readonly file?: string;
   readonly device?: string;
   readonly refresh?: boolean;
+  /** Whether files of tests are read too. */
+  readonly tests?: boolean;
+  /** Rows that are found while the workspace is read are sent to this token. */
+  readonly partialResultToken?: string;
+}
+
+/** Rows of an overview that were found meanwhile, and how many of the files are read. */
+export interface OverviewPart {
+  readonly rows: readonly Row[];
+  readonly done: number;
+  readonly total: number;
 }
 
 export interface OverviewPage {
@@ -99,6 +110,31 @@ export interface Status {
 }
 
 export const overviewRequest = new RequestType<OverviewParams, OverviewPage, void>('rlm-lsp/overview');
+/** A unit that has changed since HEAD; `neutral` if no cost has surely grown or fallen. */
+export interface Change {
+  readonly qualname: string;
+  readonly line: number;
+  readonly state: 'changed' | 'new';
+  readonly text: string;
+  readonly neutral: boolean;
+}
+
+/** The changes of a file, the largest first; not `compared` where git or the settings give nothing. */
+export interface Changes {
+  readonly compared: boolean;
+  readonly changes: readonly Change[];
+}
+
+export const changesRequest = new RequestType<{ uri: string }, Changes, void>('rlm-lsp/changes');
+export const overviewPart = new ProgressType<OverviewPart>();
 export const networkRequest = new RequestType<{ uri: string; batch?: number }, Network, void>('rlm-lsp/network');
 export const networksRequest = new RequestType<{ uri: string; device?: string }, Networks, void>('rlm-lsp/networks');
 export const statusRequest = new RequestType<{ uri?: string; line?: number }, Status, void>('rlm-lsp/status');
+
+/** Settings that are not valid: one message, and the places that have them; `uri` is null for the editor's settings. */
+export interface InvalidSettings {
+  readonly message: string;
+  readonly places: readonly { readonly uri: string | null; readonly setting: string; readonly line: number }[];
+}
+
+export const invalidSettingsNotification = new NotificationType<InvalidSettings>('rlm-lsp/invalidSettings');

@@ -7,7 +7,7 @@ import { described } from './problems';
 import { run } from './process';
 import { OLDEST_SERVER } from './server';
 import { Session } from './session';
-import { SECTION } from './settings';
+import { userSettings } from './settings';
 
 const DOCTOR_MS = 60_000;
 
@@ -28,24 +28,13 @@ export async function report(context: vscode.ExtensionContext, session: Session)
     const doctor = await run(server.command, [...server.args, 'doctor'], { timeoutMs: DOCTOR_MS });
     lines.push('', '## rlm-lsp doctor', '', '```', (doctor.stdout || doctor.failure || doctor.stderr).trimEnd(), '```');
   }
-  lines.push('', '## Settings that differ from their defaults', '', '```json', settings(), '```', '');
+  lines.push('', '## Settings that the user has set', '', '```json', settings(), '```', '');
   return withoutHome(lines.join('\n'));
 }
 
 function settings(): string {
-  const known = vscode.workspace.getConfiguration(SECTION);
-  const manifest = vscode.extensions.getExtension('rlm-lsp.rlm-lsp')?.packageJSON as
-    { contributes: { configuration: { properties: Record<string, unknown> } } } | undefined;
-  const values: Record<string, unknown> = {};
-  for (const name of Object.keys(manifest?.contributes.configuration.properties ?? {})) {
-    const key = name.slice(SECTION.length + 1);
-    const inspected = known.inspect(key);
-    const value = inspected?.workspaceFolderValue ?? inspected?.workspaceValue ?? inspected?.globalValue;
-    if (value !== undefined && value !== null) {
-      values[key] = secret(key, value);
-    }
-  }
-  return JSON.stringify(values, null, 2);
+  const values = Object.entries(userSettings()).map(([name, value]) => [name, secret(name, value)]);
+  return JSON.stringify(Object.fromEntries(values), null, 2);
 }
 
 /** A value without secrets: the location of a token, and user names and passwords in addresses. */

@@ -4,9 +4,10 @@ import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 
 import { Bundled } from './bundled';
-import { Connection } from './client';
+import { Connection, Work } from './client';
 import { Channels } from './logger';
 import { described, Problem, Remedies, show } from './problems';
+import { statusRequest } from './protocol';
 import { interpreters, probe } from './python';
 import { findServer, isServer, OLDEST_SERVER, Server } from './server';
 import { readSettings, SECTION } from './settings';
@@ -18,6 +19,7 @@ const BEGINS_WITHIN_MS = 60_000;
 
 export type State =
   | { readonly kind: 'stopped' }
+  | { readonly kind: 'installing' }
   | { readonly kind: 'starting' }
   | { readonly kind: 'running'; readonly server: Server; readonly client: LanguageClient }
   | { readonly kind: 'failed'; readonly problem: Problem };
@@ -25,23 +27,24 @@ export type State =
 export class Session implements vscode.Disposable {
   readonly bundled: Bundled;
   private readonly stateChanged = new vscode.EventEmitter<State>();
-  private readonly busyChanged = new vscode.EventEmitter<boolean>();
+  private readonly worksChanged = new vscode.EventEmitter<readonly Work[]>();
   private readonly hintsAnswered = new vscode.EventEmitter<void>();
   readonly onDidChangeState = this.stateChanged.event;
-  readonly onDidChangeBusy = this.busyChanged.event;
+  readonly onDidChangeWorks = this.worksChanged.event;
   /** New predictions may be available for the open documents. */
   readonly onDidAnswer = this.hintsAnswered.event;
 
   private current: State = { kind: 'stopped' };
   private connection: Connection | undefined;
+  private inProgress: readonly Work[] = [];
   private queue: Promise<void> = Promise.resolve();
   private ends: number[] = [];
 
   constructor(
-    context: vscode.ExtensionContext,
+    private readonly context: vscode.ExtensionContext,
     private readonly channels: Channels,
   ) {
-    this.bundled = new Bundled(context, channels.extension);
+    this.bundled = new Bundled(context, channels.log);
   }
 
   get state(): State {
@@ -67,6 +70,16 @@ export class Session implements vscode.Disposable {
     return state.kind === 'running' ? state.client : undefined;
   }
 
+  /** The work of the server that is in progress. */
+  get works(): readonly Work[] {
+    return this.inProgress;
+  }
+
+  /** Stop some work of the server; what is done by then counts. */
+  cancel(work: Work): void {
+    this.connection?.cancel(work);
+  }
+
   /** The process of the running server. */
   get processId(): number | undefined {
     return this.connection?.process?.pid;
@@ -83,6 +96,7 @@ export class Session implements vscode.Disposable {
       for await (const interpreter of interpreters(readSettings())) {
         if (interpreter.recent) {
           await this.end();
+          this.set({ kind: 'installing' });
           const failure = await this.bundled.install(interpreter);
           await (failure === undefined ? this.begin() : this.fail({ kind: 'install-failed', reason: failure }));
           return;
@@ -98,7 +112,7 @@ export class Session implements vscode.Disposable {
 
   dispose(): void {
     void this.enqueue(() => this.end());
-    [this.stateChanged, this.busyChanged, this.hintsAnswered].forEach((emitter) => emitter.dispose());
+    [this.stateChanged, this.worksChanged, this.hintsAnswered].forEach((emitter) => emitter.dispose());
   }
 
   /** Stop the server because the window is closing. */
@@ -118,7 +132,7 @@ export class Session implements vscode.Disposable {
   };
 
   showLog(): void {
-    (this.current.kind === 'running' ? this.channels.server : this.channels.extension).show(true);
+    this.channels.log.show(true);
   }
 
   async chooseInterpreter(): Promise<void> {
@@ -145,20 +159,20 @@ export class Session implements vscode.Disposable {
   }
 
   private enqueue(work: () => Promise<void>): Promise<void> {
-    this.queue = this.queue.then(work).catch((error: unknown) => this.channels.extension.error(asError(error)));
+    this.queue = this.queue.then(work).catch((error: unknown) => this.channels.log.error(asError(error)));
     return this.queue;
   }
 
   private async begin(): Promise<void> {
     await this.end();
     this.set({ kind: 'starting' });
-    const server = await findServer(readSettings(), this.bundled, this.channels.extension);
+    const server = await findServer(readSettings(), this.bundled, this.channels.log);
     if (!isServer(server)) {
       return this.fail(server);
     }
     const connection = new Connection(server, this.channels, {
       ended: (reason) => this.ended(connection, reason),
-      busy: (isBusy) => this.busyChanged.fire(isBusy),
+      works: (works) => this.setWorks(connection, works),
       answered: () => this.hintsAnswered.fire(),
       noModel: (reason) => {
         this.showProblem({ kind: 'no-model', reason });
@@ -166,6 +180,7 @@ export class Session implements vscode.Disposable {
       },
     });
     this.connection = connection;
+    const start = Date.now();
     try {
       await within(BEGINS_WITHIN_MS, connection.client.start());
     } catch (error) {
@@ -175,13 +190,36 @@ export class Session implements vscode.Disposable {
     }
     if (this.connection === connection) {
       this.set({ kind: 'running', server, client: connection.client });
+      void this.announce(server, connection.client, start, Date.now());
+    }
+  }
+
+  /** Log what is running: versions, model and start times. */
+  private async announce(server: Server, client: LanguageClient, start: number, started: number): Promise<void> {
+    const { version } = this.context.extension.packageJSON as { version: string };
+    try {
+      const { model } = await client.sendRequest(statusRequest, {});
+      this.channels.log.info(
+        `extension ${version}, server ${server.version} (${server.from}), model ${model ?? 'none'}; ` +
+          `started in ${seconds(started - start)}, model loaded after ${seconds(Date.now() - start)}`,
+      );
+    } catch {
+      // The server has just stopped, which is logged.
+    }
+  }
+
+  private setWorks(connection: Connection, works: readonly Work[]): void {
+    if (this.connection === connection) {
+      this.inProgress = works;
+      this.worksChanged.fire(works);
     }
   }
 
   private async end(): Promise<void> {
     const connection = this.connection;
     this.connection = undefined;
-    this.busyChanged.fire(false);
+    this.inProgress = [];
+    this.worksChanged.fire([]);
     if (connection !== undefined) {
       this.set({ kind: 'stopped' });
       await connection.stop();
@@ -195,7 +233,7 @@ export class Session implements vscode.Disposable {
     }
     const now = Date.now();
     this.ends = [...this.ends.filter((at) => now - at < WITHIN_MS), now];
-    this.channels.extension.warn(`the server has stopped${reason === '' ? '' : `: ${reason}`}`);
+    this.channels.log.warn(`the server has stopped${reason === '' ? '' : `: ${reason}`}`);
     if (this.ends.length > MOST_RESTARTS) {
       void this.enqueue(async () => {
         await this.end();
@@ -207,7 +245,7 @@ export class Session implements vscode.Disposable {
   }
 
   private async fail(problem: Problem): Promise<void> {
-    this.channels.extension.error(described(problem, OLDEST_SERVER).message);
+    this.channels.log.error(described(problem, OLDEST_SERVER).message);
     this.set({ kind: 'failed', problem });
     this.showProblem(problem);
     return Promise.resolve();
@@ -216,8 +254,14 @@ export class Session implements vscode.Disposable {
   private set(state: State): void {
     this.current = state;
     void vscode.commands.executeCommand('setContext', 'rlm-lsp.state', state.kind);
+    const problem = state.kind === 'failed' ? state.problem.kind : undefined;
+    void vscode.commands.executeCommand('setContext', 'rlm-lsp.problem', problem);
     this.stateChanged.fire(state);
   }
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
 export function asError(error: unknown): Error {

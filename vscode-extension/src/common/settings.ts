@@ -34,19 +34,40 @@ export function needsRestart(event: vscode.ConfigurationChangeEvent): boolean {
   return ['path', 'interpreter', 'importStrategy'].some((name) => event.affectsConfiguration(`${SECTION}.${name}`));
 }
 
-/** The part of a settings section that the server receives. */
-export function forServer(values: unknown, trusted: boolean, logLevel: string | undefined): unknown {
-  if (typeof values !== 'object' || values === null) {
-    return values;
+/**
+ * What the user has set, by name: in the user's, the workspace's or the folder's settings. Defaults are left out: those of the
+ * server are the same, and sent like values they would override the project's file.
+ */
+export function userSettings(scope?: vscode.Uri): Record<string, unknown> {
+  const settings = vscode.workspace.getConfiguration(SECTION, scope ?? null);
+  const names = Object.keys(vscode.workspace.getConfiguration(undefined, scope ?? null).get<object>(SECTION, {}));
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const { globalValue, workspaceValue, workspaceFolderValue } = settings.inspect(name) ?? {};
+    // The settings editor leaves an empty text where a value was deleted.
+    const given = [globalValue, workspaceValue, workspaceFolderValue].filter(
+      (value) => value !== undefined && value !== null && value !== '',
+    );
+    if (given.length > 0) {
+      values[name] = given.every(isTable) ? Object.assign({}, ...given) : given.at(-1);
+    }
   }
+  return values;
+}
+
+/** The settings that the server receives for a resource: those of the user that it knows and that may be set there. */
+export function forServer(
+  scope: vscode.Uri | undefined,
+  trusted: boolean,
+  logLevel: string | undefined,
+): Record<string, unknown> {
   const hidden = new Set(trusted ? OF_THE_EXTENSION : [...OF_THE_EXTENSION, ...OF_THE_MACHINE]);
-  const passed: Record<string, unknown> = Object.fromEntries(
-    Object.entries(values).filter(([name, value]) => !hidden.has(name) && value !== null),
-  );
-  if (logLevel !== undefined && passed.logLevel === undefined) {
-    passed.logLevel = logLevel;
-  }
-  return passed;
+  const passed = Object.fromEntries(Object.entries(userSettings(scope)).filter(([name]) => !hidden.has(name)));
+  return logLevel !== undefined && passed.logLevel === undefined ? { ...passed, logLevel } : passed;
+}
+
+function isTable(value: unknown): value is object {
+  return typeof value === 'object' && !Array.isArray(value);
 }
 
 /** Open a setting that chooses a program; in a remote window these are settings of the remote machine. */
@@ -54,6 +75,20 @@ export function openSettings(name: string): void {
   const isRemote = vscode.env.remoteName !== undefined;
   const command = isRemote ? 'workbench.action.openRemoteSettings' : 'workbench.action.openSettings';
   void vscode.commands.executeCommand(command, { query: `@id:${SECTION}.${name}` });
+}
+
+/** Open a setting that the user has set, where it is set; one that does not exist has only its line in the file. */
+export function showSetting(name: string): void {
+  const { defaultValue, workspaceValue } = vscode.workspace.getConfiguration(SECTION).inspect(name) ?? {};
+  const where = workspaceValue !== undefined ? 'Workspace' : vscode.env.remoteName !== undefined ? 'Remote' : '';
+  if (defaultValue === undefined) {
+    const revealSetting = { key: `${SECTION}.${name}` };
+    void vscode.commands.executeCommand(`workbench.action.open${where}Settings${where === '' ? 'Json' : 'File'}`, {
+      revealSetting,
+    });
+  } else {
+    void vscode.commands.executeCommand(`workbench.action.open${where}Settings`, { query: `@id:${SECTION}.${name}` });
+  }
 }
 
 function strings(value: unknown): string[] {

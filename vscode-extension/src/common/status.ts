@@ -1,39 +1,58 @@
-/** The language status item: model and device, activity, problems, and the reason for a missing prediction. */
+/** The status bar item: the state in words, the details on hover, and a menu with what can be done about it. */
 
 import * as vscode from 'vscode';
 
-import { SELECTOR } from './client';
-import { described } from './problems';
+import { isSupported, READING_WORKSPACE, Work } from './client';
+import { described, Problem } from './problems';
 import { Status, statusRequest } from './protocol';
 import { OLDEST_SERVER } from './server';
 import { Session } from './session';
+import { SECTION } from './settings';
 
 const PAUSE_MS = 300;
-const MOST_DETAIL = 48;
+
+/** What the item says: a few words, the details, and whether something is wrong. */
+export interface Said {
+  readonly words: string;
+  readonly detail: string;
+  readonly kind: 'fine' | 'busy' | 'warning' | 'error';
+}
+
+const ICONS: Readonly<Record<Said['kind'], string>> = {
+  fine: '$(dashboard)',
+  busy: '$(loading~spin)',
+  warning: '$(dashboard)',
+  error: '$(warning)',
+};
 
 export class StatusItem implements vscode.Disposable {
-  private readonly item = vscode.languages.createLanguageStatusItem('rlm-lsp.status', SELECTOR);
+  private readonly item = vscode.window.createStatusBarItem('rlm-lsp.status', vscode.StatusBarAlignment.Right, 100);
   private readonly listeners: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
+  private newest: Status | undefined;
+  private now: Said = { words: 'stopped', detail: '', kind: 'fine' };
 
   constructor(private readonly session: Session) {
     this.item.name = 'rlm-lsp';
+    this.item.command = 'rlm-lsp.menu';
     this.listeners = [
       session.onDidChangeState(() => this.update()),
       session.onDidAnswer(() => this.later()),
-      session.onDidChangeBusy((busy) => {
-        this.item.busy = busy || session.state.kind === 'starting';
-        this.later();
+      session.onDidChangeWorks((works) => {
+        this.show();
+        if (works.length === 0) {
+          this.later();
+        }
       }),
-      vscode.window.onDidChangeActiveTextEditor(() => this.later()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.update()),
       vscode.window.onDidChangeTextEditorSelection(() => this.later()),
     ];
     this.update();
   }
 
-  /** The current text of the item. */
-  get text(): { readonly text: string; readonly detail: string; readonly severity: vscode.LanguageStatusSeverity } {
-    return { text: this.item.text, detail: this.item.detail ?? '', severity: this.item.severity };
+  /** What the item says now. */
+  get said(): Said {
+    return this.now;
   }
 
   dispose(): void {
@@ -50,57 +69,133 @@ export class StatusItem implements vscode.Disposable {
   }
 
   private update(): void {
-    const { state, problem } = this.session;
-    this.item.busy = state.kind === 'starting';
-    if (problem !== undefined) {
-      this.say(
-        'rlm-lsp: no predictions',
-        described(problem, OLDEST_SERVER).message,
-        vscode.LanguageStatusSeverity.Error,
-      );
-    } else if (state.kind === 'running') {
-      void this.ask();
-    } else {
-      this.say(state.kind === 'starting' ? 'rlm-lsp: starting' : 'rlm-lsp: stopped', '');
-    }
+    this.newest = undefined;
+    this.show();
+    void this.ask();
   }
 
   private async ask(): Promise<void> {
     const { state } = this.session;
-    const editor = vscode.window.activeTextEditor;
     if (state.kind !== 'running') {
       return;
     }
-    const isOurs = editor !== undefined && vscode.languages.match(SELECTOR, editor.document) > 0;
+    const editor = vscode.window.activeTextEditor;
+    const isOurs = editor !== undefined && isSupported(editor.document);
     const params = isOurs ? { uri: editor.document.uri.toString(), line: editor.selection.active.line } : {};
     try {
       const status = await state.client.sendRequest(statusRequest, params);
-      if (this.session.state === state && this.session.problem === undefined) {
-        this.show(status);
+      if (this.session.state === state && vscode.window.activeTextEditor === editor) {
+        this.newest = status;
+        this.show();
       }
     } catch {
       // The server has just stopped; the session reports that.
     }
   }
 
-  private show({ model, document, unit }: Status): void {
-    if (model === null) {
-      this.say('rlm-lsp: no model', 'The log shows the reason.', vscode.LanguageStatusSeverity.Error);
-    } else if (unit !== null && unit.reason !== null) {
-      this.say('No prediction here', unit.reason, vscode.LanguageStatusSeverity.Warning);
-    } else if (document !== null && document.abstained > 0 && document.answered === 0) {
-      this.say('No prediction here', document.reason ?? '', vscode.LanguageStatusSeverity.Warning);
+  private show(): void {
+    const { words, detail, kind } = (this.now = this.said_of());
+    this.item.text = `${ICONS[kind]} rlm-lsp: ${words}`;
+    this.item.tooltip = `rlm-lsp: ${words}${detail === '' ? '' : `\n${detail}`}`;
+    this.item.accessibilityInformation = { label: `rlm-lsp: ${words}. ${detail}` };
+    this.item.backgroundColor = kind === 'error' ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
+    const editor = vscode.window.activeTextEditor;
+    const isOurs = editor !== undefined && isSupported(editor.document);
+    // In a file of another kind only what is happening or wrong is of interest.
+    if (isOurs || kind === 'busy' || kind === 'error') {
+      this.item.show();
     } else {
-      const device = unit !== null && unit.devices.length > 0 ? ` · ${unit.devices[0]}` : '';
-      this.say('rlm-lsp', `${model}${device}`);
+      this.item.hide();
     }
   }
 
-  private say(text: string, detail: string, severity = vscode.LanguageStatusSeverity.Information): void {
-    this.item.text = text;
-    // The item has a single line; the tooltip shows the full text.
-    this.item.detail = detail.length > MOST_DETAIL ? `${detail.slice(0, MOST_DETAIL - 1)}…` : detail;
-    this.item.command = { command: 'rlm-lsp.showLogs', title: 'Log', tooltip: detail };
-    this.item.severity = severity;
+  private said_of(): Said {
+    const { state, works } = this.session;
+    switch (state.kind) {
+      case 'failed':
+        return {
+          words: problemWords(state.problem),
+          detail: described(state.problem, OLDEST_SERVER).message,
+          kind: 'error',
+        };
+      case 'installing':
+        return { words: 'installing', detail: 'pip downloads the libraries of the server.', kind: 'busy' };
+      case 'starting':
+        return { words: 'starting', detail: '', kind: 'busy' };
+      case 'stopped':
+        return { words: 'stopped', detail: '', kind: 'fine' };
+      case 'running': {
+        const [work] = works;
+        return work !== undefined ? { words: workWords(work), detail: '', kind: 'busy' } : running(this.newest);
+      }
+    }
   }
+}
+
+function running(status: Status | undefined): Said {
+  if (status === undefined) {
+    return { words: 'ready', detail: '', kind: 'fine' };
+  }
+  const { model, document, unit } = status;
+  if (model === null) {
+    return { words: 'no model', detail: 'The log shows the reason.', kind: 'error' };
+  }
+  const abstained = document !== null && document.abstained > 0 && document.answered === 0;
+  const reason = unit?.reason ?? (abstained ? document.reason : null);
+  if (reason !== null) {
+    return { words: 'no prediction here', detail: reason, kind: 'warning' };
+  }
+  const device = unit?.devices[0];
+  return { words: 'ready', detail: `Model ${model}${device !== undefined ? ` on ${device}` : ''}`, kind: 'fine' };
+}
+
+function problemWords(problem: Problem): string {
+  return problem.kind === 'not-installed' ? 'not installed' : 'problem';
+}
+
+function workWords({ title, done }: Work): string {
+  if (title === READING_WORKSPACE) {
+    return done === '' ? title : `reading ${done} files`;
+  }
+  // The title of other work is the name of a document.
+  const isNamed = /^(loading|reading|explaining|predicting)/.test(title);
+  return isNamed && done === '' ? title : `predicting ${done}`.trimEnd();
+}
+
+interface Entry extends vscode.QuickPickItem {
+  readonly act?: () => unknown;
+}
+
+/** The menu of the item: what fixes a problem first, then what is always there. */
+export async function showMenu(session: Session, status: StatusItem, hintsHidden: boolean | undefined): Promise<void> {
+  const { said } = status;
+  const entries: Entry[] = [];
+  if (session.problem !== undefined) {
+    const { remedies } = described(session.problem, OLDEST_SERVER);
+    entries.push(
+      ...remedies.map(([title, act]) => ({ label: `$(wrench) ${title}`, act: () => act(session.remedies) })),
+      { label: '', kind: vscode.QuickPickItemKind.Separator },
+    );
+  }
+  const run =
+    (command: string, ...args: unknown[]) =>
+    () =>
+      vscode.commands.executeCommand(command, ...args);
+  if (hintsHidden !== undefined && session.state.kind === 'running') {
+    entries.push({
+      label: hintsHidden ? '$(eye) Show Hints in This File' : '$(eye-closed) Hide Hints in This File',
+      act: run('rlm-lsp.toggleHintsInFile'),
+    });
+  }
+  entries.push(
+    { label: '$(graph) Predicted Cost', act: run('rlm-lsp.overview.focus') },
+    { label: '$(debug-restart) Restart Server', act: run('rlm-lsp.restart') },
+    { label: '$(gear) Settings', act: run('workbench.action.openSettings', `@ext:rlm-lsp.rlm-lsp`) },
+    { label: '$(output) Logs', act: run('rlm-lsp.showLogs') },
+  );
+  const picked = await vscode.window.showQuickPick(entries, {
+    title: `${SECTION}: ${said.words}`,
+    placeHolder: said.detail,
+  });
+  await picked?.act?.();
 }

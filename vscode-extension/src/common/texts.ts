@@ -14,7 +14,7 @@ export class TextPages implements vscode.TextDocumentContentProvider, vscode.Dis
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${title}.md` });
     this.texts.set(uri.path, text);
     this.changed.fire(uri);
-    await vscode.commands.executeCommand('markdown.showPreview', uri);
+    await showBeside(uri);
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
@@ -25,4 +25,9 @@ export class TextPages implements vscode.TextDocumentContentProvider, vscode.Dis
     this.registration.dispose();
     this.changed.dispose();
   }
+}
+
+/** Show a text rendered as Markdown next to the code that it is about. */
+export async function showBeside(uri: vscode.Uri): Promise<void> {
+  await vscode.commands.executeCommand('markdown.showPreviewToSide', uri);
 }

@@ -1,13 +1,19 @@
-/** The workspace's units by predicted cost: loaded page by page, filtered by file, metric and device. */
+/**
+ * The workspace's units by predicted cost, grouped by file, the most expensive first. Rows appear while the server reads the
+ * workspace; the list is filtered by file, metric and device, and leaves out tests unless the user wants them.
+ */
 
 import * as path from 'path';
 import * as vscode from 'vscode';
 
-import { OverviewPage, OverviewParams, overviewRequest, Row } from '../common/protocol';
+import { READING_WORKSPACE } from '../common/client';
+import { OverviewPage, OverviewParams, overviewPart, overviewRequest, Row } from '../common/protocol';
 import { asError, Session } from '../common/session';
 
 export const VIEW = 'rlm-lsp.overview';
-const PAGE = 100;
+const PAGE = 1000;
+/** While rows arrive, the list is drawn no more often than this. */
+const DRAW_MS = 250;
 const ICONS: Readonly<Record<string, string>> = {
   call: 'symbol-method',
   program: 'symbol-file',
@@ -17,21 +23,34 @@ const ICONS: Readonly<Record<string, string>> = {
 };
 const METRICS: Readonly<Record<string, string>> = { latency: 'Latency', memory: 'Peak memory', accuracy: 'Accuracy' };
 
-export type Filter = Pick<OverviewParams, 'metric' | 'file' | 'device'>;
-export type Node = { readonly row: Row } | 'more';
+export type Filter = Pick<OverviewParams, 'metric' | 'file' | 'device' | 'tests'>;
+/** A file with its rows, the most expensive first. */
+export interface FileNode {
+  readonly uri: string;
+  readonly rows: readonly Row[];
+}
+/** A prediction; `isFile` if no group above it has the name of its file. */
+export interface RowNode {
+  readonly row: Row;
+  readonly isFile?: boolean;
+}
+export type Node = FileNode | RowNode | 'more';
+
+const DEFAULT_FILTER: Filter = { metric: 'latency', tests: false };
 
 export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChangeTreeData = this.changed.event;
   private readonly view: vscode.TreeView<Node>;
   private readonly listeners: vscode.Disposable[];
-  private nodes: Row[] = [];
+  private loaded: readonly Row[] = [];
   private page: OverviewPage | undefined;
-  private filterNow: Filter = { metric: 'latency' };
+  private filterNow: Filter = DEFAULT_FILTER;
   private turn = 0;
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly session: Session) {
-    this.view = vscode.window.createTreeView(VIEW, { treeDataProvider: this, showCollapseAll: false });
+    this.view = vscode.window.createTreeView(VIEW, { treeDataProvider: this, showCollapseAll: true });
     this.listeners = [
       this.view,
       session.onDidChangeState(({ kind }) => {
@@ -53,7 +72,7 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   }
 
   get rows(): readonly Row[] {
-    return this.nodes;
+    return this.loaded;
   }
 
   get message(): string | undefined {
@@ -64,13 +83,22 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   async load(change: Filter & { readonly refresh?: boolean }): Promise<void> {
     const { refresh, ...filter } = change;
     this.filterNow = { ...this.filterNow, ...filter };
+    void vscode.commands.executeCommand('setContext', `${VIEW}.tests`, this.filterNow.tests === true);
+    this.view.description = this.filterWords();
     await this.next({ ...this.filterNow, refresh }, []);
   }
 
   /** Add the next page to the list. */
   async more(): Promise<void> {
     if (this.page?.cursor) {
-      await this.next({ cursor: this.page.cursor }, this.nodes);
+      await this.next({ cursor: this.page.cursor }, this.loaded);
+    }
+  }
+
+  /** Stop reading the workspace; the list keeps what was read. */
+  stop(): void {
+    for (const work of this.session.works.filter(({ title }) => title === READING_WORKSPACE)) {
+      this.session.cancel(work);
     }
   }
 
@@ -123,75 +151,94 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   }
 
   async clear(): Promise<void> {
-    await this.load({ metric: 'latency', file: undefined, device: undefined });
+    await this.load({ ...DEFAULT_FILTER, file: undefined, device: undefined });
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
     if (node === 'more') {
-      const left = (this.page?.total ?? 0) - this.nodes.length;
+      const left = (this.page?.total ?? 0) - this.loaded.length;
       const item = new vscode.TreeItem(`Show more (${left.toLocaleString()} remaining)`);
       item.command = { command: `${VIEW}.more`, title: 'Show More' };
       item.iconPath = new vscode.ThemeIcon('ellipsis');
       return item;
     }
-    const { row } = node;
-    const item = new vscode.TreeItem(title(row));
-    const place = row.basis === 'network' ? row.file : `${row.file}:${row.line + 1}`;
-    // A list of a single file does not repeat its name, which a narrow view would cut off.
-    const short = row.basis !== 'network' && row.file === this.filterNow.file ? `line ${row.line + 1}` : place;
-    const cost = row.waitText ? row.waitText : row.medianText;
-    item.description = `${cost} · ${short}`;
-    item.tooltip = tooltip(row);
-    item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
-    item.command = { command: `${VIEW}.open`, title: 'Go to Source', arguments: [row] };
-    item.accessibilityInformation = { label: `${title(row)}, ${row.metric} ${cost}, ${place}` };
-    return item;
+    return 'row' in node ? rowItem(node) : fileItem(node);
   }
 
   getChildren(node?: Node): Node[] {
-    const more: Node[] = this.page?.cursor ? ['more'] : [];
-    return node === undefined ? [...this.nodes.map((row) => ({ row })), ...more] : [];
+    if (node === undefined) {
+      return [...byFile(this.loaded).map(withoutGroup), ...(this.page?.cursor ? (['more'] as const) : [])];
+    }
+    return node !== 'more' && 'rows' in node ? node.rows.map((row) => ({ row })) : [];
   }
 
   dispose(): void {
     this.turn++;
+    clearTimeout(this.timer);
     for (const listener of this.listeners) {
       listener.dispose();
     }
     this.changed.dispose();
   }
 
-  private async next(params: OverviewParams, before: Row[]): Promise<void> {
+  private async next(params: OverviewParams, before: readonly Row[]): Promise<void> {
     const turn = ++this.turn;
     const client = await this.session.running();
-    if (client === undefined) {
+    if (client === undefined || turn !== this.turn) {
       return;
     }
+    const partialResultToken = `${VIEW} ${turn}`;
+    let early: Row[] = [];
+    const parts = client.onProgress(overviewPart, partialResultToken, ({ rows, done, total }) => {
+      if (turn === this.turn) {
+        early = [...early, ...rows].sort(byCost).slice(0, PAGE);
+        this.loaded = early;
+        this.page = undefined;
+        this.view.message = `${done.toLocaleString()} of ${count(total, 'file')} read.`;
+        this.drawSoon();
+      }
+    });
+    if (params.cursor === undefined) {
+      this.view.message = 'Reading the workspace…';
+    }
+    void vscode.commands.executeCommand('setContext', `${VIEW}.reading`, true);
     await vscode.window.withProgress({ location: { viewId: VIEW } }, async () => {
       try {
-        const page = await client.sendRequest(overviewRequest, { limit: PAGE, ...params });
-        if (turn !== this.turn) {
-          return;
+        const page = await client.sendRequest(overviewRequest, { limit: PAGE, partialResultToken, ...params });
+        if (turn === this.turn) {
+          this.page = page;
+          this.loaded = [...before, ...page.rows];
+          this.view.message = this.summary(page);
+          this.draw();
         }
-        this.page = page;
-        this.nodes = [...before, ...page.rows];
-        this.view.message = this.summary(page);
-        this.view.description = this.filterWords();
-        this.changed.fire();
       } catch (error) {
         if (turn === this.turn) {
           this.view.message = asError(error).message;
         }
       }
     });
+    parts.dispose();
+    if (turn === this.turn) {
+      void vscode.commands.executeCommand('setContext', `${VIEW}.reading`, false);
+    }
+  }
+
+  private draw(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.changed.fire();
+  }
+
+  private drawSoon(): void {
+    this.timer ??= setTimeout(() => this.draw(), DRAW_MS);
   }
 
   private forget(): void {
     this.turn++;
     this.page = undefined;
-    this.nodes = [];
+    this.loaded = [];
     this.view.message = undefined;
-    this.changed.fire();
+    this.draw();
   }
 
   private summary(page: OverviewPage): string | undefined {
@@ -214,9 +261,66 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   }
 
   private filterWords(): string {
-    const { metric, file, device } = this.filterNow;
-    return [METRICS[metric ?? 'latency'], device, file].filter((word) => word !== undefined).join(' · ');
+    const { metric, file, device, tests } = this.filterNow;
+    const words = [METRICS[metric ?? 'latency'], device, file, tests === true ? 'with tests' : 'without tests'];
+    return words.filter((word) => word !== undefined).join(' · ');
   }
+}
+
+/** The files of rows, in the order of their first, most expensive row. */
+export function byFile(rows: readonly Row[]): FileNode[] {
+  const files = new Map<string, Row[]>();
+  for (const row of rows) {
+    const known = files.get(row.uri);
+    if (known === undefined) {
+      files.set(row.uri, [row]);
+    } else {
+      known.push(row);
+    }
+  }
+  return [...files].map(([uri, ofFile]) => ({ uri, rows: ofFile }));
+}
+
+/** A network is its file: with a single prediction it needs no group. */
+function withoutGroup(file: FileNode): Node {
+  const [row] = file.rows;
+  return row?.basis === 'network' && file.rows.length === 1 ? { row, isFile: true } : file;
+}
+
+/** The most expensive first; of accuracies, the lowest. */
+function byCost(one: Row, other: Row): number {
+  const difference = (other.median ?? 0) - (one.median ?? 0);
+  return one.metric === 'accuracy' ? -difference : difference;
+}
+
+function fileItem({ uri, rows }: FileNode): vscode.TreeItem {
+  const resource = vscode.Uri.parse(uri);
+  const item = new vscode.TreeItem(resource, vscode.TreeItemCollapsibleState.Expanded);
+  const isMulti = (vscode.workspace.workspaceFolders?.length ?? 0) > 1;
+  const folder = path.posix.dirname(vscode.workspace.asRelativePath(resource, isMulti).replace(/\\/g, '/'));
+  const [most] = rows;
+  const cost = rows.length > 1 && most ? `${most.metric === 'accuracy' ? 'from' : 'up to'} ${most.medianText}` : '';
+  item.id = uri;
+  item.description = [cost, folder].filter((words) => words !== '' && words !== '.').join(' · ');
+  item.iconPath = vscode.ThemeIcon.File;
+  item.tooltip = `${vscode.workspace.asRelativePath(resource, isMulti)}: ${count(rows.length, 'prediction')}`;
+  item.accessibilityInformation = { label: `${path.posix.basename(resource.path)}, ${item.description}` };
+  return item;
+}
+
+function rowItem({ row, isFile }: RowNode): vscode.TreeItem {
+  const cost = row.waitText ? row.waitText : row.medianText;
+  const isNetwork = row.basis === 'network';
+  const name = isNetwork && isFile !== true ? (row.deviceName ?? row.device ?? title(row)) : shortTitle(row);
+  const item = new vscode.TreeItem(`${cost} · ${name}`);
+  const folder = path.posix.dirname(row.file);
+  const place = isNetwork ? (isFile === true && folder !== '.' ? folder : '') : `line ${row.line + 1}`;
+  item.description = place;
+  item.tooltip = tooltip(row);
+  item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
+  item.command = { command: `${VIEW}.open`, title: 'Go to Source', arguments: [row] };
+  item.accessibilityInformation = { label: `${row.metric} ${cost}, ${name}, ${isNetwork ? row.file : place}` };
+  return item;
 }
 
 export async function goTo(row: Row): Promise<void> {
@@ -231,6 +335,11 @@ export async function goTo(row: Row): Promise<void> {
 
 function title(row: Row): string {
   return row.basis === 'network' || row.qualname === '<file>' ? path.posix.basename(row.file) : row.qualname;
+}
+
+/** Without the functions that a nested one is in: a row is narrow, and its tooltip has the whole name. */
+function shortTitle(row: Row): string {
+  return title(row).replace(/^.*<locals>\./, '');
 }
 
 function tooltip(row: Row): vscode.MarkdownString {

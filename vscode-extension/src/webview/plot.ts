@@ -1,9 +1,10 @@
 /** Accuracy against latency for the networks of a folder, as a plot and as a table. */
 
 import { Networks, Point } from '../common/protocol';
+import { quantity } from '../common/quantity';
 import { FromPage } from '../network/messages';
 import { drawn, element } from './dom';
-import { percent, percentBand, seconds } from './numbers';
+import { percent, percentBand } from './numbers';
 
 const [WIDTH, HEIGHT] = [720, 380];
 const MARGIN = { left: 62, right: 24, top: 28, bottom: 52 };
@@ -158,7 +159,7 @@ function axes(place: Places): Element[] {
       drawn(
         'text',
         { class: 'tick', x: px(place.x(value)), y: px(bottom + 18), 'text-anchor': 'middle' },
-        seconds(value),
+        quantity('latency', value),
       ),
     ]),
     ...place.yTicks.flatMap((value) => [

@@ -17,17 +17,8 @@ local function output(program, ...)
   return vim.trim(done.stdout)
 end
 
-local function command()
-  local config = vim.fn.has('nvim-0.11') == 1 and vim.lsp.config.rlm_lsp or nil
-  local cmd = config and config.cmd or nil
-  for _, client in ipairs(vim.lsp.get_clients({ name = 'rlm_lsp' })) do
-    cmd = client.config.cmd
-  end
-  return type(cmd) == 'table' and cmd[1] or 'rlm-lsp'
-end
-
 local function check_server()
-  local program = command()
+  local program = require('rlm_lsp').program()
   local path = vim.fn.exepath(program)
   if path == '' then
     health.error(('`%s` is not found'):format(program), {

@@ -8,6 +8,9 @@ local SECTION = 'rlm-lsp'
 -- Whether `:RlmLspToggle!` has hidden all hints.
 local hidden = false
 
+-- Whether the user knows that the server is missing.
+local is_reported = false
+
 -- Calls a method of a client; before 0.11, methods took no `self`.
 function M.call(client, method, ...)
   if vim.fn.has('nvim-0.11') == 1 then
@@ -95,13 +98,74 @@ function M.attached(client, bufnr)
   end
 end
 
--- Shows a message of the server. Information appears in a floating window that closes when the cursor moves, because a
--- message of several lines in the command line would wait for a key.
+-- The program of the configuration: what starts, or would start, the server.
+function M.program()
+  local config = vim.fn.has('nvim-0.11') == 1 and vim.lsp.config[NAME] or nil
+  local cmd = config and config.cmd or nil
+  for _, client in ipairs(vim.lsp.get_clients({ name = NAME })) do
+    cmd = client.config.cmd
+  end
+  return type(cmd) == 'table' and cmd[1] or 'rlm-lsp'
+end
+
+-- Whether a program of a configuration is missing, which is said once: Neovim 0.12 says nothing, 0.10 says it for each
+-- buffer. `:checkhealth rlm_lsp` keeps saying what to do.
+local function is_missing(cmd)
+  local program = type(cmd) == 'table' and cmd[1] or nil
+  if not program or vim.fn.executable(program) == 1 then
+    return false
+  end
+  if not is_reported then
+    is_reported = true
+    notify(('no program `%s`; see :checkhealth rlm_lsp'):format(program), vim.log.levels.WARN)
+  end
+  return true
+end
+
+-- Reports a missing server when a buffer opens that would have had it.
+function M.opened(bufnr)
+  local is_enabled = vim.lsp.is_enabled and vim.lsp.is_enabled(NAME)
+  if is_enabled and vim.tbl_contains(vim.lsp.config[NAME].filetypes or {}, vim.bo[bufnr].filetype) then
+    is_missing(vim.lsp.config[NAME].cmd)
+  end
+end
+
+-- Shows a text in a small window below the others, which covers no code. It closes with the first edit, or with the buffer.
+local function show_below(text)
+  local source, lines = vim.api.nvim_get_current_buf(), vim.split(text, '\n')
+  local bufnr = vim.api.nvim_create_buf(false, true)
+  vim.bo[bufnr].bufhidden = 'wipe'
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+  local height = 0
+  for _, line in ipairs(lines) do
+    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / vim.o.columns))
+  end
+  local window = vim.api.nvim_open_win(bufnr, false, { split = 'below', win = -1, height = height, style = 'minimal' })
+  vim.wo[window].wrap, vim.wo[window].linebreak, vim.wo[window].winfixheight = true, true, true
+  vim.wo[window].statusline = ' closes with the first edit'
+  local function close()
+    pcall(vim.api.nvim_win_close, window, true)
+  end
+  vim.api.nvim_create_autocmd({ 'InsertEnter', 'TextChanged', 'BufLeave', 'BufUnload', 'QuitPre' }, {
+    buffer = source,
+    once = true,
+    callback = function(event)
+      -- At once: else the window would keep Neovim from quitting.
+      if event.event == 'QuitPre' then
+        close()
+      else
+        vim.schedule(close)
+      end
+    end,
+  })
+end
+
+-- Shows a message of the server. Information has several lines, which in the command line would wait for a key.
 function M.show_message(err, params, ctx)
   if params.type ~= vim.lsp.protocol.MessageType.Info then
     return vim.lsp.handlers['window/showMessage'](err, params, ctx)
   end
-  vim.lsp.util.open_floating_preview({ params.message }, 'text', { wrap = true, focusable = false })
+  show_below(params.message)
 end
 
 -- Requests the hints of a client's buffers again and redraws their lines. Neovim draws the hints of a line once per
@@ -122,6 +186,9 @@ end
 function M.start(bufnr, overrides)
   local config = dofile(vim.api.nvim_get_runtime_file('lsp/rlm_lsp.lua', false)[1])
   config = vim.tbl_deep_extend('force', config, { name = NAME }, overrides or {})
+  if is_missing(config.cmd) then
+    return nil
+  end
   config.root_dir = config.root_dir or vim.fs.root(bufnr, config.root_markers)
   return vim.lsp.start(config, { bufnr = bufnr })
 end

@@ -3,7 +3,7 @@
 import * as assert from 'node:assert/strict';
 import * as vscode from 'vscode';
 
-import { againstHead } from '../../../../vscode-extension/src/common/compare';
+import type { Change, Changes } from '../../../../vscode-extension/src/common/protocol';
 import { extension, hints, isRunning, lineOf, open, replace, set, someHints, until } from './tools';
 
 describe('commands', () => {
@@ -37,6 +37,19 @@ describe('commands', () => {
     assert.ok((await hints(document)).length > 0);
   });
 
+  it('shows the hints of all functions, and again only those that matter', async () => {
+    const document = await open('functions.py');
+    const all = (await someHints(document)).length;
+    await set('hintsShown', 'relevant');
+    await until('only hints that matter', async () => (await hints(document)).length < all);
+    await vscode.commands.executeCommand('rlm-lsp.toggleAllHints');
+    await until('the hints of all functions', async () => (await hints(document)).length === all);
+    await vscode.commands.executeCommand('rlm-lsp.toggleAllHints');
+    await until('again only hints that matter', async () => (await hints(document)).length < all);
+    await set('hintsShown', 'all');
+    await someHints(document);
+  });
+
   it('copies the predictions that a code action names', async () => {
     const document = await open('functions.py');
     await someHints(document);
@@ -53,25 +66,18 @@ describe('commands', () => {
     const client = await session.running();
     assert.ok(client);
     const line = lineOf(document, 'def variance');
-    const places = [
-      { name: 'mean', line: lineOf(document, 'def mean') },
-      { name: 'variance', line },
-    ];
-    assert.deepEqual(
-      (await againstHead(client, document.uri, places))?.map(({ change }) => change),
-      ['unchanged', 'unchanged'],
-    );
+    const changes = async (): Promise<readonly Change[]> =>
+      (await client.sendRequest<Changes>('rlm-lsp/changes', { uri: document.uri.toString() })).changes;
+    assert.deepEqual(await changes(), []);
     const text = document.getText();
     await replace(
       document,
       text.replace('    center = mean(values)', '    center = mean(sorted(values * len(values)))'),
     );
-    const compared = await until('the change', async () => {
-      const found = await againstHead(client, document.uri, places);
-      return found?.some(({ change }) => change !== 'unchanged') ? found : undefined;
-    });
-    assert.equal(compared[0]?.change, 'unchanged');
-    assert.match(compared[1]?.change ?? '', /^latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
+    // Its callers have changed too, by less.
+    const [change] = await changes();
+    assert.deepEqual([change?.qualname, change?.line, change?.neutral], ['variance', line, false]);
+    assert.match(change?.text ?? '', /^latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
     let ended = false;
     void vscode.commands.executeCommand('rlm-lsp.compareWithHead').then(() => {
       ended = true;

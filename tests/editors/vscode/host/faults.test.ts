@@ -40,8 +40,8 @@ describe('faults', () => {
   it('says that a server is missing', async () => {
     assert.deepEqual(await problemWith('/nowhere/rlm-lsp'), { kind: 'path-missing', path: '/nowhere/rlm-lsp' });
     const { status } = await extension();
-    assert.equal(status.text.severity, vscode.LanguageStatusSeverity.Error);
-    assert.match(status.text.detail, /rlm-lsp\.path/);
+    assert.deepEqual([status.said.words, status.said.kind], ['problem', 'error']);
+    assert.match(status.said.detail, /rlm-lsp\.path/);
   });
 
   it('says that a server does not start, with its last words', async () => {

@@ -8,10 +8,15 @@ import Mocha from 'mocha';
 const REPORT = path.join(__dirname, 'report.txt');
 
 export async function run(): Promise<void> {
-  const mocha = new Mocha({ ui: 'bdd', timeout: 180_000, reporter: 'dot', color: false });
+  const mocha = new Mocha({ ui: 'bdd', timeout: 180_000, reporter: 'dot', color: false, grep: process.env.HOST_TESTS });
   // The functions that tests are written with are there from now on.
   mocha.suite.emit('pre-require', globalThis, '', mocha);
   await import('./features.test.js');
+  await import('./notebooks.test.js');
+  await import('./mcp.test.js');
+  await import('./quantities.test.js');
+  await import('./status.test.js');
+  await import('./settings.test.js');
   await import('./commands.test.js');
   await import('./faults.test.js');
   writeFileSync(REPORT, '');

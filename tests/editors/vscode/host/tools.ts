@@ -53,6 +53,14 @@ export function someHints(document: vscode.TextDocument): Promise<string[]> {
   });
 }
 
+/** The text of the hovers on the name of a function. */
+export async function hoverOn(document: vscode.TextDocument, signature: string): Promise<string> {
+  const at = new vscode.Position(lineOf(document, signature), signature.length - 1);
+  const hovers = await vscode.commands.executeCommand<vscode.Hover[]>('vscode.executeHoverProvider', document.uri, at);
+  const texts = hovers.flatMap(({ contents }) => contents.map((one) => (typeof one === 'string' ? one : one.value)));
+  return texts.join('\n');
+}
+
 /** The first line that holds a text. */
 export function lineOf(document: vscode.TextDocument, text: string): number {
   return document

@@ -1,0 +1,59 @@
+/** The status bar item and the log: the state in words, and what is running. */
+
+import * as assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import * as vscode from 'vscode';
+
+import { extension, isRunning, open, replace, someHints, until } from './tools';
+
+describe('status', () => {
+  before(async () => {
+    await isRunning(await extension());
+  });
+
+  it('says that the server is ready, with its model and the device', async () => {
+    const { status } = await extension();
+    const document = await open('functions.py');
+    await someHints(document);
+    await until('the model', () => /^Model rlm-/.test(status.said.detail));
+    assert.deepEqual([status.said.words, status.said.kind], ['ready', 'fine']);
+  });
+
+  it('says how much of a large file is predicted', async () => {
+    const { session, status } = await extension();
+    const said = new Set<string>();
+    const listener = session.onDidChangeWorks(() => said.add(status.said.words));
+    const functions = Array.from(
+      { length: 400 },
+      (_, number) => `def f${number}(n):\n    return [sorted(range(n + ${number})) for i in range(${number})]\n`,
+    );
+    const document = await vscode.workspace.openTextDocument({ language: 'python', content: functions.join('\n\n') });
+    await vscode.window.showTextDocument(document);
+    await someHints(document);
+    await until('the end of the predictions', () => session.works.length === 0 && status.said.words === 'ready');
+    listener.dispose();
+    const counted = [...said].filter((words) => /^predicting \d+ of \d+$/.test(words));
+    assert.ok(counted.length > 1, [...said].join(', '));
+    assert.ok(
+      [...said].every((words) => /^(predicting.*|ready|loading the model)$/.test(words)),
+      [...said].join(', '),
+    );
+    await replace(document, '');
+    await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+  });
+
+  it('logs versions, model and start times, and no error on a restart', async () => {
+    const { session, log } = await extension();
+    await someHints(await open('functions.py'));
+    const length = readFileSync(log.fsPath, 'utf8').length;
+    const logged = (): string => readFileSync(log.fsPath, 'utf8').slice(length);
+    const before = session.processId;
+    await vscode.commands.executeCommand('rlm-lsp.restart');
+    await until('another process', () => session.state.kind === 'running' && session.processId !== before);
+    await someHints(await open('functions.py'));
+    const wanted =
+      /extension \d+\.\d+\.\d+, server \d+\.\d+\S* \(interpreter\), model rlm-\S+; started in \d+\.\d s, model loaded after \d+\.\d s/;
+    await until('the line about what is running', () => wanted.test(logged()));
+    assert.doesNotMatch(logged(), /\[(error|warning)\]/);
+  });
+});

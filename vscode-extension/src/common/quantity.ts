@@ -1,0 +1,38 @@
+/** A value in SI units as text, as the server's `rendering/labels.py` writes it; a test compares the two. */
+
+const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: string])[]>> = {
+  latency: [
+    [1, 's'],
+    [1e-3, 'ms'],
+    [1e-6, 'µs'],
+    [1e-9, 'ns'],
+  ],
+  memory: [
+    [1024 ** 3, 'GiB'],
+    [1024 ** 2, 'MiB'],
+    [1024, 'KiB'],
+    [1, 'B'],
+  ],
+  accuracy: [[0.01, '%']],
+};
+
+/** A value with two significant digits, in the largest unit in which the rounded value is at least 1: `1 µs`. */
+export function quantity(metric: string, value: number): string {
+  const units = UNITS[metric] ?? [[1, '']];
+  const [scale, symbol] = units.find(([size]) => twoDigits(value / size) >= 1) ?? units.at(-1) ?? [1, ''];
+  const rounded = twoDigits(value / scale);
+  const digits = rounded >= 10_000 ? rounded.toExponential().replace('e+', 'e') : String(rounded);
+  return `${digits} ${symbol}`.trimEnd();
+}
+
+/** Two significant digits; a half is rounded to the even digit, as Python does. */
+function twoDigits(value: number): number {
+  if (value === 0) {
+    return 0;
+  }
+  // A double has at most 767 significant digits, but a half at the third digit ends there.
+  const [mantissa = '', exponent = '0'] = value.toExponential(20).split('e');
+  const isHalf = /^\d\.\d50*$/.test(mantissa);
+  const isEven = Number(mantissa[2]) % 2 === 0;
+  return isHalf && isEven ? Number(`${mantissa.slice(0, 3)}e${exponent}`) : Number(value.toPrecision(2));
+}
