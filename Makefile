@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version 
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
 PYTEST ?= -q -n 2 --dist loadfile
 
-.PHONY: help try test lint docs bench model vsix test-editors clean
+.PHONY: help try test lint docs bench model vsix test-editors audit sbom clean
 
 help:
 	@echo "make try    install the tool into .venv-try and predict the examples"
@@ -15,6 +15,8 @@ help:
 	@echo "make model  rebuild the shipped model from labels: make model LABELS=FOLDER RUN=FOLDER"
 	@echo "make vsix   package the VS Code extension with the bundled server"
 	@echo "make test-editors  test VS Code, Neovim, Helix and Emacs, with screenshots in build/editors (downloads them once)"
+	@echo "make audit  look up known vulnerabilities of what a release is made of (needs the network)"
+	@echo "make sbom   write what a release is made of to build/sbom, in CycloneDX (needs the network)"
 	@echo "make clean  remove the environments and caches"
 
 try: .venv-try/installed
@@ -89,8 +91,8 @@ model: .venv/installed
 	@test -e $(RUN)/texts.parquet || .venv/bin/rlm-lsp data build texts --out $(RUN)/texts.parquet
 	.venv/bin/rlm-lsp train $(DATA) --texts $(RUN)/texts.parquet --config configs/student.toml --out $(RUN)/student --resume
 	@cat $(RUN)/student/times.json
+	rm -rf $(RUN)/exported $(RUN)/joined
 	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(RUN)/exported
-	rm -rf $(RUN)/joined
 	.venv/bin/rlm-lsp tune --work $(foreach set,functions measured counterfactual literal,--data $(RUN)/$(set).parquet) \
 		--model $(RUN)/exported --name rlm-student --out $(RUN)/joined
 	cp $(RUN)/joined/* $(SHIPPED)
@@ -107,14 +109,53 @@ model: .venv/installed
 		--page docs/model-card/growth.md > $(RUN)/growth.json
 	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md
 
-# Node.js comes from the cache of the editors' tests. The wheel is built by the environment of `make test`.
-vsix: .venv/installed
-	@tests/editors/vscode/get_vscode.sh
-	@PATH=$${EDITORS_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/rlm-lsp-editors}/node24/bin:$$PATH; cd vscode-extension && \
-		npm ci --no-fund --no-audit --loglevel=error && PYTHON=../.venv/bin/python npm run --silent package
+# Needs Node.js 22 or later, which it gets where it is missing, and a Python with venv: the wheel is built in an
+# environment that has nothing but pip.
+vsix: .venv-wheel/bin/python
+	@PATH=$$(tests/editors/vscode/get_node.sh):$$PATH && cd vscode-extension && \
+		export SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} && \
+		npm ci --no-fund --no-audit --loglevel=error && PYTHON=../.venv-wheel/bin/python npm run --silent package
+
+.venv-wheel/bin/python:
+	@$(MAKE) --no-print-directory check-python
+	@$(PYTHON) -m venv .venv-wheel
 
 test-editors: .venv/installed
 	@PYTHON=.venv/bin/python tests/editors/run.sh
+
+# A release: the wheel with all extras but those for training, and the extension.
+RELEASE_EXTRAS = mcp,onnx,parquet,report,serve
+
+.venv-release/installed: pyproject.toml
+	@$(MAKE) --no-print-directory check-python
+	@rm -rf .venv-release
+	@$(PYTHON) -m venv .venv-release
+	@echo "==> installing what a release is made of"
+	@.venv-release/bin/python $(PIP_INSTALL) '.[$(RELEASE_EXTRAS)]'
+	@touch $@
+
+.venv-audit/installed:
+	@rm -rf .venv-audit
+	@$(PYTHON) -m venv .venv-audit
+	@.venv-audit/bin/python $(PIP_INSTALL) 'pip-audit>=2.9' 'cyclonedx-bom>=7'
+	@touch $@
+
+# It fails too where a package could not be looked up.
+audit: .venv-release/installed .venv-audit/installed
+	@echo "==> pip-audit"
+	@mkdir -p build
+	@.venv-release/bin/python -m pip freeze --disable-pip-version-check --exclude rlm-lsp > build/release-packages.txt
+	@.venv-audit/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps -r build/release-packages.txt
+	@echo "==> npm audit"
+	@cd vscode-extension && npm audit --package-lock-only
+
+sbom: .venv-release/installed .venv-audit/installed
+	@mkdir -p build/sbom
+	@.venv-audit/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+		-o build/sbom/rlm-lsp.cdx.json .venv-release/bin/python
+	@cd vscode-extension && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx \
+		> ../build/sbom/vscode-extension.cdx.json
+	@ls build/sbom
 
 clean:
 	rm -rf .venv .venv-* build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -24,6 +26,20 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
+def copy_of_checkout(folder: Path) -> Path:
+    """The tracked files and those that are not ignored, in another folder, with other times."""
+    listed = ["git", "-C", str(REPOSITORY), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0"):
+        source = REPOSITORY / name
+        if name and source.is_file():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            target.chmod(0o600)
+            os.utime(target, (1_000_000_000, 1_000_000_000))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the source distribution as it would be published."""
@@ -42,6 +58,22 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = (sys.executable, "-m", "pip", "--python", folder, "--disable-pip-version-check")
     run(*pip, "install", "--quiet", wheel)
     return folder
+
+
+def test_the_wheel_has_the_same_bytes_from_another_folder_at_another_time(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = copy_of_checkout(tmp_path / "another checkout")
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    earlier = os.umask(0o077)
+    try:
+        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path / "dist", checkout)
+    finally:
+        os.umask(earlier)
+    [again] = (tmp_path / "dist").glob("*.whl")
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
 
 
 def names_in(path: Path) -> list[str]:
