@@ -335,7 +335,7 @@ class Calls:
         return tuple(function for site in self.sites for function in site.candidates)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class CodeText:
     """What the predictor reads about one unit: its source, what it calls, its language and basis.
 

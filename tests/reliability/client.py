@@ -70,9 +70,10 @@ class Client:
             raise RuntimeError(f"{method}: {answer['error']}")
         return answer.get("result")
 
-    async def hints(self, uri: str) -> list[Json]:
-        """All hints of a document."""
-        return (await self.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": EVERYWHERE})) or []
+    async def hints(self, uri: str, first: int = 0, last: int = 10_000_000) -> list[Json]:
+        """The hints of some lines of a document."""
+        place = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+        return (await self.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": place})) or []
 
     def open(self, uri: str, text: str, language: str = "python") -> None:
         """Open a document."""
@@ -95,6 +96,11 @@ class Client:
             {"textDocument": {"uri": "untitled:none"}, "position": {"line": 0, "character": 0}},
         )
         return time.perf_counter() - start
+
+    def resident(self) -> int:
+        """Bytes of memory that the server holds now (Linux)."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def peak(self) -> int:
         """The most bytes of memory that the server has held (Linux)."""

@@ -62,9 +62,9 @@ ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "trees.safetensors",
     "work.safetensors",
 )
-_CACHED_ESTIMATES = 100_000  # of called functions and metrics
+_CACHED_ESTIMATES = 8_192  # of called functions and metrics: of as many texts as encodings are kept
 _MAX_CONTEXT = 65_536
-_CACHED_RESIDUALS = 10_000  # of files and classes
+_CACHED_RESIDUALS = 1_024  # of files and classes
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
 _COMPARABLE = frozenset({"call", "program"})

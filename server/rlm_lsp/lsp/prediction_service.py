@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache, TLRUCache
 from rlm_core import RlmError
@@ -33,7 +34,7 @@ from .scheduler import STEPS_AT_ONCE
 _Result = TypeVar("_Result")
 # More units than fit into the largest file that the server reads: a client that asks for whole files is always served.
 MAX_UNITS = 50_000
-_MAX_CHANGES, _MAX_UNIT_QUERIES = 10_000, 8_000
+_MAX_CHANGES, _MAX_KINDS = 2_048, 1_024
 # A model server that did not answer is asked again after this time, with the next edit or scroll.
 TRANSIENT_SECONDS = 5.0
 
@@ -143,7 +144,8 @@ class PredictionService:
         """What is shown is out of date: another model, another selection, other measurements, a cleared cache."""
         # A new object each time.
         self.generation = object()
-        self._unit_queries: dict[CodeText, _UnitQueries] = {}
+        # An entry goes with its unit: it stays while the unit is in a document or waits for the model.
+        self._unit_queries: WeakKeyDictionary[CodeText, _UnitQueries] = WeakKeyDictionary()
         self._queries_of_kind: dict[object, tuple[Query, ...]] = {}
 
     async def load(self) -> str | None:
@@ -199,13 +201,12 @@ class PredictionService:
         unit_queries, queries_of_kind = self._unit_queries, self._queries_of_kind
         known = unit_queries.get(code)
         if known is None:
-            if len(unit_queries) >= _MAX_UNIT_QUERIES:
-                unit_queries.clear()
-                queries_of_kind.clear()
             # The queries are the same for all units of a kind, except those whose file names sizes.
             kind = code.basis, code.language, code.workloads, code.judge
             queries = queries_of_kind.get(kind)
             if not queries:
+                if len(queries_of_kind) >= _MAX_KINDS:
+                    queries_of_kind.clear()
                 queries = queries_of_kind[kind] = queries_for(predictor, code, self._selection)
             known = unit_queries[code] = _UnitQueries(queries, content_key(code, queries, predictor.model_id))
         return known

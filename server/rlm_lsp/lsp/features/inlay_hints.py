@@ -30,7 +30,7 @@ from .notice import FirstRunNotice
 
 TOGGLE, SHOW_ALL = "rlm-lsp.toggleHints", "rlm-lsp.showAllHints"
 _REFRESH = "workspace.inlay_hint.refresh_support"
-MAX_TEXTS = 2_000
+_SPARE_TEXTS = 64  # hints that are kept of texts that are gone: an undo brings them back
 # Clients show the label with a space in front of it, which counts as part of its length.
 PADDING = 1
 _UNMARKED: render.Marks = {}
@@ -193,8 +193,8 @@ class InlayHints:
             kept = self._documents[uri] = _DocumentHints(made_from, analysis, context)
         elif kept.analysis is not analysis or _differ(kept.context, context):
             previous = {**kept.previous, **kept.by_text}
-            if len(previous) > MAX_TEXTS + 2 * len(analysis.units):
-                previous = {}
+            if len(previous) > _SPARE_TEXTS + 2 * len(analysis.units):
+                previous = {code: previous[code] for code in analysis.codes() if code in previous}
             kept = self._documents[uri] = _DocumentHints(made_from, analysis, context, previous=previous)
         return kept
 
