@@ -232,6 +232,10 @@ class Documents:
         """The open documents, in the order in which they were opened."""
         return tuple(self._open)
 
+    def unit_count(self) -> int:
+        """The units of all open documents that were analysed."""
+        return sum(len(known.shown.units) for known in self._analyses.values() if known.shown is not None)
+
     def version_of(self, uri: str) -> int | None:
         """The version of an open document."""
         document = self._open.get(uri)

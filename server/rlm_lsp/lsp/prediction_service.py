@@ -32,8 +32,10 @@ from rlm_lsp.settings.model import Settings
 from .scheduler import STEPS_AT_ONCE
 
 _Result = TypeVar("_Result")
-# More units than fit into the largest file that the server reads: a client that asks for whole files is always served.
-MAX_UNITS = 50_000
+# Units whose predictions are kept at least. What is open or listed may be more: ``hold`` makes room for it.
+MIN_UNITS = 8_192
+# The other half is for texts that are gone: an undo or a switch of branches brings them back.
+_SPARE_SHARE = 2
 _MAX_CHANGES, _MAX_KINDS = 2_048, 1_024
 # A model server that did not answer is asked again after this time, with the next edit or scroll.
 TRANSIENT_SECONDS = 5.0
@@ -70,9 +72,17 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
 class PredictionCache:
     """The most recently used predictions of at most ``max_units`` units; transient ones expire. Thread-safe."""
 
-    def __init__(self, max_units: int = MAX_UNITS, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, max_units: int = MIN_UNITS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._entries: TLRUCache[bytes, tuple[Prediction, ...]] = TLRUCache(max_units, _expiry, clock)
         self._lock = Lock()
+
+    def hold(self, units: int) -> None:
+        """Make room for at least ``units`` units from now on; what is kept stays."""
+        with self._lock:
+            if units > self._entries.maxsize:
+                entries, self._entries = self._entries, TLRUCache(units, _expiry, self._clock)
+                self._entries.update(entries)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -179,6 +189,10 @@ class PredictionService:
     def ready(self) -> bool:
         """Whether a model is loaded."""
         return self._predictor is not None
+
+    def hold(self, units: int) -> None:
+        """Make room for ``units`` open or listed units, so that requests for all of them find them."""
+        self._cache.hold(_SPARE_SHARE * units)
 
     async def wait_loaded(self) -> None:
         """Wait until loading has ended, whether it succeeded or failed."""

@@ -212,6 +212,7 @@ class Session:
         answers = [self.known(uri, unit.analysed.code) for unit in units]
         missing = [unit.analysed.code for unit, known in zip(units, answers, strict=True) if known is None]
         if missing:
+            self.predictions.hold(self.documents.unit_count())
             task = self.scheduler.schedule(uri, analysis.document.version, missing)
             if not refreshes:
                 # The job may serve other requests too: cancelling this one must not end it, and it logs its errors.

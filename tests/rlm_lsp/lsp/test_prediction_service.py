@@ -270,6 +270,19 @@ def test_the_least_recently_used_entry_goes_first(make_prediction: Callable[...,
     assert len(cache) == 2
 
 
+def test_a_cache_that_holds_more_keeps_what_it_has() -> None:
+    cache = PredictionCache(max_units=2)
+    for key in (b"a", b"b"):
+        cache.put(key, [])
+    cache.hold(1)
+    cache.hold(3)
+    for key in (b"c", b"d"):
+        cache.put(key, [])
+    assert len(cache) == 3
+    assert cache.get(b"a") is None
+    assert all(cache.get(key) == () for key in (b"b", b"c", b"d"))
+
+
 def test_a_transient_answer_is_forgotten_and_a_later_one_kept(make_prediction: Callable[..., Prediction]) -> None:
     now = [0.0]
     cache = PredictionCache(2, clock=lambda: now[0])

@@ -247,6 +247,7 @@ class Overview:
     async def _predict(
         self, scan: _Scan, uri: str, file: str, units: Sequence[_UnitAt], cancelled: Callable[[], bool]
     ) -> None:
+        self._session.predictions.hold(scan.units + len(units))
         for start in range(0, len(units), STEP_UNITS):
             step = units[start : start + STEP_UNITS]
             await self._session.predictions.predict([analysed.code for analysed, _ in step], cancelled)
