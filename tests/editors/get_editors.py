@@ -187,9 +187,9 @@ def main(names: Sequence[str]) -> int:
         return 2
     wanted = [TERMINAL, *(known[name] for name in names if name != TERMINAL.name)] if names else list(EDITORS)
     if check:
-        told = missing(wanted)
-        print(told or "all are there")
-        return 1 if told else 0
+        problem = missing(wanted)
+        print(problem or "all are there")
+        return 1 if problem else 0
     try:
         for editor in wanted:
             get(editor)

@@ -36,15 +36,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     rows = [row for row in select(arguments.data, ("test",), arguments.most).rows if _is_unseen(row)]
-    told = {name: quantiles_of(Path(folder), rows) for name, _, folder in map(_split, arguments.model)}
-    known = np.all([np.isfinite(found).all(1) for found in told.values()], axis=0)
+    quantiles = {name: quantiles_of(Path(folder), rows) for name, _, folder in map(_split, arguments.model)}
+    known = np.all([np.isfinite(found).all(1) for found in quantiles.values()], axis=0)
     figures = []
     for metric in sorted({row.query.metric for row in rows}):
         mine = np.flatnonzero(known & np.array([row.query.metric == metric for row in rows]))
         values = np.log10([rows[i].value for i in mine])
         families = np.array([rows[i].whole for i in mine])
         first: dict[str, Array] | None = None
-        for name, found in told.items():
+        for name, found in quantiles.items():
             line, samples = scored(found[mine], values, families)
             entry: dict[str, object] = {"model": name, "metric": metric, "rows": len(mine), **line}
             if first is not None:

@@ -63,7 +63,7 @@ class Task:
 
     gpu: str
     corpus: Corpus
-    told: Matrix
+    features: Matrix
     target: Array
     own: Indices
     fold: Indices
@@ -79,7 +79,7 @@ class Task:
 
     def fit(self, rows: Indices) -> Forest:
         """Trees on some rows, as the model's are."""
-        return fit_forest(self.told[rows], self.target[rows], group_weights(self.group[rows]), _SLICE, self.config)
+        return fit_forest(self.features[rows], self.target[rows], group_weights(self.group[rows]), _SLICE, self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Found:
 def prepare(corpus: Corpus, config: TreesConfig, draws: int, *, refits: bool) -> Iterator[Task]:
     """A task for each GPU with enough groups and rows outside of the test split."""
     rows = corpus.rows
-    told = feature_matrix(corpus, np.arange(len(rows)), "kernel")
+    features = feature_matrix(corpus, np.arange(len(rows)), "kernel")
     target = log_values(corpus, np.arange(len(rows)), _SLICE)
     device = np.array([corpus.queries[query][0] or "" for query in rows.query])
     learnt = rows.split != "test"
@@ -110,10 +110,9 @@ def prepare(corpus: Corpus, config: TreesConfig, draws: int, *, refits: bool) ->
             queries=[(name, workload) for workload in workloads for name in known],
             rows=replace(rows.chosen(np.repeat(own, len(known))), query=np.arange(len(own) * len(known))),
         )
-        features = feature_matrix(asked, np.arange(len(asked.rows)), "kernel")
-        known_told = features.reshape(len(own), len(known), -1)
+        elsewhere = feature_matrix(asked, np.arange(len(asked.rows)), "kernel").reshape(len(own), len(known), -1)
         fold = _folds(rows.group, mine, learnt)
-        yield Task(gpu, corpus, told, target, own, fold, known_told, config, draws, refits)
+        yield Task(gpu, corpus, features, target, own, fold, elsewhere, config, draws, refits)
 
 
 def _folds(group: npt.NDArray[np.str_], mine: npt.NDArray[np.bool_], learnt: npt.NDArray[np.bool_]) -> Indices:
@@ -142,7 +141,7 @@ def _run(task: Task) -> dict[Way, Found]:
     known = np.zeros(task.known.shape[:2])
     for fold, forest in base.items():
         mine = task.fold == fold
-        unseen[mine] = forest.predict(task.told[mine])
+        unseen[mine] = forest.predict(task.features[mine])
         asked = task.known[mine[own]]
         known[mine[own]] = forest.predict(asked.reshape(-1, asked.shape[2])).reshape(asked.shape[:2])
     ways: list[Way] = [("data sheet", 0)]
@@ -164,7 +163,7 @@ def _run(task: Task) -> dict[Way, Found]:
                     answer = _tuned(task, base[int(fold)], unseen, given, at, residuals)
                 else:
                     fitted = task.fit(np.concatenate([calibrated, own[given]])) if name == "refit" else base[int(fold)]
-                    answer = _banded(fitted.predict(task.told[own[at]]), residuals)
+                    answer = _banded(fitted.predict(task.features[own[at]]), residuals)
                 into.median[draw, at], into.low[draw, at], into.high[draw, at] = answer
     return found
 
@@ -189,7 +188,7 @@ def _tuned(
 ) -> tuple[Array, Array, Array]:
     """What the slice tuner makes of the given rows, under its guard."""
     rows = task.own[given]
-    group, here = task.group[rows], task.told[task.own[at]]
+    group, here = task.group[rows], task.features[task.own[at]]
     folds, bands = folds_of(group), ForestBands(_SLICE, residuals)
     if not suffices(folds):
         return _banded(base.predict(here), residuals)
@@ -202,7 +201,7 @@ def _tuned(
         keys=np.full(len(rows), _SLICE),
         inputs=unused,
         evidence=unused,
-        features={0: task.told[rows]},
+        features={0: task.features[rows]},
     )
     student: Any = SimpleNamespace(forests={_SLICE: base})
     for few in (False, True)[len(rows) < FEWEST_ROWS :]:
@@ -228,8 +227,8 @@ def within(found: Found, actual: Array, rows: Indices) -> list[float]:
 def among(median: Array, actual: Array, fold: Indices) -> float | None:
     """Spearman of the rows of each fold, weighed by their number: levels of two folds are those of two corrections."""
     ranks = [(spearman(median[one], actual[one]), len(one)) for one in members(fold) if len(one) >= _LEAST_WITHIN]
-    told = np.array([(rank, count) for rank, count in ranks if rank is not None])
-    return float(np.average(told[:, 0], weights=told[:, 1])) if len(told) else None
+    known = np.array([(rank, count) for rank, count in ranks if rank is not None])
+    return float(np.average(known[:, 0], weights=known[:, 1])) if len(known) else None
 
 
 def measure(
@@ -237,15 +236,15 @@ def measure(
 ) -> dict[str, float]:
     """The figures of the rows in ``parts``, a part a kernel with its ranks, as the mean of the draws."""
     at = np.concatenate(parts)
-    told: dict[str, list[float]] = defaultdict(list)
+    by_figure: dict[str, list[float]] = defaultdict(list)
     for median, low, high in zip(found.median, found.low, found.high, strict=True):
         whole = among(median[at], actual[at], fold[at])
-        told["spearman"] += [whole] if whole is not None else []
-        told["error"].append(float(np.median(np.abs(median[at] - actual[at]))))
-        told["coverage"].append(float(np.mean((low[at] <= actual[at]) & (actual[at] <= high[at]))))
-        told["width"].append(float(np.mean(high[at] - low[at])))
-    told["within"] = [float(np.mean(one)) for one in ranks if one]
-    return {name: float(np.mean(values)) for name, values in told.items() if values}
+        by_figure["spearman"] += [whole] if whole is not None else []
+        by_figure["error"].append(float(np.median(np.abs(median[at] - actual[at]))))
+        by_figure["coverage"].append(float(np.mean((low[at] <= actual[at]) & (actual[at] <= high[at]))))
+        by_figure["width"].append(float(np.mean(high[at] - low[at])))
+    by_figure["within"] = [float(np.mean(one)) for one in ranks if one]
+    return {name: float(np.mean(values)) for name, values in by_figure.items() if values}
 
 
 def summary(tasks: list[Task], found: list[dict[Way, Found]], way: Way, *, test: bool) -> list[dict[str, Any]]:
@@ -269,8 +268,8 @@ def summary(tasks: list[Task], found: list[dict[Way, Found]], way: Way, *, test:
             chosen = [name for name in drawn if name in one]
             rows = [one[name] for name in chosen]
             each.append(measure(answers[way], values, fold, rows, [known[name] for name in chosen]) if chosen else {})
-        told = {figure: [one[figure] for one in each if figure in one] for figure in FIGURES}
-        return {figure: float(np.mean(values)) for figure, values in told.items() if values}, each
+        by_figure = {figure: [one[figure] for one in each if figure in one] for figure in FIGURES}
+        return {figure: float(np.mean(values)) for figure, values in by_figure.items() if values}, each
 
     value, each = mean(names)
     rng = np.random.default_rng(0)
@@ -279,12 +278,12 @@ def summary(tasks: list[Task], found: list[dict[Way, Found]], way: Way, *, test:
         figure: np.quantile([one[figure] for one in resampled if figure in one], [0.025, 0.975]).round(4).tolist()
         for figure in value
     }
-    told = {"split": "test" if test else "folds", "method": way[0], "rows": "all" if way[1] == _ALL else way[1]}
-    lines = [{**told, "gpu": "mean", "gpus": sum(map(bool, each)), **_rounded(value), "interval": interval}]
+    columns = {"split": "test" if test else "folds", "method": way[0], "rows": "all" if way[1] == _ALL else way[1]}
+    lines = [{**columns, "gpu": "mean", "gpus": sum(map(bool, each)), **_rounded(value), "interval": interval}]
     for task, one, figures in zip(tasks, parts, each, strict=True):
         if figures:
             evaluated = {"groups": len(one), "evaluated": sum(map(len, one.values()))}
-            lines.append({**told, "gpu": task.gpu, **evaluated, **_rounded(figures)})
+            lines.append({**columns, "gpu": task.gpu, **evaluated, **_rounded(figures)})
     return lines
 
 

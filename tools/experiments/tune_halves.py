@@ -76,11 +76,11 @@ def main() -> None:
         ranks.append(float(np.mean([after.spearman - before.spearman for before, after in pairs])))
     print(f"{len(found)} packages: error {_mean(errors)}, Spearman {_mean(ranks)} (mean, 95 % interval)")
     if args.out:
-        told = {
+        report = {
             name: {when: {m: asdict(f) for m, f in by.items()} for when, by in both.items()}
             for name, both in found.items()
         }
-        args.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def _halves(labels: Path, cache: Path, work: Path, packages: list[str] | None, fewest: int) -> dict[str, Path]:

@@ -155,7 +155,7 @@ def write(folder: Path, edit: Edit) -> None:
     git = ["git", "-C", str(shop), "-c", "user.name=test", "-c", "user.email=test@example.org"]
     for step in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "first"]):
         subprocess.run([*git, *step], check=True)
-    told = {
+    description = {
         "group": edit.group,
         "kind": edit.kind,
         "name": edit.name,
@@ -163,7 +163,7 @@ def write(folder: Path, edit: Edit) -> None:
         "before": head + edit.before,
         "after": head + edit.after,
     }
-    (folder / "edit.json").write_text(json.dumps(told, indent=2, ensure_ascii=False), encoding="utf-8")
+    (folder / "edit.json").write_text(json.dumps(description, indent=2, ensure_ascii=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ def test_a_half_written_model_is_not_listed(own: Path) -> None:
 
 
 def test_what_a_model_was_tuned_from_is_the_last_of_its_tunings(own: Path) -> None:
-    told = {"tuned": [{"from": "rlm-student-1"}, {"from": "shop-2"}]}
-    assert model_store.summary(make(own / "shop", trained=told)).tuned_from == "shop-2"
+    history = {"tuned": [{"from": "rlm-student-1"}, {"from": "shop-2"}]}
+    assert model_store.summary(make(own / "shop", trained=history)).tuned_from == "shop-2"
 
 
 def test_changed_missing_and_foreign_files_are_told_apart(own: Path) -> None:

@@ -227,7 +227,7 @@ def test_the_pointers_of_a_kernel_have_sizes_by_their_names() -> None:
 @given(st.text(alphabet=st.sampled_from("MNK=xX_,. 0189fpd#é:"), max_size=30))
 def test_whatever_a_comment_says_it_is_a_workload_or_a_problem(said: str) -> None:
     text = f"# rlm: sizes {said}\n{SCALE}"
-    told = problems(text)
+    malformed = problems(text)
     found = of(text)
-    assert (found.origin == "comment") == (not told)
+    assert (found.origin == "comment") == (not malformed)
     assert all(has_sizes(workload) for workload in found.workloads)

@@ -263,8 +263,8 @@ def test_two_processes_tune_one_model(full: Trained, tmp_path: Path) -> None:
         "training on 111 rows",
         "writing",
     ]
-    told = {(tmp_path / f"model-{rank}.txt").read_text() for rank in (0, 1)}
-    assert told == {f"{TorchPredictor(out, 'cpu').model_id} None"}
+    written = {(tmp_path / f"model-{rank}.txt").read_text() for rank in (0, 1)}
+    assert written == {f"{TorchPredictor(out, 'cpu').model_id} None"}
     assert {one.state for one in model_store.verify(model_store.summary(out))} == {"ok"}
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["model"]
 

@@ -46,10 +46,10 @@ def comments_of(text: str, language: str = "python") -> FileComments:
 
 def by_name(text: str, language: str = "python") -> dict[str, list[Budget]]:
     units = find_units(ParsedSource(text.encode(), language))
-    told = comments_of(text, language)
+    comments = comments_of(text, language)
     return {
         unit.qualname: [placed.budget for placed in entry.budgets]
-        for unit, entry in zip(units, told.units, strict=True)
+        for unit, entry in zip(units, comments.units, strict=True)
     }
 
 
@@ -68,10 +68,10 @@ def test_comments_belong_to_the_unit_below_them() -> None:
         "Box.method": [],
         "Box.method.<locals>.inner": [Budget("latency", 2e-3)],
     }
-    told = comments_of(PYTHON)
-    assert [sorted(entry.ignored) for entry in told.units] == [[], [], ["latency"], []]
-    assert told.malformed == ()
-    assert slice_of(PYTHON, told.units[0].budgets[1].span) == "memory < 10 MiB"
+    comments = comments_of(PYTHON)
+    assert [sorted(entry.ignored) for entry in comments.units] == [[], [], ["latency"], []]
+    assert comments.malformed == ()
+    assert slice_of(PYTHON, comments.units[0].budgets[1].span) == "memory < 10 MiB"
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_comments_belong_to_the_unit_below_them() -> None:
 def test_each_language_has_its_comments(language: str, text: str) -> None:
     found = by_name(text, language)
     assert [budgets for budgets in found.values() if budgets] == [[BUDGET]]
-    told = comments_of(text, language)
-    assert told.malformed == ()
-    [span] = [placed.span for entry in told.units for placed in entry.budgets]
+    comments = comments_of(text, language)
+    assert comments.malformed == ()
+    [span] = [placed.span for entry in comments.units for placed in entry.budgets]
     assert slice_of(text, span) == "latency < 1 ms"
 
 
@@ -146,8 +146,8 @@ def test_budgets_beside_a_mistake_hold() -> None:
 
 
 def test_no_budget_is_reported_as_misplaced_in_a_file_that_does_not_parse() -> None:
-    told = comments_of("# rlm: latency < 1 ms\ndef f(:\n    pass\n")
-    assert told.malformed == ()
+    comments = comments_of("# rlm: latency < 1 ms\ndef f(:\n    pass\n")
+    assert comments.malformed == ()
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_other_texts_are_no_budgets(text: str) -> None:
 
 
 def test_texts_without_a_grammar_have_no_comments() -> None:
-    told = comments_of("module {\n  // rlm: latency < 1 ms\n  tt.func public @k() {\n  }\n}\n", "ttir")
-    assert [entry.budgets for entry in told.units] == [()]
+    comments = comments_of("module {\n  // rlm: latency < 1 ms\n  tt.func public @k() {\n  }\n}\n", "ttir")
+    assert [entry.budgets for entry in comments.units] == [()]
 
 
 def test_the_judge_of_a_program_is_no_budget() -> None:

@@ -31,8 +31,8 @@ def value_for(rules: Rules, code: CodeText, query: Query) -> float | None:
 def unit_of(text: str) -> tuple[Unit, Rules]:
     parsed = ParsedSource(text.encode(), "python")
     [unit] = find_units(parsed)
-    [told] = read_comments(parsed, [unit]).units
-    return unit, rules_of(unit, told, held(Budget("latency", 9.0), Budget("memory", 9.0), Budget("accuracy", 0.9)))
+    [budgets] = read_comments(parsed, [unit]).units
+    return unit, rules_of(unit, budgets, held(Budget("latency", 9.0), Budget("memory", 9.0), Budget("accuracy", 0.9)))
 
 
 def test_nothing_is_asked_without_a_budget() -> None:

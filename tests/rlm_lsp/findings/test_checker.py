@@ -29,7 +29,7 @@ def check(
     return list(checker.run(lambda done, total: None)), checker
 
 
-def told(found: list[LocatedFinding]) -> list[tuple[str, int, str, str]]:
+def places(found: list[LocatedFinding]) -> list[tuple[str, int, str, str]]:
     return [
         (entry.location.name, entry.location.region.line, entry.finding.code, entry.finding.qualname) for entry in found
     ]
@@ -51,7 +51,7 @@ def test_comments_and_globs_are_held_against_predictions(folder: Path) -> None:
         },
     )
     found, checker = check(folder)
-    assert told(found) == [("src/a.py", 3, "over-budget", "f"), ("src/a.py", 3, "over-budget", "f")]
+    assert places(found) == [("src/a.py", 3, "over-budget", "f"), ("src/a.py", 3, "over-budget", "f")]
     assert [entry.finding.metric for entry in found] == ["latency", "memory"]
     assert [(place.name, place.region.line) for entry in found for _, place in entry.related] == [
         ("src/a.py", 2),
@@ -70,7 +70,7 @@ def test_malformed_budgets_are_told_once_and_without_the_model(folder: Path) -> 
         },
     )
     found, _ = check(folder, never)
-    assert told(found) == [("rlm-lsp.toml", 2, "malformed-budget", ""), ("b.py", 1, "malformed-budget", "f")]
+    assert places(found) == [("rlm-lsp.toml", 2, "malformed-budget", ""), ("b.py", 1, "malformed-budget", "f")]
     assert found[0].location.file.endswith("rlm-lsp.toml")
 
 
@@ -91,10 +91,10 @@ def test_what_the_model_abstains_from_is_counted(folder: Path) -> None:
 def test_settings_of_the_folder_count(folder: Path) -> None:
     config = '[budgets]\n"*" = "latency < 28 µs"\n'
     write(folder, {"rlm-lsp.toml": config, "a.py": FUNCTION, "tests/b.py": FUNCTION})
-    assert told(check(folder)[0]) == []
+    assert places(check(folder)[0]) == []
     write(folder, {"rlm-lsp.toml": "budget-confidence = 0.55\nexclude = ['tests/**']\nspeling = 1\n" + config})
     found, checker = check(folder)
-    assert told(found) == [("a.py", 1, "over-budget", "f")]
+    assert places(found) == [("a.py", 1, "over-budget", "f")]
     assert [entry.finding.severity for entry in found] == ["information"]
     [problem] = checker.settings.problems
     assert "unknown setting `speling`" in problem

@@ -146,8 +146,8 @@ def test_a_device_that_is_known_by_its_data_sheet_says_so(
     by_sheet = replace(learned, device="nvidia-h200", bands=bands)
     text = whole_hover(kernel, [learned, by_sheet], markdown=True)
     assert "latency on nvidia-h100-sxm: bands checked on 120 kernels" in text
-    told = "known by its data sheet only, bands checked on 21 devices, each left out of training in turn"
-    assert f"latency on nvidia-h200: {told}" in text
+    reason = "known by its data sheet only, bands checked on 21 devices, each left out of training in turn"
+    assert f"latency on nvidia-h200: {reason}" in text
 
 
 def test_a_table_does_not_grow_without_end(make_prediction: MakePrediction, kernel: AnalysedUnit) -> None:

@@ -156,10 +156,10 @@ def early_config_prune(
     known = kernel if kernel is not None or len(loaded.forests) != 1 else next(iter(loaded.forests))
 
     def hook(configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
-        told = [numbers(config.all_kwargs()) for config in configs]
+        parameters = [numbers(config.all_kwargs()) for config in configs]
         given = {**named_args, **kwargs}
         where = canonical_device(device or _current_device() or "")
-        choices = [Choice(one, sizes_of(given, one), where) for one in told]
+        choices = [Choice(one, sizes_of(given, one), where) for one in parameters]
         kept = max(least, math.ceil(share * len(configs)))
         return [configs[place] for place in loaded.rank(known, choices)[:kept]]
 

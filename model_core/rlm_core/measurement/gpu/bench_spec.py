@@ -101,16 +101,16 @@ def read_bench_spec(path: Path) -> tuple[Path, list[BenchSpec]]:
         DataError: the sheet cannot be read, or something in it is not understood.
     """
     try:
-        told = tomllib.loads(read_regular(path, _MOST_BYTES).decode("utf-8"))
+        spec = tomllib.loads(read_regular(path, _MOST_BYTES).decode("utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:  # also of a number of too many digits
         raise DataError(f"{path}: is not TOML ({error})") from None
-    _only(told, {"file", "bench"}, f"{path}")
-    name = told.get("file", path.name.removesuffix(SUFFIX) + ".py")
+    _only(spec, {"file", "bench"}, f"{path}")
+    name = spec.get("file", path.name.removesuffix(SUFFIX) + ".py")
     if not isinstance(name, str):
         raise DataError(f'{path}: file is not a text; write file = "kernels.py"')
-    benches = told.get("bench")
+    benches = spec.get("bench")
     if not isinstance(benches, list) or not benches or not all(isinstance(one, dict) for one in benches):
         raise DataError(f"{path}: has no [[bench]]; see docs/benchmarking.md")
     return path.parent / name, [_bench(one, f"{path}: bench {number}") for number, one in enumerate(benches, 1)]
@@ -154,52 +154,52 @@ def _value(node: ast.expr, sizes: Mapping[str, Any]) -> int:
     return result
 
 
-def _bench(told: Mapping[str, Any], where: str) -> BenchSpec:
+def _bench(entry: Mapping[str, Any], where: str) -> BenchSpec:
     known = {"call", "kernel", "grid", "constants", "sizes", "dtypes", "arguments", "reference", "rtol", "atol"}
-    _only(told, known, where)
-    if ("call" in told) == ("kernel" in told):
+    _only(entry, known, where)
+    if ("call" in entry) == ("kernel" in entry):
         raise DataError(f"{where}: names neither or both of call (a function) and kernel (with a grid); name one")
-    launch = "kernel" in told
-    target = told["kernel" if launch else "call"]
-    grid = told.get("grid", [])
+    launch = "kernel" in entry
+    target = entry["kernel" if launch else "call"]
+    grid = entry.get("grid", [])
     grid = grid if isinstance(grid, list) else [grid]
     if launch != bool(grid) or len(grid) > 3 or not all(_is_expression(one) for one in grid):
         raise DataError(f'{where}: a kernel needs a grid of one to three numbers, like grid = ["cdiv(N, BLOCK)"]')
-    sizes = told.get("sizes", {})
+    sizes = entry.get("sizes", {})
     if not isinstance(target, str) or not isinstance(sizes, dict):
         raise DataError(f"{where}: call and kernel are names, sizes a table like {{ M = [1024, 4096] }}")
     listed = {name: _numbers(numbers, f"{where}: size {name}") for name, numbers in sizes.items()}
-    dtypes = tuple(_dtype(name, where) for name in _list(told.get("dtypes", []), f"{where}: dtypes"))
+    dtypes = tuple(_dtype(name, where) for name in _list(entry.get("dtypes", []), f"{where}: dtypes"))
     count = len(dtypes) or 1
     for numbers in listed.values():
         count *= len(numbers)
     if count > _MOST_CASES:
         raise DataError(f"{where}: has {count:,} cases; at most {_MOST_CASES:,}")
-    constants, reference = told.get("constants", {}), told.get("reference")
+    constants, reference = entry.get("constants", {}), entry.get("reference")
     if not isinstance(constants, dict) or not isinstance(reference, str | None):
         raise DataError(f"{where}: constants are a table, reference is the name of a function")
-    arguments = tuple(_argument(one, where) for one in _list(told.get("arguments", []), f"{where}: arguments"))
-    tolerances = {name: _tolerance(told.get(name), f"{where}: {name}") for name in ("rtol", "atol")}
+    arguments = tuple(_argument(one, where) for one in _list(entry.get("arguments", []), f"{where}: arguments"))
+    tolerances = {name: _tolerance(entry.get(name), f"{where}: {name}") for name in ("rtol", "atol")}
     return BenchSpec(
         target, launch, listed, dtypes, arguments, tuple(map(str, grid)), constants, reference, **tolerances
     )
 
 
-def _argument(told: object, where: str) -> Argument:
-    if isinstance(told, str):
-        return Argument(_shape(told))
-    if isinstance(told, bool | int | float):
-        return Argument(value=told)
-    if not isinstance(told, dict) or ("tensor" in told) == ("value" in told):
+def _argument(entry: object, where: str) -> Argument:
+    if isinstance(entry, str):
+        return Argument(_shape(entry))
+    if isinstance(entry, bool | int | float):
+        return Argument(value=entry)
+    if not isinstance(entry, dict) or ("tensor" in entry) == ("value" in entry):
         raise DataError(f'{where}: an argument is "M x N", a number, {{ tensor = "M x N" }} or {{ value = "M" }}')
-    _only(told, {"tensor", "value", "dtype", "fill", "output"}, f"{where}: argument")
-    if "value" in told:
-        return Argument(value=told["value"])
-    fill = told.get("fill", "random")
+    _only(entry, {"tensor", "value", "dtype", "fill", "output"}, f"{where}: argument")
+    if "value" in entry:
+        return Argument(value=entry["value"])
+    fill = entry.get("fill", "random")
     if fill not in FILLS:
         raise DataError(f"{where}: fill {fill!r} is not known; take one of {', '.join(FILLS)}")
-    dtype = _dtype(told["dtype"], where) if "dtype" in told else None
-    return Argument(_shape(str(told["tensor"])), dtype, fill, told.get("output") is True)
+    dtype = _dtype(entry["dtype"], where) if "dtype" in entry else None
+    return Argument(_shape(str(entry["tensor"])), dtype, fill, entry.get("output") is True)
 
 
 def _shape(text: str) -> tuple[str, ...]:
@@ -213,31 +213,31 @@ def _dtype(name: object, where: str) -> str:
     return found
 
 
-def _numbers(told: object, where: str) -> tuple[int, ...]:
-    numbers = told if isinstance(told, list) else [told]
+def _numbers(value: object, where: str) -> tuple[int, ...]:
+    numbers = value if isinstance(value, list) else [value]
     if not numbers or not all(type(number) is int and 0 < number < 2**40 for number in numbers):
         raise DataError(f"{where}: is not a list of whole numbers above 0")
     return tuple(numbers)
 
 
-def _tolerance(told: object, where: str) -> float | None:
-    if told is None:
+def _tolerance(value: object, where: str) -> float | None:
+    if value is None:
         return None
-    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise DataError(f"{where}: is not a number from 0")
-    return float(told)
+    return float(value)
 
 
-def _list(told: object, where: str) -> list[Any]:
-    if not isinstance(told, list):
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
         raise DataError(f"{where}: is not a list")
-    return told
+    return value
 
 
-def _is_expression(told: object) -> bool:
-    return (isinstance(told, int) and not isinstance(told, bool)) or isinstance(told, str)
+def _is_expression(value: object) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or isinstance(value, str)
 
 
-def _only(told: Mapping[str, Any], known: set[str], where: str) -> None:
-    if strange := sorted(told.keys() - known):
+def _only(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    if strange := sorted(table.keys() - known):
         raise DataError(f"{where}: {strange[0]} is not known; known are {', '.join(sorted(known))}")

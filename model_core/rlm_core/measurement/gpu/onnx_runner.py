@@ -78,14 +78,14 @@ def _measured(options: Mapping[str, Any], provider: str) -> Row:
     return {"status": "ok", **timing.row(), "memory": peak, "inputs": inputs, "threads": options["threads"]}
 
 
-def _input(told: Any, sizes: Mapping[str, int]) -> npt.NDArray[Any]:
+def _input(declared: Any, sizes: Mapping[str, int]) -> npt.NDArray[Any]:
     """An input of the shape that the model names: symbols are taken from ``sizes``, 1 where they are not given."""
-    if told.type not in _TYPES:
-        raise DataError(f"input {told.name} is of type {told.type}, which cannot be made up")
-    shape = [side if isinstance(side, int) else int(sizes.get(str(side), 1)) for side in told.shape]
-    kind = np.dtype(_TYPES[told.type])
+    if declared.type not in _TYPES:
+        raise DataError(f"input {declared.name} is of type {declared.type}, which cannot be made up")
+    shape = [side if isinstance(side, int) else int(sizes.get(str(side), 1)) for side in declared.shape]
+    kind = np.dtype(_TYPES[declared.type])
     if np.prod([float(side) for side in shape]) * kind.itemsize > _MOST_BYTES:
-        raise DataError(f"input {told.name} of {shape} is over {_MOST_BYTES // 2**30} GiB; ask for smaller sizes")
+        raise DataError(f"input {declared.name} of {shape} is over {_MOST_BYTES // 2**30} GiB; ask for smaller sizes")
     random = np.random.default_rng(0)
     if kind.kind == "f":
         return random.standard_normal(shape, dtype=np.float32).astype(kind)

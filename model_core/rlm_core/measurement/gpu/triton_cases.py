@@ -31,7 +31,7 @@ class KernelCase:
     """One call at one size.
 
     ``run`` takes what times a call and hands it the calls to time; ``reference`` gives what they should give, None
-    when nothing is known. ``sizes`` are written as in a query's workload. ``told`` is asked for more once it has run.
+    when nothing is known. ``sizes`` are written as in a query's workload. ``details`` gives more once it has run.
     """
 
     name: str
@@ -40,7 +40,7 @@ class KernelCase:
     reference: Call | None = None
     rtol: float | None = None
     atol: float | None = None
-    told: Callable[[], Mapping[str, Any]] | None = None
+    details: Callable[[], Mapping[str, Any]] | None = None
 
 
 def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.BenchSpec]) -> Iterator[KernelCase]:
@@ -57,7 +57,7 @@ def cases_of(module: ModuleType, entry: Entry, benches: list[sheet.BenchSpec]) -
         case "inductor":
             arguments = module.get_args()
             yield KernelCase(
-                entry.name, {}, lambda timer: timer(lambda: module.call(arguments)), told=lambda: _launched(module)
+                entry.name, {}, lambda timer: timer(lambda: module.call(arguments)), details=lambda: _launched(module)
             )
         case "sheet":
             bench = benches[int(entry.name.partition(":")[0])]
@@ -72,20 +72,20 @@ def _bench_cases(function: Callable[[], Any], name: str) -> Iterator[KernelCase]
     if not isinstance(made, Iterable):
         raise DataError(f"{name}() gives {type(made).__name__}; return or yield functions without arguments, or dicts")
     for number, one in enumerate(made):
-        told = one if isinstance(one, Mapping) else {"call": one}
-        if strange := sorted(map(str, told.keys() - {"call", "reference", "sizes", "dtype", "rtol", "atol", "name"})):
+        entry = one if isinstance(one, Mapping) else {"call": one}
+        if strange := sorted(map(str, entry.keys() - {"call", "reference", "sizes", "dtype", "rtol", "atol", "name"})):
             raise DataError(f"{name}(): {strange[0]} is not known; known are call, reference, sizes, dtype, rtol, atol")
-        call, reference = told.get("call"), told.get("reference")
+        call, reference = entry.get("call"), entry.get("reference")
         if not callable(call) or not (reference is None or callable(reference)):
             raise DataError(f"{name}(): call and reference are functions without arguments")
-        sizes = workload({**told.get("sizes", {}), **({"dtype": told["dtype"]} if "dtype" in told else {})})
+        sizes = workload({**entry.get("sizes", {}), **({"dtype": entry["dtype"]} if "dtype" in entry else {})})
         yield KernelCase(
-            str(told.get("name", number)),
+            str(entry.get("name", number)),
             sizes,
             _timed(call),
             reference,
-            told.get("rtol"),
-            told.get("atol"),
+            entry.get("rtol"),
+            entry.get("atol"),
         )
 
 
@@ -117,14 +117,14 @@ def _report_cases(mark: Any, name: str) -> Iterator[KernelCase]:
             values = point if isinstance(point, list | tuple) else [point] * len(benchmark.x_names)
             at = dict(zip(benchmark.x_names, values, strict=True))
             for line in benchmark.line_vals:
-                told = {**benchmark.args, **at, benchmark.line_arg: line}
-                yield KernelCase(benchmark.plot_name or name, workload(told), _driven(mark.fn, told))
+                arguments = {**benchmark.args, **at, benchmark.line_arg: line}
+                yield KernelCase(benchmark.plot_name or name, workload(arguments), _driven(mark.fn, arguments))
 
 
-def _driven(function: Callable[..., Any], told: Mapping[str, Any]) -> Callable[[Timer], None]:
+def _driven(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Callable[[Timer], None]:
     def run(timer: Timer) -> None:
         # It times by do_bench, in whose place the timer stands.
-        function(**told)
+        function(**arguments)
 
     return run
 
@@ -153,8 +153,8 @@ def _sheet_case(module: ModuleType, bench: sheet.BenchSpec, case: sheet.SpecCase
             if not one.output and not (bench.launch and one.shape is None)
         ]
         reference = lambda: expected(*inputs)  # noqa: E731 (called once or never)
-    told = {**case.sizes, **({"dtype": case.dtype} if case.dtype else {})}
-    return KernelCase(bench.target, workload(told), _timed(call), reference, bench.rtol, bench.atol)
+    sizes = {**case.sizes, **({"dtype": case.dtype} if case.dtype else {})}
+    return KernelCase(bench.target, workload(sizes), _timed(call), reference, bench.rtol, bench.atol)
 
 
 def _named(module: ModuleType, name: str) -> Any:
@@ -187,9 +187,9 @@ def _build(argument: sheet.Argument, case: sheet.SpecCase) -> Any:
 _SHORT = {long: short for short, long in sheet.DTYPES.items()}
 
 
-def workload(told: Mapping[str, Any]) -> dict[str, str]:
+def workload(values: Mapping[str, Any]) -> dict[str, str]:
     """Sizes, dtypes and settings as a query names them: texts, dtypes in short."""
-    return {str(name): _text(value) for name, value in told.items()}
+    return {str(name): _text(value) for name, value in values.items()}
 
 
 def _text(value: Any) -> str:
@@ -280,7 +280,7 @@ def kernel_name(function: Any) -> str:
 
 def _launch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> KernelLaunch:
     given = dict(zip(function.arg_names, args, strict=False)) | kwargs
-    told = {name: _told(value) for name, value in given.items()}
+    arguments = {name: _described(value) for name, value in given.items()}
     shape: tuple[int, ...] | None = None
     try:
         worked_out = grid(given) if callable(grid) else grid
@@ -288,10 +288,10 @@ def _launch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: 
     except Exception:
         # The launch itself will say what is wrong with its grid.
         shape = None
-    return KernelLaunch(kernel_name(function), told, shape)
+    return KernelLaunch(kernel_name(function), arguments, shape)
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         dtype = workload({"dtype": value.dtype})["dtype"]
         return f"{'x'.join(map(str, value.shape)) or '1'} {dtype}"

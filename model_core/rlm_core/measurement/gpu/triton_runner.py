@@ -218,8 +218,8 @@ def _finish(session: TritonSession, case: KernelCase, more: Row, timer: Timer) -
         row["checked"] = True
     if session.mode == "measure" and len(session.seen.tuners) == 1 and not more:
         row["config"] = config_row(session.seen.tuners[0].best_config)
-    if case.told is not None:
-        row |= case.told()
+    if case.details is not None:
+        row |= case.details()
     if session.timed:
         row |= session.timed[0]
         if len(session.timed) > 1:
@@ -244,15 +244,15 @@ def _compiled(session: TritonSession, seen: KernelLaunches) -> Row:
     """What was launched and what it takes of the GPU."""
     launches = []
     for launch in seen.launches[:64]:
-        told: Row = {"kernel": launch.kernel, "arguments": launch.arguments, "grid": launch.grid}
+        entry: Row = {"kernel": launch.kernel, "arguments": launch.arguments, "grid": launch.grid}
         if launch.compiled is not None:
-            told["resources"] = kernel_resources(launch.compiled)
+            entry["resources"] = kernel_resources(launch.compiled)
             if session.mode == "measure":
-                told["resources"] |= {
+                entry["resources"] |= {
                     "registers": int(launch.compiled.n_regs),
                     "spilled": int(launch.compiled.n_spills),
                 }
-        launches.append(told)
+        launches.append(entry)
     unique = {str(launch): launch for launch in launches}
     return {"launches": list(unique.values()), "machine": dict(session.machine)}
 

@@ -57,7 +57,7 @@ class ProgramPlan:
         pairs = sum(len(job.inputs) for job in self.jobs)
         yield f"programs: {programs}"
         yield f"runs: {pairs:,} pairs of program and input, each once to warm up and {self.repeat} times to measure"
-        yield f"sandbox: {self.sandbox.told}"
+        yield f"sandbox: {self.sandbox.description}"
         yield f"limits of a run: {self.limits}"
 
 

@@ -69,7 +69,7 @@ class Sandbox(Protocol):
     """What commands are shut in."""
 
     name: str
-    told: str
+    description: str
     is_own_world: bool  # with no network and no other processes
 
     def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
@@ -115,11 +115,11 @@ def execute(sandbox: Sandbox, task: SandboxTask, came: Sequence[int]) -> Sandbox
         sandbox.close()
         return SandboxOutcome(failed=f"cannot be started ({error})")
     try:
-        told, errors = _wait(process, task.limits.seconds + _GRACE_SECONDS, came)
+        output, errors = _wait(process, task.limits.seconds + _GRACE_SECONDS, came)
     finally:
         end_group(process)
         sandbox.close()
-    return _outcome(told, errors, task.limits)
+    return _outcome(output, errors, task.limits)
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, came: Sequence[int]) -> tuple[bytes, bytes]:
@@ -132,9 +132,9 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, came: Sequence[int])
     return b"", b"what measures it did not answer"
 
 
-def _outcome(told: bytes, errors: bytes, limits: ProgramLimits) -> SandboxOutcome:
+def _outcome(output: bytes, errors: bytes, limits: ProgramLimits) -> SandboxOutcome:
     try:
-        result = json.loads(told)
+        result = json.loads(output)
     except ValueError:
         return SandboxOutcome(failed=f"what measures it was ended{last_line(errors.decode('utf-8', 'replace'))}")
     return SandboxOutcome(result["seconds"], result["peak_bytes"], _why(result, limits), result["network_is_cut"])
@@ -205,7 +205,7 @@ def _try(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-") as build:
         outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], Path(build), _TRY), [])
     if isinstance(sandbox, LimitsOnly):
-        sandbox.tell(network_is_cut=outcome.network_is_cut)
+        sandbox.describe(network_is_cut=outcome.network_is_cut)
     return outcome.failed
 
 
@@ -213,7 +213,7 @@ class Bubblewrap:
     """A view of the machine without network, home and other processes; only a scratch folder in memory is writable."""
 
     name = "bubblewrap"
-    told = (
+    description = (
         "bubblewrap: no network, no other processes, no home folder; system, toolchain and programs read-only;"
         " files go to a scratch folder in memory"
     )
@@ -251,17 +251,17 @@ class LimitsOnly:
     """
 
     name = "limits"
-    told = ""
+    description = ""
     is_own_world = False
 
     def __init__(self) -> None:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._mark = ""
 
-    def tell(self, *, network_is_cut: bool) -> None:
+    def describe(self, *, network_is_cut: bool) -> None:
         """Say what was seen of it."""
         network = "no network" if network_is_cut else "WITH the network"
-        self.told = f"limits alone: {network}; programs can read and write what you can"
+        self.description = f"limits alone: {network}; programs can read and write what you can"
 
     def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """See :class:`Sandbox`."""

@@ -253,14 +253,14 @@ def _find(toolchain: Toolchain, python: str) -> InstalledToolchain | None:
     bare = InstalledToolchain(toolchain, programs, "", ())
     if toolchain.probe and _said(bare, toolchain.probe) is None:
         return None
-    told = _VERSION.search(_said(bare, toolchain.version) or "")
-    if told is None:
+    version = _VERSION.search(_said(bare, toolchain.version) or "")
+    if version is None:
         return None  # a proxy without a toolchain behind it, for instance
     roots = [_home_of(path.resolve()) for path in programs.values()]
     if toolchain.roots:
         lines = (_said(bare, toolchain.roots) or "").splitlines()
         roots = [path.parents[1] if path.is_file() else path for path in map(Path, lines) if path.exists()] + roots
-    return InstalledToolchain(toolchain, programs, told[0], tuple(dict.fromkeys(roots)))
+    return InstalledToolchain(toolchain, programs, version[0], tuple(dict.fromkeys(roots)))
 
 
 def _home_of(program: Path) -> Path:

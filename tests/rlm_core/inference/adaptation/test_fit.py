@@ -189,11 +189,11 @@ def test_text_columns_help_and_unknown_ones_do_no_harm() -> None:
     launches = rng.standard_normal((220, 1))
     target = target + 0.3 * launches[:, 0]
     plain = fit_device(known[:20], target[:20])
-    told = fit_device(known[:20], target[:20], launches[:20])
+    fitted = fit_device(known[:20], target[:20], launches[:20])
     unknown = np.full((200, 1), math.nan)
-    assert correlation(told.predict(known[20:], launches[20:]), target[20:]) > 0.95
+    assert correlation(fitted.predict(known[20:], launches[20:]), target[20:]) > 0.95
     assert correlation(plain.predict(known[20:]), target[20:]) < 0.9
-    assert np.isfinite(told.predict(known[20:], unknown)).all()
+    assert np.isfinite(fitted.predict(known[20:], unknown)).all()
     silent = fit_device(known[:20], target[:20], unknown[:20])
     np.testing.assert_allclose(silent.predict(known[20:], unknown), plain.predict(known[20:]), atol=1e-9)
 

@@ -220,8 +220,8 @@ def test_the_peak_of_a_nested_call_counts_for_its_caller(seen: dict[tuple[str, s
 
 
 def test_generators_and_coroutines_are_marked(seen: dict[tuple[str, str], Measurement]) -> None:
-    told = {name: seen["latency", name].kind for name in ("stream", "later") if ("latency", name) in seen}
-    assert told == ({} if INJECTED else {"stream": "generator", "later": "coroutine"})
+    kinds = {name: seen["latency", name].kind for name in ("stream", "later") if ("latency", name) in seen}
+    assert kinds == ({} if INJECTED else {"stream": "generator", "later": "coroutine"})
 
 
 def test_nested_functions_and_methods_have_their_qualified_names(seen: dict[tuple[str, str], Measurement]) -> None:

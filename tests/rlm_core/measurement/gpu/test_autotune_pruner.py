@@ -104,9 +104,9 @@ def test_a_launch_and_its_row_have_the_same_sizes() -> None:
 def test_features_say_what_a_block_does() -> None:
     cuda = Choice({"block_size_x": 32, "block_size_y": 4, "tile_size_x": 2}, (20,), "nvidia-a100-pcie-40gb")
     assert (cuda.threads, cuda.tile) == (128, 256)
-    told = dict(zip(NAMES, features(cuda), strict=True))
-    assert (told["threads"], told["tile"], told["work"], told["blocks"]) == (7, 8, 1, 12)
-    assert told["multiprocessors"] == 108
+    named = dict(zip(NAMES, features(cuda), strict=True))
+    assert (named["threads"], named["tile"], named["work"], named["blocks"]) == (7, 8, 1, 12)
+    assert named["multiprocessors"] == 108
     triton = Choice(numbers({"BLOCK_M": 64, "BLOCK_N": "32", "num_warps": "4", "on": "True"}), (), "amd-mi300x")
     assert (triton.threads, triton.tile) == (256, 2048)
     assert np.isnan(features(Choice({}, (), None))[-1])

@@ -73,10 +73,10 @@ def test_a_disk_that_fills_in_the_middle_of_a_row_keeps_whole_rows_only(tmp_path
     path = tmp_path / "rows.jsonl"
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "model_core")}
     command = [sys.executable, "-c", FILLS_THE_DISK, str(path)]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     kept = [json.loads(line)["key"] for line in path.read_text().splitlines()]
     assert kept == [f"row {number}" for number in range(len(kept))]
-    assert told.startswith(f"{len(kept)} {path}: a row could not be written (File too large)")
+    assert output.startswith(f"{len(kept)} {path}: a row could not be written (File too large)")
     with RowFile(path) as rows:
         rows.add({"key": "later"})
     assert [row["key"] for row in read_rows(path)] == [*kept, "later"]

@@ -50,7 +50,7 @@ def test_sizes_are_crossed_with_dtypes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("bench = ", "is not TOML"),
         ("", r"has no \[\[bench\]\]"),
@@ -66,8 +66,8 @@ def test_sizes_are_crossed_with_dtypes(tmp_path: Path) -> None:
         (f"[[bench]]\ncall = 'f'\nsizes = {{ M = {list(range(1, 200))}, N = {list(range(1, 200))} }}", "39,601 cases"),
     ],
 )
-def test_what_is_not_understood_is_one_line(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_what_is_not_understood_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read(tmp_path, text)
 
 

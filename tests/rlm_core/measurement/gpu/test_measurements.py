@@ -110,9 +110,9 @@ def test_a_row_that_is_about_no_single_unit_is_left_out_with_the_reason(
     kernels: Path, change: dict[str, Any], reason: str
 ) -> None:
     taken = measurements_of([kernel_row(kernels, **change)], {"softmax.py": kernels})
-    [(told, count)] = taken.left_out.items()
+    [(message, count)] = taken.left_out.items()
     assert taken.measurements == []
-    assert (reason in told, count) == (True, 1)
+    assert (reason in message, count) == (True, 1)
 
 
 def test_rows_without_a_time_and_of_other_files_say_nothing(kernels: Path) -> None:

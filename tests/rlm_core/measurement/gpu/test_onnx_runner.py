@@ -59,16 +59,16 @@ def test_a_model_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nothing.onnx"], "nothing.onnx: cannot be read (No such file or directory)"),
         ([str(MODEL), "--size", "batch=many"], "'batch=many' is not NAME=NUMBER"),
     ],
 )
-def test_bad_arguments_are_one_line(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_bad_arguments_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     result = bench(*arguments, "--out", tmp_path / "rows.jsonl")
     assert result.exit_code == 2
-    assert told in result.stderr.splitlines()[-1]
+    assert message in result.stderr.splitlines()[-1]
 
 
 def test_a_child_that_cannot_start_is_one_row(tmp_path: Path) -> None:

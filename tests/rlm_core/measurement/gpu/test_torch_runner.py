@@ -75,8 +75,8 @@ def test_modules_are_measured_in_each_dtype_and_a_bad_one_costs_its_own_rows(tmp
     assert first.exit_code == 1
     assert f"will run on cpu: {tmp_path / 'a_good.py'} (Model)" in first.stderr
     rows = rows_of(tmp_path)
-    told = [(Path(row["path"]).name, row["case"]["dtype"], row["status"]) for row in rows]
-    assert told == [
+    outcomes = [(Path(row["path"]).name, row["case"]["dtype"], row["status"]) for row in rows]
+    assert outcomes == [
         ("a_good.py", "fp32", "ok"),
         ("a_good.py", "bf16", "ok"),
         ("b_fails.py", "fp32", "error"),
@@ -106,14 +106,14 @@ async def test_the_hover_of_a_module_tells_what_was_measured_here(
     line = text[: text.index("class Model")].count("\n")
     async with recording(types.ClientCapabilities(), tmp_path) as session:
         uri = session.open(path)
-        told = await hover(session, uri, line)
-        assert f"measured on {cpu_name()} at backend eager, dtype fp32, torch-" in told
-        assert f"threads=1, {datetime.now(UTC).date()}: latency " in told
-        assert "stale" not in told
+        shown = await hover(session, uri, line)
+        assert f"measured on {cpu_name()} at backend eager, dtype fp32, torch-" in shown
+        assert f"threads=1, {datetime.now(UTC).date()}: latency " in shown
+        assert "stale" not in shown
         session.change(uri, text.replace("torch.relu", "torch.tanh"))
-        told = await hover(session, uri, line)
-        assert "(stale)" in told
-        assert "stale: the code has changed since it was measured" in told
+        shown = await hover(session, uri, line)
+        assert "(stale)" in shown
+        assert "stale: the code has changed since it was measured" in shown
 
 
 async def hover(session: Recording, uri: str, line: int) -> str:

@@ -95,7 +95,7 @@ FAULTS = (
     + """
 
 def bench():
-    told = {
+    calls = {
         "first": lambda: launch(row_kernel),
         "compile": lambda: launch(bad_kernel),
         "hang": hang,
@@ -104,7 +104,7 @@ def bench():
         "exit": lambda: os._exit(3),
         "last": lambda: launch(row_kernel),
     }
-    for name, call in told.items():
+    for name, call in calls.items():
         yield {"call": call, "sizes": {"what": name}, "reference": lambda: torch.arange(64)}
     raise ValueError("no more cases")
 """
@@ -314,10 +314,10 @@ def test_calls_are_timed_after_their_result_was_checked(tmp_path: Path, configs:
     assert file is not None
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(REPOSITORY / "model_core")}
     command = [sys.executable, "-c", MEASURES, configs, str(path), file.digest]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     about: Row = {"kind": "triton", "date": "2026-11-01T10:00:00+00:00"}
     rows, begun = [], about
-    for event in map(json.loads, told.splitlines()):
+    for event in map(json.loads, output.splitlines()):
         if event["event"] == "begin":
             begun = about | event["row"]
         elif event["event"] == "row" and not event["row"].get("summary"):

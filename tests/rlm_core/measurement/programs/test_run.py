@@ -87,7 +87,7 @@ def folder(tmp_path: Path) -> Path:
 def measured(
     folder: Path, sandbox: Sandbox, limits: ProgramLimits = LIMITS, repeat: int = 2
 ) -> tuple[list[Measurement], list[str]]:
-    """The measurements of the programs of a folder on ``n.txt``, and what was told."""
+    """The measurements of the programs of a folder on ``n.txt``, and the messages about them."""
     plan = make_plan(folder, [str(folder.parent / "n.txt")], sandbox, sys.executable, (), limits, repeat)
     found: list[Measurement] = []
     notes: list[str] = list(plan.problems)
@@ -98,9 +98,9 @@ def measured(
 def outcome(sandbox: Sandbox, folder: Path, program: str, limits: ProgramLimits = LIMITS) -> str:
     """How a Python program fails."""
     (folder / "a.py").write_text(program)
-    found, [told] = measured(folder, sandbox, limits)
+    found, [message] = measured(folder, sandbox, limits)
     assert found == []
-    return told
+    return message
 
 
 def test_the_table_has_every_language_of_programs() -> None:
@@ -149,7 +149,7 @@ def test_time_and_memory_are_those_of_the_program(folder: Path, sandbox: Sandbox
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         ("import sys\nsys.exit(3)\n", "exit status 3"),
         ("raise ValueError('bad input')\n", "exit status 1: ValueError: bad input"),
@@ -163,8 +163,8 @@ def test_time_and_memory_are_those_of_the_program(folder: Path, sandbox: Sandbox
         ),
     ],
 )
-def test_a_fault_costs_the_program_alone(program: str, told: str, folder: Path, sandbox: Sandbox) -> None:
-    assert told in outcome(sandbox, folder, program)
+def test_a_fault_costs_the_program_alone(program: str, message: str, folder: Path, sandbox: Sandbox) -> None:
+    assert message in outcome(sandbox, folder, program)
     (folder / "a.py").write_text(HOLDS)
     found, notes = measured(folder, sandbox, repeat=1)
     assert (len(found), notes) == (2, [])
@@ -177,8 +177,8 @@ def test_the_network_is_as_told(folder: Path, sandbox: Sandbox) -> None:
             f"import socket\nsocket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 5)\n"
         )
         found, notes = measured(folder, sandbox, repeat=1)
-    assert ("no network" in sandbox.told) != ("WITH the network" in sandbox.told)
-    assert bool(found) == ("WITH the network" in sandbox.told), notes
+    assert ("no network" in sandbox.description) != ("WITH the network" in sandbox.description)
+    assert bool(found) == ("WITH the network" in sandbox.description), notes
 
 
 def test_a_program_that_does_not_end_is_ended(folder: Path, sandbox: Sandbox) -> None:
@@ -260,8 +260,8 @@ def test_bubblewrap_hides_the_home_and_lets_nothing_be_written(folder: Path) -> 
 
 def test_limits_alone_say_so() -> None:
     sandbox = find_sandbox("limits")
-    assert sandbox.told.startswith("limits alone: ")
-    assert "can read and write what you can" in sandbox.told
+    assert sandbox.description.startswith("limits alone: ")
+    assert "can read and write what you can" in sandbox.description
 
 
 def test_a_program_that_does_not_compile_is_told(folder: Path, sandbox: Sandbox) -> None:
@@ -270,9 +270,9 @@ def test_a_program_that_does_not_compile_is_told(folder: Path, sandbox: Sandbox)
         return
     (folder / "a.c").write_text("int main(void) { return x; }\n")
     (folder / "b.py").write_text(HOLDS)
-    found, [told] = measured(folder, sandbox, repeat=1)
+    found, [message] = measured(folder, sandbox, repeat=1)
     assert {one.file for one in found} == {"b.py"}
-    assert "a.c: does not compile with gcc" in told
+    assert "a.c: does not compile with gcc" in message
 
 
 def test_a_signal_to_stop_ends_the_run(folder: Path, sandbox: Sandbox) -> None:

@@ -119,7 +119,7 @@ def test_modules_are_measured_on_a_device_that_the_cluster_has(address: str, tmp
         "        super().__init__()\n        self.inner = nn.Linear(4, 4)\n\n    def forward(self, x):\n"
         "        return self.inner(x)\n\n\ndef get_inputs():\n    return [torch.zeros(1, 4)]\n"
     )
-    for more, told in (
+    for more, message in (
         ((), "choose --device cpu or --device cuda"),
         (("--device", "cuda"), "no node of the cluster has 1 CPU and 1 GPU"),
     ):
@@ -128,7 +128,7 @@ def test_modules_are_measured_on_a_device_that_the_cluster_has(address: str, tmp
             *("--ray", address),
         )
         assert done.exit_code == 2
-        assert told in done.stderr.splitlines()[-1]
+        assert message in done.stderr.splitlines()[-1]
     done = invoke(
         *("bench", "torch", tmp_path / "linear.py", "--out", tmp_path / "rows.jsonl", "--no-store"),
         *("--seconds", "0.01", "--device", "cpu", "--ray", address),

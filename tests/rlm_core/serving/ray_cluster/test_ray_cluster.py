@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 class Driven(NamedTuple):
-    """A cluster, and what its user was told."""
+    """A cluster, and what its user reads."""
 
     cluster: Cluster
     notes: list[str]
@@ -158,12 +158,12 @@ def test_an_address_where_nothing_listens_is_one_line_in_seconds() -> None:
     began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    for address, told in (
+    for address, message in (
         (f"127.0.0.1:{port}", "cannot be reached"),
         ("nonsense", "is not auto, local or HOST:PORT"),
         ("ray://127.0.0.1:10001", "run this on a node of the cluster"),
     ):
-        with pytest.raises(RlmError, match=told) as caught:
+        with pytest.raises(RlmError, match=message) as caught:
             Cluster(address, print)
         assert "\n" not in str(caught.value)
     assert time.monotonic() - began < 20

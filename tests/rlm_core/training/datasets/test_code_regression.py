@@ -93,8 +93,10 @@ def test_accuracies_of_a_space_are_per_cent_where_one_is_above_one(
 
 
 def test_networks_have_their_latencies_and_unknown_devices_are_named(tmp_path: Path) -> None:
-    told = {"lat_1080ti_32": 4.0, "lat_pixel3": 20.0, "lat_abacus": 1.0, "zcp_synflow": 3.0, "lat_pixel2": None}
-    found, builder = build(tmp_path / "a.jsonl", [row("NB201", 0, input=GRAPH, metadata=repr(told), val_accuracy=None)])
+    metadata = {"lat_1080ti_32": 4.0, "lat_pixel3": 20.0, "lat_abacus": 1.0, "zcp_synflow": 3.0, "lat_pixel2": None}
+    found, builder = build(
+        tmp_path / "a.jsonl", [row("NB201", 0, input=GRAPH, metadata=repr(metadata), val_accuracy=None)]
+    )
     assert [(one["device"], one["workload"], one["value"]) for one in found] == [
         ("nvidia-gtx-1080-ti", {"batch": "32"}, pytest.approx(0.004)),
         ("pixel-3", {"batch": "1"}, pytest.approx(0.02)),

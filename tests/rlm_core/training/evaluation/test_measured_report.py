@@ -93,9 +93,9 @@ def test_the_shipped_model_answers_rows_of_the_store(tmp_path: Path) -> None:
     found, reasons = compare(predictor, rows)
     assert len(found) == len(rows)
     assert sum(one is None for one in found) == sum(reasons.values())
-    told = [one for one in found if one is not None]
-    assert len(told) >= 10
-    for one in told:
+    answered = [one for one in found if one is not None]
+    assert len(answered) >= 10
+    for one in answered:
         queries = predictor.default_queries(one.row.code.basis, "python")
         [[alone]] = predictor.predict([one.row.code], [[query for query in queries if query.metric == one.row.metric]])
         assert alone == one.prediction

@@ -71,8 +71,8 @@ def test_the_shipped_encoder_answers_as_its_graph_does() -> None:
         ids = rng.integers(5, encoder.config.vocabulary, length)
         with torch.inference_mode():
             found = encoder(torch.from_numpy(ids)[None])[0]
-        told = torch.from_numpy(encode(session, ids.astype(np.int32)))
-        assert torch.cosine_similarity(found, told, dim=0) > 0.99
+        expected = torch.from_numpy(encode(session, ids.astype(np.int32)))
+        assert torch.cosine_similarity(found, expected, dim=0) > 0.99
 
 
 def test_a_graph_whose_products_stand_for_other_matrices_is_refused(trained: Trained, tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_the_trees_of_programs_read_what_the_ridge_says(mixed_corpus: Corpus) ->
     corpus = replace(mixed_corpus, tasks=of_boj, rows=replace(mixed_corpus.rows, value=values))
     programs = np.array([name.endswith("@boj") for name in of_boj])[corpus.rows.task]
     logs = np.log10(corpus.rows.value)
-    blind, told = (fit_trees(corpus, configs, ridge) for ridge in (np.zeros(len(logs)), logs))
-    errors = [float(np.abs(found.predictions - logs)[programs].mean()) for found in (blind, told)]
+    blind, informed = (fit_trees(corpus, configs, ridge) for ridge in (np.zeros(len(logs)), logs))
+    errors = [float(np.abs(found.predictions - logs)[programs].mean()) for found in (blind, informed)]
     assert errors[1] < 0.7 * errors[0]
 
 
@@ -72,8 +72,8 @@ def test_a_training_row_is_predicted_without_its_family_and_others_by_all(mixed_
     after = fit_trees(changed, small)
     np.testing.assert_allclose(after.predictions[mine], before.predictions[mine], atol=1e-6)
     held_out = kernels[rows.split[kernels] == "test"]
-    told = feature_matrix(mixed_corpus, held_out, "kernel")
-    np.testing.assert_allclose(after.predictions[held_out], after.forests[KERNELS].predict(told), atol=1e-6)
+    features = feature_matrix(mixed_corpus, held_out, "kernel")
+    np.testing.assert_allclose(after.predictions[held_out], after.forests[KERNELS].predict(features), atol=1e-6)
 
 
 def test_values_are_told_in_powers_of_ten_and_not_below_the_floor(mixed_corpus: Corpus) -> None:
@@ -94,13 +94,13 @@ def four_features(monkeypatch: pytest.MonkeyPatch) -> None:
 def network_job(rows: int = 3000) -> ForestJob:
     """Networks of two kinds: the latencies of one spread ten times as far as those of the other."""
     rng = np.random.default_rng(0)
-    told = rng.normal(size=(rows, 4)).astype(np.float32)
-    noisy = told[:, 0] > 0
-    target = told[:, 1] + np.where(noisy, 0.2, 0.02) * rng.normal(size=rows)
+    features = rng.normal(size=(rows, 4)).astype(np.float32)
+    noisy = features[:, 0] > 0
+    target = features[:, 1] + np.where(noisy, 0.2, 0.02) * rng.normal(size=rows)
     groups = np.array([f"network-{number}" for number in range(rows)])
     split = rng.choice(["train", "cal", "test"], rows, p=[0.6, 0.2, 0.2])
     config, device = replace(CONFIG, trees=60, leaf_rows=10), np.full(rows, "pixel-3")
-    return ForestJob(NETWORKS, config, told, target, groups, np.arange(rows) % 5, split, device)
+    return ForestJob(NETWORKS, config, features, target, groups, np.arange(rows) % 5, split, device)
 
 
 @pytest.mark.usefixtures("four_features")
@@ -165,13 +165,13 @@ def test_devices_left_out_in_turn_tell_how_far_off_a_new_one_may_be() -> None:
     job = replace(job, device=device, target=job.features[:, 1] + [offset[name] for name in device])
     # A forest per device and fold, twice: small ones learn the one feature that matters.
     job = replace(job, config=replace(job.config, trees=25, seeds=1))
-    told = without_devices(job)
-    [(name, residuals)] = told.items()
+    by_task = without_devices(job)
+    [(name, residuals)] = by_task.items()
     assert name == "kernel/triton/latency#sheet"
     assert residuals.groups == 20
     assert residuals.rows == np.count_nonzero(job.split != "test")
     inside = [residuals.quantiles[4] <= value <= residuals.quantiles[12] for value in offset.values()]
     assert 0.7 <= np.mean(inside) <= 0.95
     other = replace(job, target=np.where(job.split == "test", 9.0, job.target))
-    assert without_devices(other) == told
+    assert without_devices(other) == by_task
     assert without_devices(replace(job, device=np.array([f"gpu-{number % 9}" for number in range(2000)]))) == {}

@@ -19,12 +19,12 @@ from tests.rlm_core.training.conftest import Trained
 
 def test_a_joined_forest_predicts_the_sum() -> None:
     rng = np.random.default_rng(0)
-    told = rng.normal(size=(80, len(feature_names("kernel")))).astype(np.float32)
+    features = rng.normal(size=(80, len(feature_names("kernel")))).astype(np.float32)
     config = TreesConfig(trees=5, seeds=1, leaves=4, leaf_rows=2)
     name, weights = "kernel/triton/residual", np.ones(80)
-    first, second = (fit_forest(told, rng.normal(size=80), weights, name, config) for _ in range(2))
+    first, second = (fit_forest(features, rng.normal(size=80), weights, name, config) for _ in range(2))
     np.testing.assert_allclose(
-        joined(first, second).predict(told), first.predict(told) + second.predict(told), atol=1e-5
+        joined(first, second).predict(features), first.predict(features) + second.predict(features), atol=1e-5
     )
 
 

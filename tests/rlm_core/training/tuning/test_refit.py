@@ -77,10 +77,10 @@ def test_the_device_stays_and_the_card_tells_of_it(trained: Trained, again: Path
     before, after = read_card(trained.exported), read_card(again)
     assert after.defaults == before.defaults
     assert after.devices == before.devices
-    [told] = after.trained["refitted"]
-    assert told["from"] == before.model_id
-    assert told["families"] == 7
-    assert told["rows"] == sum(row["split"] == "train" for row in function_rows(COUNT))
+    [refitted] = after.trained["refitted"]
+    assert refitted["from"] == before.model_id
+    assert refitted["families"] == 7
+    assert refitted["rows"] == sum(row["split"] == "train" for row in function_rows(COUNT))
     assert json.loads((again / CARD).read_text())["name"] == "anew"
 
 

@@ -102,10 +102,10 @@ def test_the_bands_are_those_of_the_teams_held_out_groups(tuned: tuple[TuningOut
 
 
 def test_eval_asks_a_tuned_model_about_the_rows_it_never_read(team: Path, tuned: tuple[TuningOutcome, Path]) -> None:
-    told = json.loads(run_cli("eval", "--data", team, "--model", tuned[1], "--format", "json"))
-    assert {entry["metric"] for entry in told["slices"] if entry["n"]} == {"latency", "memory"}
+    report = json.loads(run_cli("eval", "--data", team, "--model", tuned[1], "--format", "json"))
+    assert {entry["metric"] for entry in report["slices"] if entry["n"]} == {"latency", "memory"}
     # The tiny model finds some texts far from those of its training, but knows the device by the name of its kind.
-    assert not any("device" in reason for reasons in told["abstained"].values() for reason in reasons)
+    assert not any("device" in reason for reasons in report["abstained"].values() for reason in reasons)
 
 
 def test_slices_that_were_not_tuned_answer_as_before(trained: Trained, tuned: tuple[TuningOutcome, Path]) -> None:
@@ -126,11 +126,11 @@ def test_a_new_name_of_the_machine_changes_no_answer(trained: Trained, team: Pat
 
 def test_the_card_says_what_it_was_tuned_from_and_on(trained: Trained, tuned: tuple[TuningOutcome, Path]) -> None:
     _, out = tuned
-    [told] = rlm_core.load(out).card.trained["tuned"]  # type: ignore[attr-defined]
-    assert told["from"] == rlm_core.load(trained.exported).model_id
-    assert (told["rows"], told["groups"], told["data"]) == (420, 210, ["team.parquet"])
-    assert told["families"] == [f"package{number}" for number in range(7)]
-    assert told["slices"][LATENCY]["before"]["error"] > told["slices"][LATENCY]["after"]["error"]
+    [entry] = rlm_core.load(out).card.trained["tuned"]  # type: ignore[attr-defined]
+    assert entry["from"] == rlm_core.load(trained.exported).model_id
+    assert (entry["rows"], entry["groups"], entry["data"]) == (420, 210, ["team.parquet"])
+    assert entry["families"] == [f"package{number}" for number in range(7)]
+    assert entry["slices"][LATENCY]["before"]["error"] > entry["slices"][LATENCY]["after"]["error"]
 
 
 def test_a_tuned_model_can_be_tuned_again(tuned: tuple[TuningOutcome, Path], tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def descendants(root: int) -> list[int]:
         if entry.name.isdigit():
             with suppress(OSError, ValueError):
                 # The name in parentheses may hold anything; the parent is the second field after it.
-                told = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-                children.setdefault(int(told[1]), []).append(int(entry.name))
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
     found, left = [], [root]
     while left:
         below = children.get(left.pop(), [])
@@ -78,7 +78,7 @@ def resident(pids: list[int]) -> int:
 
 
 def run(order: dict[str, Any]) -> dict[str, Any]:
-    """Run the command of an order and tell how it ended."""
+    """Run the command of an order; returns how it ended."""
     network_is_cut = cut_network() if order["cut_network"] else False
     limits = order["limits"]
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -98,13 +98,13 @@ def run(order: dict[str, Any]) -> dict[str, Any]:
     _end_all(-1 if order["alone"] and _is_alone() else -group)
     for _, _, usage in _reaped():
         peak = max(peak, usage.ru_maxrss * 1024)
-    told = errors.read_bytes()[-_TAIL:].decode("utf-8", "replace")
+    stderr = errors.read_bytes()[-_TAIL:].decode("utf-8", "replace")
     return {
         "status": status,
         "stopped": why,
         "seconds": seconds,
         "peak_bytes": peak,
-        "stderr": told,
+        "stderr": stderr,
         "network_is_cut": network_is_cut,
     }
 
@@ -133,8 +133,8 @@ def _limiter(limits: dict[str, Any], tasks: int) -> Callable[[], None]:
 
 def _start(command: list[str], out: int, err: int, limit: Callable[[], None]) -> tuple[Callable[[], None], int, int]:
     """What lets the command go, its waiting process and that one's process group."""
-    gate, opens, told, tells = (_out_of_the_way(end) for end in (*os.pipe(), *os.pipe()))
-    for source, number in ((0, _INPUT), (gate, _GATE), (tells, _PID)):
+    gate, opens, reads_pid, writes_pid = (_out_of_the_way(end) for end in (*os.pipe(), *os.pipe()))
+    for source, number in ((0, _INPUT), (gate, _GATE), (writes_pid, _PID)):
         os.dup2(source, number)
     shell = subprocess.Popen(
         ["/bin/sh", "-c", _SHELL, "sh", *command],
@@ -145,11 +145,11 @@ def _start(command: list[str], out: int, err: int, limit: Callable[[], None]) ->
         start_new_session=True,
         preexec_fn=limit,  # safe: this process has one thread
     )
-    for number in (_PID, _INPUT, _GATE, gate, tells):
+    for number in (_PID, _INPUT, _GATE, gate, writes_pid):
         os.close(number)
     shell.wait()
-    text = os.read(told, 32)
-    os.close(told)
+    text = os.read(reads_pid, 32)
+    os.close(reads_pid)
     if not text.strip().isdigit():
         raise OSError("the shell could not start the command")
 
