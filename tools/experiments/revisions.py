@@ -1,0 +1,282 @@
+"""How well a measurement carries over to the next release: anchored predictions against what the next release costs.
+
+    python -m tools.experiments.revisions --work DIR [--only NAME...] [--python PATH]
+
+pip unpacks two releases of each package into separate folders. The newer release's tests that pass on both are
+measured on both by ``rlm-lsp measure tests``, releases in turn, latency four times and memory twice. Even and odd
+repetitions are two halves: changed functions of the new release are predicted from the old release's even half, as
+``rlm-lsp check`` does from committed measurements, and judged by the new release's odd half. The noise is the
+difference between the two halves of the new release. Finished packages are not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rlm_core.inference.adaptation.cpu_score import cpu_name
+from rlm_core.inference.anchoring import AnchoredPredictor
+from rlm_core.inference.predictor import Predictor
+from rlm_core.loading import load
+from rlm_core.measurement.known import Here, KnownMeasurements
+from rlm_core.measurement.store import Store
+from rlm_core.measurement.types import Measurement, source_hash
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.units import find_units, read_source
+from rlm_core.types import MeasuredPrediction, Metric, Query
+
+REPETITIONS, WITH_MEMORY = 4, 2
+SIDES = ("old", "new")
+_LARGE = math.log10(2)  # a change whose direction should be predicted
+_PLUGIN = """import os
+
+
+def pytest_collection_modifyitems(items):
+    if path := os.environ.get("KEEP_TESTS"):
+        with open(path) as file:
+            kept = set(file.read().split("\\n"))
+        items[:] = [item for item in items if item.nodeid in kept]
+
+
+def pytest_runtest_logreport(report):
+    if (path := os.environ.get("LIST_TESTS")) and report.when == "call" and report.passed:
+        with open(path, "a") as file:
+            file.write(report.nodeid + "\\n")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two releases of a package; ``tests`` is what pytest is given in the newer one's source distribution."""
+
+    name: str
+    old: str
+    new: str
+    module: str
+    tests: tuple[str, ...] = ("tests",)
+    needs: tuple[str, ...] = ()
+
+
+# The function labels have another release of packaging and sqlparse, and none of the other packages.
+PAIRS = (
+    Pair("cachetools", "5.3.0", "7.0.0", "cachetools"),
+    Pair("dpath", "2.0.5", "2.2.0", "dpath", needs=("hypothesis", "nose2")),
+    Pair("humanize", "4.0.0", "4.12.0", "humanize", needs=("freezegun",)),
+    Pair("jinja2", "3.0.3", "3.1.6", "jinja2", needs=("markupsafe", "trio")),
+    Pair("jmespath", "0.10.0", "1.0.1", "jmespath"),
+    Pair("jsonpath-ng", "1.5.3", "1.7.0", "jsonpath_ng", needs=("ply", "decorator", "six", "hypothesis")),
+    Pair("mistune", "3.0.2", "3.1.4", "mistune"),
+    Pair(
+        "packaging", "24.2", "26.0", "packaging", ("tests/test_requirements.py", "tests/test_markers.py"), ("pretend",)
+    ),
+    Pair("pathspec", "0.11.0", "0.12.1", "pathspec"),
+    Pair("prettytable", "3.5.0", "3.16.0", "prettytable", needs=("wcwidth", "pytest-lazy-fixtures")),
+    Pair("sqlparse", "0.4.4", "0.5.3", "sqlparse"),
+    Pair("tinycss2", "1.1.1", "1.4.0", "tinycss2", needs=("webencodings",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A function of the new release: what was predicted of it, and what it costs; costs in SI units.
+
+    ``group`` is "changed", "changed callee" or "unchanged". ``before`` and ``predicted`` rest on the old release's even
+    half; ``after`` is the new release's odd half, ``again`` its even half.
+    """
+
+    package: str
+    group: str
+    metric: str
+    before: float
+    predicted: float
+    low: float
+    high: float
+    after: float
+    again: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Figures of one group; errors are medians in decades, the other figures shares and a factor."""
+
+    functions: int
+    error: float
+    unchanged_error: float
+    noise: float
+    width: float
+    covered: float
+    large: int
+    direction: float
+
+
+def result(rows: Sequence[Row]) -> Result:
+    """The figures of some rows; ``unchanged_error`` is that of a ratio of 1."""
+    logs = [tuple(map(_log(row.metric), (row.before, row.predicted, row.after, row.again))) for row in rows]
+    large = [entry for entry in logs if abs(entry[2] - entry[0]) >= _LARGE]
+    right = [(after - before) * (predicted - before) > 0 for before, predicted, after, _ in large]
+    widths = [_log(row.metric)(row.high) - _log(row.metric)(row.low) for row in rows]
+    return Result(
+        len(rows),
+        _median(abs(predicted - after) for _, predicted, after, _ in logs),
+        _median(abs(before - after) for before, _, after, _ in logs),
+        _median(abs(again - after) for _, _, after, again in logs),
+        10 ** _median(widths),
+        _mean(row.low <= row.after <= row.high for row in rows),
+        len(large),
+        _mean(right),
+    )
+
+
+def _log(metric: str) -> Callable[[float], float]:
+    least = 1e-7 if metric == "latency" else 16.0
+    return lambda value: math.log10(max(value, least))
+
+
+def _median(values: Iterable[float]) -> float:
+    known = list(values)
+    return statistics.median(known) if known else math.nan
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known) if known else math.nan
+
+
+def main() -> None:
+    """Measure what is not measured yet, then predict and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--python", default="python3.12", help="an interpreter with pytest and what the tests need")
+    arguments = parser.parse_args()
+    work = arguments.work.absolute()
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "kept_tests.py").write_text(_PLUGIN, encoding="utf-8")
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    predictor = AnchoredPredictor(load(threads=1))
+    rows: list[Row] = []
+    for pair in PAIRS:
+        if arguments.only and pair.name not in arguments.only:
+            continue
+        try:
+            measure(pair, work / pair.name, arguments.python)
+            found = list(compared(pair, work / pair.name, predictor))
+        except (subprocess.CalledProcessError, OSError, ValueError) as error:
+            print(f"{pair.name}: failed ({error})", flush=True)
+            continue
+        print(f"{pair.name} {pair.old} {pair.new}: {len(found)} rows", flush=True)
+        rows += found
+        _write(rows)
+
+
+def _write(rows: Sequence[Row]) -> None:
+    for metric in ("latency", "memory"):
+        for group in ("changed", "changed callee", "unchanged"):
+            chosen = [row for row in rows if (row.metric, row.group) == (metric, group)]
+            print(metric, group, result(chosen), flush=True)
+
+
+def measure(pair: Pair, folder: Path, python: str) -> None:
+    """Unpack both releases and measure them in turn."""
+    if (folder / "done").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, version in zip(SIDES, (pair.old, pair.new), strict=True):
+        wanted = ["--no-deps", "--target", str(folder / side), f"{pair.name}=={version}"]
+        subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True, stderr=subprocess.DEVNULL)
+    place = folder / "source"
+    download = ["download", "-q", "--no-deps", "--no-binary", pair.name, "-d", str(place)]
+    subprocess.run([python, "-m", "pip", *download, f"{pair.name}=={pair.new}"], check=False, stderr=subprocess.DEVNULL)
+    [archive] = place.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        file.extractall(place, filter="data")
+    [root] = (path for path in place.iterdir() if path.is_dir())
+    for home in (root, root / "src"):
+        if (home / pair.module).is_dir():
+            (home / pair.module).rename(root / f"unused-{pair.module}")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "kept_tests", "-W", "ignore", "--continue-on-collection-errors"]
+    options += ["-o", "addopts=", *pair.tests]
+    for side in SIDES:
+        listed = _environment(folder, side) | {"LIST_TESTS": str(folder / f"{side}.txt")}
+        command = [python, "-m", "pytest", *options]
+        subprocess.run(command, cwd=root, env=listed, check=False, stdout=subprocess.DEVNULL)
+    passed = [set((folder / f"{side}.txt").read_text(encoding="utf-8").splitlines()) for side in SIDES]
+    (folder / "kept.txt").write_text("\n".join(sorted(passed[0] & passed[1])), encoding="utf-8")
+    for number in range(REPETITIONS):
+        for side in SIDES:
+            command = [sys.executable, "-m", "rlm_lsp", "measure", "tests", "--python", python]
+            command += ["--package", pair.module, "--store", str(folder / f"{side}-{number}.sqlite3")]
+            command += ["--no-memory"] if number >= WITH_MEMORY else []
+            kept = _environment(folder, side) | {"KEEP_TESTS": str(folder / "kept.txt")}
+            with (folder / "log.txt").open("a", encoding="utf-8") as log:
+                command += ["--", *options]
+                subprocess.run(command, cwd=root, env=kept, check=True, stdout=log, stderr=log)
+    (folder / "done").touch()
+
+
+def _environment(folder: Path, side: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / side), str(folder.parent)])}
+
+
+def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
+    """The functions that were measured in both releases."""
+    before, after, again = (_half(folder, side, half) for side, half in (("old", 0), ("new", 1), ("new", 0)))
+    store = Store(folder / "anchors.sqlite3")
+    store.add(replace(one, path="") for one in before.values())
+    analyser = Analyser(measured=KnownMeasurements(store, here=lambda: Here(cpu_name())))
+    old_texts = {
+        source_hash(unit.text)
+        for path in (folder / "old" / pair.module).rglob("*.py")
+        for unit in find_units(read_source(path), path)
+    }
+    for path in sorted((folder / "new" / pair.module).rglob("*.py")):
+        file = path.relative_to(folder / "new").as_posix()
+        for analysed in analyser.analyse(read_source(path), path):
+            if analysed.unit.kind != "function" or not analysed.code.measured:
+                continue
+            queries = [Query("latency"), Query("memory")]
+            for answer in predictor.predict([analysed.code], [queries])[0]:
+                key = file, analysed.unit.qualname, answer.metric
+                if not isinstance(answer, MeasuredPrediction) or key not in before.keys() & after.keys() & again.keys():
+                    continue
+                called = analysed.code.calls.functions() if analysed.code.calls is not None else ()
+                group = "unchanged"
+                if answer.source == "anchored":
+                    group = "changed"
+                elif any(source_hash(function.text) not in old_texts for function in called):
+                    group = "changed callee"
+                band, costs = answer.band, (before[key].median, answer.median or 0.0)
+                if band is not None:
+                    edges = band.low, band.high, after[key].median, again[key].median
+                    yield Row(pair.name, group, answer.metric, *costs, *edges)
+
+
+def _half(folder: Path, side: str, half: int) -> Mapping[tuple[str, str, Metric], Measurement]:
+    """A half of the repetitions: of each function and metric, the median of its values."""
+    runs: dict[tuple[str, str, Metric], list[Measurement]] = defaultdict(list)
+    for number in range(half, REPETITIONS, 2):
+        for one in Store(folder / f"{side}-{number}.sqlite3").all():
+            if one.ok and one.kind == "function" and one.calls >= 5:
+                runs[one.file, one.qualname, one.metric].append(one)
+    return {
+        key: replace(
+            found[0],
+            median=statistics.median(one.median for one in found),
+            low=statistics.median(one.low for one in found),
+            high=statistics.median(one.high for one in found),
+        )
+        for key, found in runs.items()
+    }
+
+
+if __name__ == "__main__":
+    main()
