@@ -90,13 +90,14 @@ class Row:
     """A function of the new release: what was predicted of it, and what it costs; costs in SI units.
 
     ``group`` is "changed", "changed callee" or "unchanged". ``before`` and ``predicted`` rest on the old release's even
-    half; ``after`` is the new release's odd half, ``again`` its even half.
+    half, ``reference`` is its odd half; ``after`` is the new release's odd half, ``again`` its even half.
     """
 
     package: str
     group: str
     metric: str
     before: float
+    reference: float
     predicted: float
     low: float
     high: float
@@ -120,15 +121,18 @@ class Result:
 
 def result(rows: Sequence[Row]) -> Result:
     """The figures of some rows; ``unchanged_error`` is that of a ratio of 1."""
-    logs = [tuple(map(_log(row.metric), (row.before, row.predicted, row.after, row.again))) for row in rows]
-    large = [entry for entry in logs if abs(entry[2] - entry[0]) >= _LARGE]
-    right = [(after - before) * (predicted - before) > 0 for before, predicted, after, _ in large]
+    logs = [
+        tuple(map(_log(row.metric), (row.before, row.predicted, row.after, row.again, row.reference))) for row in rows
+    ]
+    # What is true rests on the halves that the prediction has not seen.
+    large = [entry for entry in logs if abs(entry[2] - entry[4]) >= _LARGE]
+    right = [(after - reference) * (predicted - before) > 0 for before, predicted, after, _, reference in large]
     widths = [_log(row.metric)(row.high) - _log(row.metric)(row.low) for row in rows]
     return Result(
         len(rows),
-        _median(abs(predicted - after) for _, predicted, after, _ in logs),
-        _median(abs(before - after) for before, _, after, _ in logs),
-        _median(abs(again - after) for _, _, after, again in logs),
+        _median(abs(predicted - after) for _, predicted, after, _, _ in logs),
+        _median(abs(before - after) for before, _, after, _, _ in logs),
+        _median(abs(again - after) for _, _, after, again, _ in logs),
         10 ** _median(widths),
         _mean(row.low <= row.after <= row.high for row in rows),
         len(large),
@@ -196,7 +200,10 @@ def measure(pair: Pair, folder: Path, python: str) -> None:
     place = folder / "source"
     download = ["download", "-q", "--no-deps", "--no-binary", pair.name, "-d", str(place)]
     subprocess.run([python, "-m", "pip", *download, f"{pair.name}=={pair.new}"], check=False, stderr=subprocess.DEVNULL)
-    [archive] = place.glob("*.tar.gz")
+    # pip may fail after the download, where it prepares what it will not build.
+    archive = next(place.glob("*.tar.gz"), None)
+    if archive is None:
+        raise ValueError(f"no source distribution of {pair.new}")
     with tarfile.open(archive) as file:
         file.extractall(place, filter="data")
     [root] = (path for path in place.iterdir() if path.is_dir())
@@ -229,7 +236,9 @@ def _environment(folder: Path, side: str) -> dict[str, str]:
 
 def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
     """The functions that were measured in both releases."""
-    before, after, again = (_half(folder, side, half) for side, half in (("old", 0), ("new", 1), ("new", 0)))
+    before, reference = (_half(folder, "old", half) for half in (0, 1))
+    again, after = (_half(folder, "new", half) for half in (0, 1))
+    measured = before.keys() & reference.keys() & after.keys() & again.keys()
     store = Store(folder / "anchors.sqlite3")
     store.add(replace(one, path="") for one in before.values())
     analyser = Analyser(measured=KnownMeasurements(store, here=lambda: Here(cpu_name())))
@@ -246,7 +255,7 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
             queries = [Query("latency"), Query("memory")]
             for answer in predictor.predict([analysed.code], [queries])[0]:
                 key = file, analysed.unit.qualname, answer.metric
-                if not isinstance(answer, MeasuredPrediction) or key not in before.keys() & after.keys() & again.keys():
+                if not isinstance(answer, MeasuredPrediction) or key not in measured:
                     continue
                 called = analysed.code.calls.functions() if analysed.code.calls is not None else ()
                 group = "unchanged"
@@ -254,10 +263,19 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
                     group = "changed"
                 elif any(source_hash(function.text) not in old_texts for function in called):
                     group = "changed callee"
-                band, costs = answer.band, (before[key].median, answer.median or 0.0)
-                if band is not None:
-                    edges = band.low, band.high, after[key].median, again[key].median
-                    yield Row(pair.name, group, answer.metric, *costs, *edges)
+                if answer.band is not None and answer.median is not None:
+                    yield Row(
+                        package=pair.name,
+                        group=group,
+                        metric=answer.metric,
+                        before=before[key].median,
+                        reference=reference[key].median,
+                        predicted=answer.median,
+                        low=answer.band.low,
+                        high=answer.band.high,
+                        after=after[key].median,
+                        again=again[key].median,
+                    )
 
 
 def _half(folder: Path, side: str, half: int) -> Mapping[tuple[str, str, Metric], Measurement]:

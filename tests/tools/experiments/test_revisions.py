@@ -10,7 +10,7 @@ from tools.experiments.revisions import Row, result
 
 
 def _row(before: float, predicted: float, after: float, again: float) -> Row:
-    return Row("p", "changed", "latency", before, predicted, predicted / 2, predicted * 2, after, again)
+    return Row("p", "changed", "latency", before, before, predicted, predicted / 2, predicted * 2, after, again)
 
 
 def test_figures_of_a_group() -> None:
@@ -24,6 +24,11 @@ def test_figures_of_a_group() -> None:
     assert found.covered == pytest.approx(2 / 3)
     # A ratio of 1 predicts no direction.
     assert (found.large, found.direction) == (2, 0.5)
+
+
+def test_the_direction_is_judged_by_the_half_that_the_prediction_has_not_seen() -> None:
+    by_chance = Row("p", "unchanged", "latency", 10.0, 1.0, 9.0, 5.0, 20.0, 1.0, 1.0)
+    assert result([by_chance]).large == 0
 
 
 def test_a_group_without_functions_has_no_figures() -> None:
