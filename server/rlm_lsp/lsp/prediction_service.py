@@ -81,7 +81,9 @@ class PredictionCache:
         """Make room for at least ``units`` units from now on; what is kept stays."""
         with self._lock:
             if units > self._entries.maxsize:
-                entries, self._entries = self._entries, TLRUCache(units, _expiry, self._clock)
+                # At least twice the room: a list that grows file by file moves each entry a few times.
+                entries = self._entries
+                self._entries = TLRUCache(max(units, 2 * int(entries.maxsize)), _expiry, self._clock)
                 self._entries.update(entries)
 
     def __len__(self) -> int:

@@ -275,12 +275,22 @@ def test_a_cache_that_holds_more_keeps_what_it_has() -> None:
     for key in (b"a", b"b"):
         cache.put(key, [])
     cache.hold(1)
-    cache.hold(3)
-    for key in (b"c", b"d"):
+    cache.hold(5)
+    for key in (b"c", b"d", b"e", b"f"):
         cache.put(key, [])
-    assert len(cache) == 3
+    assert len(cache) == 5
     assert cache.get(b"a") is None
-    assert all(cache.get(key) == () for key in (b"b", b"c", b"d"))
+    assert all(cache.get(key) == () for key in (b"b", b"c", b"d", b"e", b"f"))
+
+
+def test_a_cache_that_grows_bit_by_bit_moves_its_entries_rarely() -> None:
+    cache = PredictionCache(max_units=2)
+    moved = 0
+    for units in range(1, 1000):
+        before = cache._entries
+        cache.hold(units)
+        moved += cache._entries is not before
+    assert moved <= 9
 
 
 def test_a_transient_answer_is_forgotten_and_a_later_one_kept(make_prediction: Callable[..., Prediction]) -> None:
