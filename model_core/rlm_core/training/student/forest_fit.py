@@ -29,6 +29,7 @@ from .config import TreesConfig
 from .ngram_ridge_fit import FOLDS
 
 Matrix = npt.NDArray[np.float32]
+_MAX_BINS = 255  # of scikit-learn, which reserves one more for missing values
 
 
 def fit_forest(
@@ -52,6 +53,8 @@ def fit_forest(
     chosen = [names.index(one) for one in learnable_names(basis)]
     # The learner takes no column without a value.
     columns = np.array([column for column in chosen if np.isfinite(features[:, column]).any()])
+    edges = [_bin_edges(features[:, column], weights) for column in columns]
+    binned = np.stack([_bin(features[:, column], at) for column, at in zip(columns, edges, strict=True)], axis=1)
     growing = monotonic_names(basis) if metric == "latency" else ()
     models = []
     for seed in range(config.seeds):
@@ -65,10 +68,43 @@ def fit_forest(
             monotonic_cst=[int(names[column] in growing) for column in columns],
             random_state=seed,
         )
-        models.append(model.fit(features[:, columns], target, sample_weight=weights))
+        models.append(_with_edges(model.fit(binned, target, sample_weight=weights), edges))
     estimate = estimate_name(basis) if metric == "latency" and config.estimate_share else None
     column = names.index(estimate) if estimate is not None else -1
     return to_forest(models, columns, column, config.estimate_share if estimate is not None else 0.0)
+
+
+def _bin_edges(column: Matrix, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Upper bounds of the bins of a column, excluding the last bin, as scikit-learn sets them.
+
+    scikit-learn computes each weighted quantile separately, which takes 0.15 s per column.
+    """
+    known = ~np.isnan(column)
+    values, weights = column[known].astype(np.float64), weights[known]
+    distinct = np.unique(values)
+    if len(distinct) <= _MAX_BINS:
+        return np.asarray((distinct[:-1] + distinct[1:]) / 2)
+    order = np.argsort(values)
+    cumulative = np.cumsum(weights[order])
+    quantiles = np.arange(1, _MAX_BINS) / _MAX_BINS
+    return np.unique(values[order[np.searchsorted(cumulative, quantiles * cumulative[-1])]])
+
+
+def _bin(column: Matrix, edges: npt.NDArray[np.float64]) -> Matrix:
+    """The number of each value's bin, 0 to 254; NaN stays NaN."""
+    return np.where(np.isnan(column), np.nan, np.searchsorted(edges, column)).astype(np.float32)
+
+
+def _with_edges(
+    model: HistGradientBoostingRegressor, edges: Sequence[npt.NDArray[np.float64]]
+) -> HistGradientBoostingRegressor:
+    """A model fitted on bin numbers, with thresholds on the values that the bins were made of."""
+    for (predictor,) in model._predictors:
+        nodes = predictor.nodes
+        # An infinite threshold separates missing values from all others.
+        for node in np.flatnonzero((nodes["is_leaf"] == 0) & np.isfinite(nodes["num_threshold"])):
+            nodes["num_threshold"][node] = edges[nodes["feature_idx"][node]][int(nodes["num_threshold"][node])]
+    return model
 
 
 def to_forest(models: Sequence[Any], columns: npt.NDArray[np.int64], estimate: int = -1, share: float = 0.0) -> Forest:

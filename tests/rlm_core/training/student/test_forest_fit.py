@@ -130,6 +130,27 @@ def test_a_feature_that_is_never_known_does_no_harm() -> None:
 
 
 @pytest.mark.usefixtures("simple")
+@pytest.mark.parametrize("rows", [200, 1000])
+def test_a_forest_is_the_one_that_scikit_learn_fits_to_the_features_themselves(rows: int) -> None:
+    features, target = table(rows)
+    features[:5, 0], features[:, 1] = np.nan, 7
+    weights = np.random.default_rng(1).uniform(0.1, 3, rows)
+    config = replace(CONFIG, seeds=1)
+    model = HistGradientBoostingRegressor(
+        max_iter=config.trees,
+        learning_rate=config.learning_rate,
+        max_leaf_nodes=config.leaves,
+        min_samples_leaf=config.leaf_rows,
+        l2_regularization=config.l2,
+        max_features=config.features_per_split,
+        random_state=0,
+    ).fit(features[:, :3], target, sample_weight=weights)
+    probe = np.concatenate([features, table(1000, 1)[0]])
+    forest = fit_forest(features, target, weights, "network/onnx/accuracy", config)
+    np.testing.assert_allclose(forest.predict(probe), model.predict(probe[:, :3]), atol=1e-5, rtol=0)
+
+
+@pytest.mark.usefixtures("simple")
 def test_rows_count_by_their_weights() -> None:
     features, _ = table(200)
     target = np.where(np.arange(200) < 100, 0.0, 5.0)
