@@ -117,13 +117,35 @@ def watch_process(number: int, on_gone: Callable[[], None]) -> None:
     """
     if not _runs(number):
         return
+    wait = _waiter(number)
 
     def watch() -> None:
-        while _runs(number):
-            time.sleep(_WATCH_SECONDS)
+        wait()
         on_gone()
 
     threading.Thread(target=watch, name="rlm-client", daemon=True).start()
+
+
+def _waiter(number: int) -> Callable[[], None]:
+    """A function that returns when a process has ended."""
+    if sys.platform == "linux":
+        try:
+            return partial(_wait_readable, os.pidfd_open(number))
+        except OSError:
+            pass  # not in this kernel, or forbidden by a sandbox
+
+    def poll() -> None:
+        while _runs(number):
+            time.sleep(_WATCH_SECONDS)
+
+    return poll
+
+
+def _wait_readable(descriptor: int) -> None:
+    ready = select.poll()
+    ready.register(descriptor, select.POLLIN)
+    ready.poll()
+    os.close(descriptor)
 
 
 def _runs(number: int) -> bool:

@@ -56,7 +56,16 @@ def test_headers_come_in_any_order_and_spelling(header: bytes) -> None:
     assert _bodies(header + b"[]" + _GOOD) == [b"[]", b"{}"]
 
 
-def test_the_end_of_a_watched_process_is_noticed_also_before_it_is_waited_for() -> None:
+def _forbidden(number: int) -> int:
+    raise PermissionError(number)
+
+
+@pytest.mark.parametrize("has_descriptors", [True, False])
+def test_the_end_of_a_watched_process_is_noticed_also_before_it_is_waited_for(
+    has_descriptors: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_descriptors:
+        monkeypatch.setattr(os, "pidfd_open", _forbidden, raising=False)
     ended = threading.Event()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         watch_process(process.pid, ended.set)
