@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -34,9 +35,12 @@ def path_of_uri(uri: str) -> Path | None:
     """The path that a ``file:`` URI names; None for other URIs, and for what no file can be called."""
     try:
         name = to_fs_path(uri)
-    except ValueError:
+        if name:
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                os.lstat(name)  # fails otherwise for a name that is too long or has a NUL or a lone surrogate
+    except (ValueError, OSError):
         return None
-    return Path(name) if name and "\0" not in name else None
+    return Path(name) if name else None
 
 
 def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None]) -> list[SourceFile]:

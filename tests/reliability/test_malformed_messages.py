@@ -14,6 +14,7 @@ async def test_the_server_survives_malformed_messages_and_answers_every_request(
     assert report.deaths == 0
     assert report.unanswered == []
     assert report.answered_twice == []
+    assert report.tracebacks == 0
     # A second is the goal on an idle machine; CI's may be busy.
     assert report.slowest < 5
     assert report.requests > 1_000

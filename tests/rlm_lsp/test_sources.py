@@ -119,6 +119,8 @@ def test_files_of_tests_are_known_by_name_and_folder(path: str, expected: bool) 
         ("file:///%00", None),
         ("file:///a\0b", None),
         ("file://[", None),
+        ("file:///\ud800", None),
+        (f"file:///{'a' * 5_000}", None),
         ("", None),
     ],
 )
