@@ -29,6 +29,8 @@ from .torch_modules import find_modules
 from .triton_kernels import find_kernels, find_ttir
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
+# Definitions around a function. Each function keeps the text of those inside it; deeper ones are only part of it.
+MAX_NESTED = 10
 # `%timeit f()`, `!ls`, `?f` in a notebook; a line that continues with the operator `%` has a blank after it.
 _ESCAPE = re.compile(rb"^([ \t]*)(?:%(?=%?[A-Za-z])|!|\?)", re.MULTILINE)
 _CELL_MAGIC = re.compile(rb"\s*%%([A-Za-z]\w*)")
@@ -112,13 +114,18 @@ def _definitions() -> Query:
 
 
 def find_functions(source: bytes, root: Node) -> list[Unit]:
-    """The functions and methods in a Python file or statement, in source order, named as in ``__qualname__``."""
+    """The functions and methods in a Python file or statement, in source order, named as in ``__qualname__``.
+
+    Those inside more than ``MAX_NESTED`` definitions are left out.
+    """
     nodes = QueryCursor(_definitions()).captures(root).get("definition", [])
     units: list[Unit] = []
     enclosing: list[tuple[int, str]] = []
     for node in sorted(nodes, key=lambda node: node.start_byte):
         while enclosing and enclosing[-1][0] <= node.start_byte:
             enclosing.pop()
+        if len(enclosing) > MAX_NESTED:
+            continue
         prefix = enclosing[-1][1] if enclosing else ""
         name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name_node is None or body is None or name_node.is_missing:

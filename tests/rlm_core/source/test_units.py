@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import SourceError
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import MAX_FILE_BYTES, cell_source, decode, find_units, is_stub, read_source
+from rlm_core.source.units import MAX_FILE_BYTES, MAX_NESTED, cell_source, decode, find_units, is_stub, read_source
 from rlm_core.types import Span, Unit
 
 TRITON = "import triton\nimport triton.language as tl\nfrom triton import jit\n"
@@ -23,6 +23,13 @@ def units(source: str) -> list[Unit]:
 
 def kinds(source: str) -> dict[str, str]:
     return {unit.qualname: unit.kind for unit in units(source)}
+
+
+def test_deep_nests_of_functions_do_not_keep_texts_that_grow_with_the_square_of_their_depth() -> None:
+    source = "".join(f"{' ' * depth}def f{depth}(n):\n" for depth in range(1_000)) + " " * 1_000 + "return n\n"
+    found = units(source)
+    assert [unit.name.start_line for unit in found] == list(range(MAX_NESTED + 1))
+    assert sum(len(unit.text) for unit in found) < (MAX_NESTED + 1) * len(source)
 
 
 def test_functions_methods_and_nested_functions_have_the_names_that_python_gives_them() -> None:
