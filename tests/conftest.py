@@ -22,6 +22,8 @@ _home = tempfile.TemporaryDirectory(prefix="rlm-lsp-tests-")
 os.environ |= {f"XDG_{name}_HOME": f"{_home.name}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
 # Tensors and tables of tests are tiny: more threads would only wait for each other, for minutes on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Hundreds of tests start a process: without bytecode, each would compile the packages again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A pytest that a test starts is not a worker of the one that runs the test.
 for _name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
     del os.environ[_name]
