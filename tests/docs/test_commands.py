@@ -75,7 +75,7 @@ def test_configuration_that_is_shown_can_be_read(block: Block) -> None:
     json.loads(block.text) if block.language == "json" else tomllib.loads(block.text)
 
 
-def test_commands_of_the_server_are_those_that_the_page_tells() -> None:
+def test_commands_of_the_server_are_those_listed_on_the_page() -> None:
     text = (REPOSITORY / "docs" / "editor.md").read_text(encoding="utf-8").partition("## Commands of the server")[2]
     server = create_server()
     assert set(re.findall(r"^\| `(rlm-lsp\.\w+)`", text, flags=re.MULTILINE)) == set(server.protocol.fm.commands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ _CLIENTS = (
     "configs/*.toml",
 )
 _PROGRAMS = ("server/**/*.py", "model_core/**/*.py", "tools/**/*.py")
+_TEST_NAME = re.compile(r"def (test_\w+)")
+_WORDS_TO_AVOID_IN_NAMES = re.compile(
+    r"_(?:told|tells?|nobodys?|somebody|stands?|anew|dear(?:er|est)|goes_before|of_(?:its|their)_own$"
+    r"|rests_on|asked|beside)(?=_|$)"
+)
 
 
 def _files(*globs: str) -> list[Path]:
@@ -44,6 +50,16 @@ def _ids(path: object) -> str:
 @pytest.mark.parametrize("path", _files(*_TEXTS, *_CLIENTS, *_PROGRAMS), ids=_ids)
 def test_texts_are_in_plain_technical_english(path: Path) -> None:
     assert problems_of(path, _ids(path)) == []
+
+
+def test_names_of_tests_are_in_plain_technical_english() -> None:
+    names = {name for path in _files("tests/**/test_*.py") for name in _TEST_NAME.findall(path.read_text("utf-8"))}
+    assert sorted(name for name in names if _WORDS_TO_AVOID_IN_NAMES.search(name)) == []
+
+
+@pytest.mark.parametrize("name", ["test_a_change_is_told", "test_a_file_is_read_anew", "test_a_level_of_its_own"])
+def test_a_word_to_avoid_in_a_name_is_found(name: str) -> None:
+    assert _WORDS_TO_AVOID_IN_NAMES.search(name)
 
 
 @pytest.mark.parametrize(

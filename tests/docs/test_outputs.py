@@ -32,7 +32,7 @@ def test_numbers_with_units_may_differ_a_little_and_nothing_else(shown: str, pri
     assert same(shown, printed) == expected
 
 
-def test_an_ellipsis_stands_for_any_lines_and_nothing_else_does() -> None:
+def test_an_ellipsis_matches_any_lines_and_nothing_else_does() -> None:
     printed = ["a", "b", "c", "d"]
     assert agrees(["a", "...", "d"], printed) is None
     assert agrees(["a", "b", "..."], printed) is None

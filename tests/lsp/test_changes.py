@@ -43,7 +43,7 @@ async def against_head(session: Any, uri: str, line: int) -> str:
 
 
 @pytest.mark.parametrize("editor", CLIENTS)
-async def test_each_editor_is_told_what_has_become_dearer_and_cheaper(
+async def test_each_editor_is_notified_of_cost_increases_and_decreases(
     start: Start, tmp_path: Path, editor: str
 ) -> None:
     commit(tmp_path, {"a.py": CHEAP + OTHER, "b.py": DEAR})

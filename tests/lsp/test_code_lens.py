@@ -63,7 +63,7 @@ async def test_settings_switch_lenses_off(start: Start, examples: Path) -> None:
     assert await session.lenses(session.open(examples / "solution.go", language="go")) == []
 
 
-async def test_a_lens_tells_of_changes_too(start: Start, tmp_path: Path, examples: Path) -> None:
+async def test_a_lens_shows_changes_too(start: Start, tmp_path: Path, examples: Path) -> None:
     before = (examples / "solution.py").read_text()
     commit(tmp_path, {"solution.py": before})
     session = await start(options={"changeRatio": 1, "changeConfidence": 0.5})

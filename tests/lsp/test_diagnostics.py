@@ -32,7 +32,7 @@ async def codes(session: Recording, uri: str) -> list[str]:
     return [str(item.code) for item in (await session.pull(uri)).items]
 
 
-async def test_a_unit_over_its_budget_is_underlined_with_its_budget_beside_it(tmp_path: Path) -> None:
+async def test_a_unit_over_its_budget_is_underlined_next_to_its_budget(tmp_path: Path) -> None:
     async with recording(client(), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", OVER)
         [found] = (await session.pull(uri)).items
@@ -47,7 +47,7 @@ async def test_a_unit_over_its_budget_is_underlined_with_its_budget_beside_it(tm
         assert await codes(session, uri) == []
 
 
-async def test_what_is_told_already_is_not_told_again(tmp_path: Path) -> None:
+async def test_reported_items_are_not_reported_again(tmp_path: Path) -> None:
     async with recording(client(), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", OVER)
         first = await session.pull(uri)
@@ -57,7 +57,7 @@ async def test_what_is_told_already_is_not_told_again(tmp_path: Path) -> None:
         assert (await session.pull(uri, first.result_id)).kind == "full"
 
 
-async def test_a_client_that_can_be_told_gets_its_answer_at_once_and_is_told_when_there_is_more(tmp_path: Path) -> None:
+async def test_a_client_with_refresh_support_gets_an_immediate_answer_and_a_refresh(tmp_path: Path) -> None:
     async with recording(client(refresh=True), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", OVER)
         await session.pull(uri)
@@ -65,13 +65,13 @@ async def test_a_client_that_can_be_told_gets_its_answer_at_once_and_is_told_whe
         assert await codes(session, uri) == ["over-budget"]
 
 
-async def test_malformed_comments_are_told_without_a_model(tmp_path: Path) -> None:
+async def test_malformed_comments_are_reported_without_a_model(tmp_path: Path) -> None:
     async with recording(client(), tmp_path, options={"model": str(tmp_path / "none")}) as session:
         uri = session.open(tmp_path / "a.py", f"# rlm: latency < 1 parsec\n{SIMPLE}# rlm: sizes M=\n")
         assert await codes(session, uri) == ["malformed-budget", "malformed-sizes"]
 
 
-async def test_configured_budgets_count_and_their_mistakes_stand_in_their_file(tmp_path: Path) -> None:
+async def test_configured_budgets_count_and_their_mistakes_are_reported_in_their_file(tmp_path: Path) -> None:
     config = tmp_path / "rlm-lsp.toml"
     config.write_text('[budgets]\n"*.py" = "memory < 1 B, latency < 1 parsec"\n')
     async with recording(client(), tmp_path) as session:
@@ -134,7 +134,7 @@ async def test_a_workspace_report_covers_what_is_open_and_clears_what_is_gone(tm
         assert [(item.uri, list(item.items)) for item in await session.pull_all(known[0])] == [(one, [])]
 
 
-async def test_a_client_that_does_not_ask_is_told(tmp_path: Path) -> None:
+async def test_a_client_without_pull_diagnostics_gets_pushed_ones(tmp_path: Path) -> None:
     config = tmp_path / "rlm-lsp.toml"
     config.write_text('[budgets]\n"*.go" = "latency < 1 parsec"\n')
     async with recording(client(pull=False), tmp_path) as session:

@@ -65,7 +65,7 @@ async def test_each_editor_gets_what_it_can_show(start: Start, examples: Path, e
     assert "n_elements 4194304" in text
 
 
-async def test_a_kernel_is_told_for_each_device_and_size(start: Start, tmp_path: Path, examples: Path) -> None:
+async def test_a_kernel_is_shown_for_each_device_and_size(start: Start, tmp_path: Path, examples: Path) -> None:
     devices = ["nvidia-h100-sxm", "nvidia-a100-sxm4-80gb"]
     session = await start(refresh=False, options={"devices": devices})
     sizes = "".join(f"# rlm: sizes n_elements={size} dtype=fp16\n" for size in (4096, 8192, 16384))

@@ -58,7 +58,7 @@ async def test_an_ordinary_file_has_no_hint_unless_a_comment_asks_for_it(start: 
     assert await session.hints(uri) == []
 
 
-async def test_hints_stand_behind_the_signature(start: Start, examples: Path) -> None:
+async def test_hints_follow_the_signature(start: Start, examples: Path) -> None:
     session = await start(refresh=False)
     lines = (examples / "functions.py").read_text().splitlines()
     hints = await session.hints(session.open(examples / "functions.py"))

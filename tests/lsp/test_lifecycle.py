@@ -78,7 +78,7 @@ async def test_an_interrupt_ends_the_server_at_once() -> None:
     assert await asyncio.wait_for(process.wait(), 5) == 130
 
 
-async def test_the_server_ends_without_a_traceback_when_nobody_reads_its_answers() -> None:
+async def test_the_server_ends_without_a_traceback_when_no_client_reads_its_answers() -> None:
     reading, writing = os.pipe()
     process = await asyncio.create_subprocess_exec(
         *SERVE, stdin=asyncio.subprocess.PIPE, stdout=writing, stderr=asyncio.subprocess.PIPE

@@ -36,7 +36,7 @@ async def test_a_network_has_an_accuracy_and_a_latency_on_every_device(folder: P
         assert by_name["Google Pixel 3"]["medianText"].endswith("ms")
 
 
-async def test_another_batch_and_the_devices_of_the_settings_are_asked(folder: Path) -> None:
+async def test_another_batch_and_the_configured_devices_are_queried(folder: Path) -> None:
     async with recording(PLAIN, folder, options={"devices": ["Pixel 3", "A100"]}) as session:
         uri = (folder / "small.onnx").as_uri()
         one = await ask(session, "rlm-lsp/network", uri=uri)
@@ -50,7 +50,7 @@ async def test_another_batch_and_the_devices_of_the_settings_are_asked(folder: P
         assert named["nvidia-titan-rtx"]["median"] != alone["nvidia-titan-rtx"]["median"]
 
 
-async def test_a_folder_tells_which_networks_no_other_beats(folder: Path) -> None:
+async def test_a_folder_lists_its_pareto_optimal_networks(folder: Path) -> None:
     (folder / "broken.onnx").write_bytes(b"not a model")
     async with recording(PLAIN, folder) as session:
         answer = await ask(session, "rlm-lsp/networks", uri=folder.as_uri(), device="Pixel 3")
@@ -67,7 +67,7 @@ async def test_a_folder_tells_which_networks_no_other_beats(folder: Path) -> Non
         assert [point["latency"]["median"] for point in elsewhere["points"]] != latencies
 
 
-async def test_a_changed_file_is_read_anew(folder: Path) -> None:
+async def test_a_changed_file_is_read_again(folder: Path) -> None:
     async with recording(PLAIN, folder) as session:
         path = folder / "small.onnx"
         before = await ask(session, "rlm-lsp/network", uri=path.as_uri())

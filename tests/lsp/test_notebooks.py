@@ -93,7 +93,7 @@ async def until(session: Session, uri: str, label: str) -> None:
         await session.refreshes.get()
 
 
-async def test_what_a_cell_calls_counts_as_it_stands_now(start: Start, tmp_path: Path) -> None:
+async def test_callees_of_a_cell_count_in_their_current_text(start: Start, tmp_path: Path) -> None:
     session = await start(editor="vscode")
     notebook = Notebook(session, tmp_path / "a.ipynb", [HELPER, CALLER])
     caller = notebook.texts[1].uri

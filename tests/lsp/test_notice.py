@@ -55,7 +55,7 @@ async def test_the_first_hint_of_a_user_comes_with_a_word_on_what_it_means(
     ("variables", "options"),
     [({"CI": "true"}, {}), ({"RLM_LSP_NOTICE": "0"}, {}), ({}, {"notice": False})],
 )
-async def test_nobody_is_told_in_ci_or_against_the_settings(
+async def test_no_notice_is_shown_in_ci_or_against_the_settings(
     start: Start,
     examples: Path,
     home: Path,

@@ -136,7 +136,7 @@ async def test_open_files_count_as_they_are_in_the_editor(folder: Path) -> None:
         assert [(row["qualname"], row["uri"], row["line"]) for row in page["rows"]] == [("typed", uri, 1)]
 
 
-async def test_what_git_ignores_settings_exclude_or_nobody_can_read_is_left_out(folder: Path) -> None:
+async def test_ignored_excluded_and_unreadable_files_are_left_out(folder: Path) -> None:
     subprocess.run(["git", "-C", str(folder), "init", "--quiet"], check=True)
     (folder / ".gitignore").write_text("small.py\n")
     (folder / "src" / "binary.py").write_bytes(b"\0" * 20)
@@ -189,7 +189,7 @@ async def test_without_a_model_the_overview_says_so_and_the_status_has_none(fold
         assert (status["model"], status["document"], status["unit"]) == (None, None, None)
 
 
-async def test_the_status_tells_of_the_document_and_of_the_unit_around_a_line(folder: Path) -> None:
+async def test_the_status_describes_the_document_and_the_unit_around_a_line(folder: Path) -> None:
     async with recording(PLAIN, folder) as session:
         uri = session.open(folder / "src" / "large.py")
         unknown = await ask(session, "rlm-lsp/status", uri=uri, line=3)

@@ -110,7 +110,7 @@ async def no_hints(session: Session, uri: str) -> None:
         await session.refreshes.get()
 
 
-async def test_a_bad_key_of_the_clients_configuration_is_told_once_by_name_and_place(
+async def test_a_bad_key_of_the_clients_configuration_is_reported_once_by_name_and_place(
     begin: Begin, tmp_path: Path
 ) -> None:
     session = await begin(tmp_path, configuration={"colour": 1, "trace": {"server": "off"}})
@@ -161,13 +161,13 @@ async def test_a_client_with_a_button_is_sent_the_places_to_open(
     assert session.client.messages == []
 
 
-async def test_the_client_is_asked_to_tell_of_changes(begin: Begin, tmp_path: Path) -> None:
+async def test_the_client_is_requested_to_report_changes(begin: Begin, tmp_path: Path) -> None:
     session = await begin(tmp_path, configuration={"colour": 1})
     await logged(session, "colour")
     assert types.WORKSPACE_DID_CHANGE_CONFIGURATION in session.registered
 
 
-async def test_a_client_that_cannot_be_asked_may_send_its_configuration(begin: Begin, tmp_path: Path) -> None:
+async def test_a_client_without_configuration_requests_may_send_its_configuration(begin: Begin, tmp_path: Path) -> None:
     session = await begin(tmp_path, asks=False)
     configure(session, {"colour": 1})
     assert len(await logged(session, "workspace/configuration: unknown setting `colour`")) == 1

@@ -38,7 +38,7 @@ def command(terminal: Terminal, name: str) -> None:
     terminal.keys("Enter")
 
 
-def test_hints_stand_behind_signatures_and_follow_an_edit(emacs: Open, home: Home, picture: Path) -> None:
+def test_hints_follow_signatures_and_move_with_an_edit(emacs: Open, home: Home, picture: Path) -> None:
     terminal = emacs()
     before = both(terminal)
     terminal.picture(picture)

@@ -29,7 +29,7 @@ def hints(screen: str) -> dict[str, str]:
     return {found[1]: found[2] for found in HINT.finditer(screen)}
 
 
-def test_hints_stand_behind_signatures_and_follow_an_edit(helix: Open, home: Home, picture: Path) -> None:
+def test_hints_follow_signatures_and_move_with_an_edit(helix: Open, home: Home, picture: Path) -> None:
     terminal = helix()
     ready(terminal)
     terminal.wait(lambda screen: len(hints(screen)) == 2, "no hints")

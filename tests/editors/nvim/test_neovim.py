@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(300)
 LABEL = re.compile(r"\S+ [nµm]?s · \S+ (B|KiB|MiB)")
 
 
-def test_hints_stand_behind_signatures_and_follow_an_edit(neovim: Neovim, picture: Path) -> None:
+def test_hints_follow_signatures_and_move_with_an_edit(neovim: Neovim, picture: Path) -> None:
     neovim.open(neovim.home.file)
     before = neovim.hints(2)
     assert all(LABEL.fullmatch(label) for label in before.values())
@@ -119,7 +119,7 @@ def test_the_health_check_names_version_model_and_session(neovim: Neovim, pictur
     assert "WARNING" not in text
 
 
-def test_a_missing_server_is_said_once_and_the_health_check_says_what_to_do(neovim: Neovim, picture: Path) -> None:
+def test_a_missing_server_is_reported_once_and_the_health_check_suggests_a_fix(neovim: Neovim, picture: Path) -> None:
     neovim.home.hide_server()
     other = neovim.home.project / "other.py"
     other.write_text("def other(n):\n    return n\n")
@@ -134,7 +134,7 @@ def test_a_missing_server_is_said_once_and_the_health_check_says_what_to_do(neov
     neovim.terminal.shows("ERROR", "rlm-lsp is not found", "Install it", "give its full path", "Not running")
 
 
-def test_a_model_that_cannot_be_loaded_is_told_with_what_to_do(neovim: Neovim) -> None:
+def test_a_model_that_cannot_be_loaded_is_reported_with_a_fix(neovim: Neovim) -> None:
     program = neovim.home.folder / "bin" / "rlm-lsp"
     program.write_text(program.read_text().replace("exec ", f"RLM_LSP_MODEL={neovim.home.folder / 'gone'} exec ", 1))
     neovim.open(neovim.home.file)

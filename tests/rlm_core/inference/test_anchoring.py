@@ -139,7 +139,7 @@ def test_a_kernel_has_what_was_measured_on_the_device_and_at_the_sizes_of_the_qu
     assert [answer.source for answer in line] == ["measured", "predicted", "predicted"]
 
 
-def test_a_measurement_stands_where_the_model_abstains() -> None:
+def test_a_measurement_is_shown_where_the_model_abstains() -> None:
     missing = Prediction.missing(AFTER, Query("latency"), "model", Abstention(AbstentionCode.NO_NUMBER))
     measured = measured_prediction(missing, cost())
     assert (measured.median, measured.abstained) == (2e-6, None)

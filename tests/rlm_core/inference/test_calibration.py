@@ -186,7 +186,7 @@ def test_mass_at_the_floor_is_shown_as_0() -> None:
     assert LATENCY.quantiles(point_mass(0), [0.1, 0.5, 0.9]).tolist() == [[0.0, 0.0, 0.0]]
 
 
-def test_each_row_may_have_levels_of_its_own() -> None:
+def test_each_row_may_have_separate_levels() -> None:
     both = np.concatenate([point_mass(3), point_mass(9)])
     found = np.log10(LATENCY.quantiles(both, np.array([[0.5, 1.0], [0.25, 1.0]])))
     low, step = LATENCY.edges[2], LATENCY.edges[1] - LATENCY.edges[0]

@@ -101,14 +101,14 @@ def test_counts_are_those_of_the_canonical_text(made: Encodings) -> None:
     assert made.of([entry])[entry].counts.tolist() == structure(canonical(FUNCTION, "python"), "python").tolist()
 
 
-def test_a_long_text_is_cropped_and_said_to_be(made: Encodings, session: CountingSession) -> None:
+def test_a_long_text_is_cropped_and_reported(made: Encodings, session: CountingSession) -> None:
     long, short = ("x = y + z\n" * 200, "python", "call"), ("x\n", "python", "call")
     found = made.of([long, short])
     assert (found[long].truncated, found[short].truncated) == (True, False)
     assert found[long].tokens > CONTEXT >= max(shape[1] for shape in session.shapes)
 
 
-def test_nothing_asked_is_nothing_found(made: Encodings) -> None:
+def test_no_queries_give_no_results(made: Encodings) -> None:
     assert made.of([]) == {}
 
 
@@ -136,7 +136,7 @@ def test_more_texts_than_are_remembered_are_all_answered(made: Encodings) -> Non
     assert made.of(entries).keys() == set(entries)
 
 
-def test_threads_may_ask_at_once(made: Encodings) -> None:
+def test_threads_may_query_concurrently(made: Encodings) -> None:
     entries = [(f"x{number} = f({number})\n", "python", "call") for number in range(40)]
     expected = {entry: made.of([entry])[entry].vector.tolist() for entry in entries}
     with ThreadPoolExecutor(4) as pool:

@@ -59,7 +59,7 @@ def test_what_a_model_was_tuned_from_is_the_last_of_its_tunings(own: Path) -> No
     assert model_store.summary(make(own / "shop", trained=history)).tuned_from == "shop-2"
 
 
-def test_changed_missing_and_foreign_files_are_told_apart(own: Path) -> None:
+def test_changed_missing_and_foreign_files_are_distinguished(own: Path) -> None:
     directory = make(own / "shop")
     card = json.loads((directory / CARD).read_text())
     card["files"]["../shop-2"] = card["files"]["missing.onnx"] = "0" * 64

@@ -69,7 +69,7 @@ def test_repeats_count_by_their_logarithm() -> None:
     assert bag(ids_of([7, 7, 7, 7]), NO_WORDS, 18).weights.max() == pytest.approx(1 + np.log(4))
 
 
-def test_what_stands_behind_the_token_limit_is_not_read() -> None:
+def test_text_beyond_the_token_limit_is_not_read() -> None:
     long = np.arange(MAX_TOKENS + 100, dtype=np.int32) % 50
     assert bag(long, NO_WORDS, 18).weights.tolist() == bag(long[:MAX_TOKENS], NO_WORDS, 18).weights.tolist()
 

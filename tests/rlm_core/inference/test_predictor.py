@@ -23,7 +23,7 @@ CODE = CodeText("def f(values):\n    return sorted(values)[0]\n", "python", "cal
 
 
 @pytest.mark.parametrize("floor", [0.0, 1e-6])
-def test_a_scale_tells_the_shares_of_the_values_that_it_was_fitted_on(floor: float) -> None:
+def test_a_scale_gives_the_shares_of_the_values_that_it_was_fitted_on(floor: float) -> None:
     random = np.random.default_rng(0)
     values = 10 ** np.concatenate([random.normal(-5, 0.5, 4000), random.normal(-2, 0.2, 1000)])
     scale = fit_scale(values, floor)

@@ -61,7 +61,7 @@ def judged(predictor: JudgePredictor, choice: JudgeChoice | None, **selection: A
     return {(query.device, query.workload.get("runtime", "")) for query in queries}
 
 
-def test_a_program_is_asked_about_for_the_judge_that_it_looks_like() -> None:
+def test_a_program_is_queried_for_the_judge_that_it_looks_like() -> None:
     both = JudgePredictor("leetcode", "boj")
     assert judged(both, JudgeChoice("boj")) == {("boj", "")}
     assert judged(both, None) == {("leetcode", "")}
@@ -71,7 +71,7 @@ def test_a_judge_that_a_file_only_looks_like_must_be_known() -> None:
     assert judged(JudgePredictor("leetcode"), JudgeChoice("boj")) == {("leetcode", "")}
 
 
-def test_a_stated_judge_is_asked_about_whether_it_is_known_or_not() -> None:
+def test_a_stated_judge_is_queried_whether_it_is_known_or_not() -> None:
     assert judged(JudgePredictor("leetcode"), JudgeChoice("atcoder", True, "pypy")) == {("atcoder", "pypy")}
     assert judged(JudgePredictor("leetcode"), JudgeChoice("codeforces", True)) == {("codeforces", "")}
 

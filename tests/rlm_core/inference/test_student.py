@@ -117,7 +117,7 @@ def test_a_text_has_one_number_alone_in_any_batch_and_in_any_order(
         assert ask(alone, code) == [together[code]]
 
 
-def test_threads_may_ask_at_once(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
+def test_threads_may_query_concurrently(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
     expected = [ask(predictor, code) for code in examples]
     fresh = again(predictor, threads=2)
     with ThreadPoolExecutor(4) as pool:
@@ -155,7 +155,7 @@ def test_a_known_text_is_not_encoded_again(predictor: OnnxPredictor, monkeypatch
     assert ask(fresh, replace(FUNCTION, text=FUNCTION.text + "# a comment\n")) == before
 
 
-def test_a_text_longer_than_the_context_is_said_to_be_truncated(predictor: OnnxPredictor) -> None:
+def test_a_text_longer_than_the_context_is_reported_as_truncated(predictor: OnnxPredictor) -> None:
     long = replace(FUNCTION, text="def f(x):\n" + "".join(f"    x = g{i}(x, {i})\n" for i in range(400)))
     assert all(found.truncated for found in ask(predictor, long)[0])
     assert not any(found.truncated for found in ask(predictor, FUNCTION)[0])

@@ -48,7 +48,7 @@ def test_deeper_indentation_costs_a_token_a_level(small_tokenizer: Tokenizer) ->
     assert len(small_tokenizer.encode("a\n" + "\t" * 8 + "a", "python")) == 6
 
 
-def test_digits_stand_alone(small_tokenizer: Tokenizer) -> None:
+def test_digits_are_separate(small_tokenizer: Tokenizer) -> None:
     # The language's token, then a token a digit.
     assert len(small_tokenizer.encode("1234567890", "python")) in (11, 12)
 

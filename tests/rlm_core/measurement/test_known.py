@@ -86,7 +86,7 @@ def test_a_changed_unit_comes_with_the_text_that_was_measured(store: Store, path
     assert known(store).find(edited, path.with_name("other.py")) == ()
 
 
-def test_the_same_text_goes_before_the_same_file(store: Store, path: Path) -> None:
+def test_the_same_text_takes_precedence_over_the_same_file(store: Store, path: Path) -> None:
     later = (NOW + timedelta(hours=1)).isoformat()
     elsewhere = of(path.with_name("moved.py"), median=3e-6)
     store.add([of(path, TEXT.replace("sorted", "list"), run="run-2", measured_at=later), elsewhere])

@@ -215,7 +215,7 @@ def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing(tmp_path: Path) -
     assert store.add([measurement(run="run-2")]) == 1
 
 
-def test_runs_that_were_left_are_taken_in_unless_somebody_leads_them(tmp_path: Path) -> None:
+def test_abandoned_runs_are_imported_unless_their_leader_is_alive(tmp_path: Path) -> None:
     store, notes = Store(tmp_path / "m.sqlite3"), list[str]()
     code = tmp_path / "shapes.py"
     code.write_text("def f(n):\n    return n\n")
@@ -272,7 +272,7 @@ def test_no_latency_is_less_than_nothing(tmp_path: Path) -> None:
     assert found.left_out == {"hidden by the cost of measuring": 1}
 
 
-def test_labels_go_round_and_carry_no_text_unless_asked(tmp_path: Path) -> None:
+def test_labels_round_trip_and_carry_no_text_unless_requested(tmp_path: Path) -> None:
     code = tmp_path / "area.py"
     code.write_text("def g(n):\n    return n\n\n\n@property\ndef f(n):\n    return g(n)  # twice\n")
     source = FunctionFile(code).function("f", 5)
@@ -305,7 +305,7 @@ def test_labels_go_round_and_carry_no_text_unless_asked(tmp_path: Path) -> None:
         ({"workload": None}, "items"),
     ],
 )
-def test_a_row_that_is_no_measurement_is_told_with_its_place(change: dict[str, object], reason: str) -> None:
+def test_a_row_that_is_no_measurement_is_reported_with_its_place(change: dict[str, object], reason: str) -> None:
     [row] = to_labels([measurement()])
     with pytest.raises(DataError, match=f"rows:7: not a row.*{reason}"):
         list(from_labels([("rows:7", {**row, **change})]))

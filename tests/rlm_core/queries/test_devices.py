@@ -44,7 +44,7 @@ def test_an_unknown_name_is_no_device(name: str) -> None:
     assert canonical_device(name) is None
 
 
-def test_no_spelling_stands_for_two_devices() -> None:
+def test_no_spelling_denotes_two_devices() -> None:
     owners: dict[str, str] = {}
     for device in DEVICES.values():
         for name in (device.id, device.name, *device.aliases):

@@ -75,7 +75,7 @@ def test_what_a_benchmark_runs_at_is_read(arguments: str, expected: list[dict[st
         "",
     ],
 )
-def test_what_the_text_does_not_tell_is_left_out(arguments: str) -> None:
+def test_facts_missing_from_the_text_are_left_out(arguments: str) -> None:
     assert read(report(arguments)) == {}
 
 
@@ -100,7 +100,7 @@ def test_a_benchmark_that_reaches_no_kernel_belongs_to_all() -> None:
     assert set(read("b = triton.testing.Benchmark(x_names=['M'], x_vals=[1])\n")) == {"add_kernel", "mul_kernel"}
 
 
-def test_benchmarks_may_stand_apart_from_their_function() -> None:
+def test_benchmarks_may_be_separate_from_their_function() -> None:
     text = """
 WIDTH = 64
 configs = []

@@ -77,7 +77,7 @@ def test_several_lines_are_several_workloads_in_their_order() -> None:
     assert of(lines + SCALE).workloads == ({"M": "1", "N": "2"}, {"M": "3", "N": "4"})
 
 
-def test_a_comment_goes_before_what_the_file_tells_otherwise() -> None:
+def test_a_comment_takes_precedence_over_the_rest_of_the_file() -> None:
     text = f"{MATMUL}\n\n# rlm: sizes arg0=64x128\n{SCALE}"
     assert of(text) == UnitSizes(({"arg0": "64x128"},), "comment")
     assert of(text, "matmul").origin == "autotune"
@@ -163,7 +163,7 @@ def test_the_analysis_hands_the_workloads_on() -> None:
     assert dict(chosen.code.workloads[0])["n_elements"] == "5"
 
 
-def test_kernels_that_torch_compile_wrote_are_asked_at_the_sizes_they_hold() -> None:
+def test_kernels_written_by_torch_compile_are_queried_at_their_sizes() -> None:
     text = '''
 async_compile = AsyncCompile()
 add = async_compile.triton('add', """

@@ -83,7 +83,7 @@ def test_an_empty_query_is_zeros() -> None:
         ((None, {"M": "64"}), (None, {"M": "64", "N": "64"})),
     ],
 )
-def test_different_queries_are_told_apart(
+def test_different_queries_are_distinguished(
     first: tuple[str | None, dict[str, str]], second: tuple[str | None, dict[str, str]]
 ) -> None:
     assert query_vector(*first).tolist() != query_vector(*second).tolist()

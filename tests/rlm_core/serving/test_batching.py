@@ -112,7 +112,7 @@ async def test_a_small_question_does_not_wait_for_the_rest_of_a_large_one() -> N
     assert sizes(predictor) == [1, 4, *[4] * 9, 2]
 
 
-async def test_a_text_with_many_queries_is_asked_about_in_parts_and_answered_as_one() -> None:
+async def test_a_text_with_many_queries_is_sent_in_parts_and_answered_as_one() -> None:
     predictor = LengthPredictor()
     devices = [Query("latency", f"device {n}") for n in range(25)]
     async with working(predictor, Batching(queries=10)) as batcher:
@@ -124,7 +124,7 @@ async def test_a_text_with_many_queries_is_asked_about_in_parts_and_answered_as_
     assert sizes(predictor) == [1, 1, 2]
 
 
-async def test_a_text_that_breaks_the_model_costs_nobody_else_an_answer() -> None:
+async def test_a_text_that_breaks_the_model_affects_no_other_request() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=8, wait=PATIENT)) as batcher:
         texts = ["a", "bb", "poison", "ccc", "dddd", "eeeee", "f", "g"]
@@ -142,7 +142,7 @@ class Forgetful(LengthPredictor):
         return super().predict(texts, queries)[:-1]
 
 
-async def test_answers_of_another_shape_are_nobodys_answers() -> None:
+async def test_answers_of_another_shape_are_model_errors() -> None:
     async with working(Forgetful(), Batching()) as batcher:
         [[answer]] = await ask(batcher, "a", "x")
     assert answer.abstained == Abstention(AbstentionCode.MODEL_FAILED, {"error": "ModelError"})
@@ -170,7 +170,7 @@ async def test_a_full_queue_turns_requests_away_until_there_is_room() -> None:
         assert len(await ask(batcher, "b", "x")) == 1
 
 
-async def test_what_nobody_waits_for_any_longer_is_not_asked() -> None:
+async def test_abandoned_queries_are_not_sent_to_the_model() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(wait=0)) as batcher:
         first = await keep_busy(batcher, predictor)
@@ -185,7 +185,7 @@ async def test_what_nobody_waits_for_any_longer_is_not_asked() -> None:
     assert [[code.text for code in texts] for texts in predictor.calls] == [["first"], ["stays"]]
 
 
-async def test_a_client_that_leaves_while_its_text_is_in_the_model_disturbs_nobody() -> None:
+async def test_a_client_that_disconnects_during_inference_affects_no_other() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(wait=0)) as batcher:
         first = await keep_busy(batcher, predictor)

@@ -86,7 +86,7 @@ def test_a_server_is_loaded_by_its_address(server: str) -> None:
         assert answer.median == pytest.approx(3e-6)
 
 
-def test_large_questions_are_asked_in_parts() -> None:
+def test_large_queries_are_sent_in_parts() -> None:
     predictor = LengthPredictor()
     limits = wire.Limits(texts=10, queries=16, characters=300, body_bytes=2000)
     with serving(predictor, Settings(limits)) as url:
@@ -158,7 +158,7 @@ def test_after_a_failure_the_server_is_left_alone_for_a_while() -> None:
     assert predictor.calls == []
 
 
-def test_nobody_there_is_an_error_when_connecting() -> None:
+def test_an_unreachable_server_is_an_error_when_connecting() -> None:
     with serving(LengthPredictor()) as url:
         pass
     with pytest.raises(ModelError) as caught:

@@ -53,7 +53,7 @@ def test_a_second_head_is_timed_like_the_first(server: str, monkeypatch: pytest.
         assert ended(waits)
 
 
-def test_a_thousand_connections_with_a_request_line_each_keep_nobody_out(server: str) -> None:
+def test_a_thousand_connections_with_a_request_line_each_block_no_client(server: str) -> None:
     with ExitStack() as opened:
         for _ in range(1_000):
             waits = opened.enter_context(connect(server))

@@ -138,7 +138,7 @@ def test_other_addresses_and_methods_are_refused(server: str, method: str, path:
 
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}])
 @pytest.mark.parametrize("path", [wire.INFO, wire.METRICS, wire.PREDICT])
-def test_without_the_token_nothing_is_told(guarded: str, path: str, header: dict[str, str]) -> None:
+def test_without_the_token_nothing_is_disclosed(guarded: str, path: str, header: dict[str, str]) -> None:
     method = "POST" if path == wire.PREDICT else "GET"
     response = HTTP.request(method, guarded + path, headers=header)
     assert refusal(response) == (401, "a token is needed, as Authorization: Bearer TOKEN")
@@ -184,7 +184,7 @@ def head(length: int) -> bytes:
     ).encode()
 
 
-def test_a_client_that_does_not_finish_its_request_is_dismissed_and_hinders_nobody() -> None:
+def test_a_client_that_does_not_finish_its_request_is_disconnected_and_blocks_no_other() -> None:
     with serving(LengthPredictor(), Settings(seconds=2)) as url, connect(url) as slow:
         slow.sendall(head(1000) + b'{"questions"')
         assert post(url, {"questions": [QUESTION]}).status == 200
@@ -195,7 +195,7 @@ def test_a_client_that_does_not_finish_its_request_is_dismissed_and_hinders_nobo
     assert answer.endswith(b'{"error":"the request did not arrive in time"}')
 
 
-def test_what_a_client_that_left_has_asked_is_not_asked_of_the_model() -> None:
+def test_queries_of_a_disconnected_client_do_not_reach_the_model() -> None:
     predictor = LengthPredictor()
     predictor.gate.clear()
     with serving(predictor) as url:
@@ -239,7 +239,7 @@ def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     assert found == (504, "the model was too slow; ask about fewer texts, or again later")
 
 
-def test_the_rest_of_a_request_that_was_given_up_is_not_asked_of_the_model() -> None:
+def test_the_rest_of_a_cancelled_request_does_not_reach_the_model() -> None:
     predictor = LengthPredictor()
     predictor.gate.clear()
     large = [{**QUESTION, "text": "x" * 60} for _ in range(3)]
@@ -261,7 +261,7 @@ class Broken(LengthPredictor):
         raise LookupError("secret detail")
 
 
-def test_a_mistake_of_the_servers_is_told_without_its_details() -> None:
+def test_an_internal_server_error_is_reported_without_details() -> None:
     with serving(Broken()) as url:
         found = refusal(HTTP.request("GET", url + wire.INFO))
     assert found == (500, "the server made a mistake; its log says more")

@@ -73,7 +73,7 @@ INFO = wire.Info(version=wire.VERSION, model="m-1", levels=LEVELS, devices={}, d
 
 
 @given(st.lists(st.tuples(CODES, st.lists(QUERIES, max_size=3)), max_size=4))
-def test_questions_arrive_as_they_were_asked(asked: list[tuple[CodeText, list[Query]]]) -> None:
+def test_queries_arrive_unchanged(asked: list[tuple[CodeText, list[Query]]]) -> None:
     request = wire.Request(questions=tuple(wire.Question.about(code, queries) for code, queries in asked))
     found = wire.read_request(wire.write(request))
     assert [(question.code, list(question.queries)) for question in found.questions] == asked
@@ -86,7 +86,7 @@ def test_predictions_arrive_as_they_were_made(predictions: tuple[tuple[Predictio
     assert repr(wire.read(wire.Answer, wire.write(answer))) == repr(answer)
 
 
-def test_what_a_server_tells_about_itself_arrives() -> None:
+def test_the_description_of_a_server_arrives() -> None:
     defaults = (wire.Defaults("kernel", ("triton", "ttir"), (Query("latency", "gpu-a", {"dtype": "fp16"}),)),)
     info = replace(INFO, devices={"kernel": ("gpu-a", "gpu-b")}, defaults=defaults)
     assert wire.read(wire.Info, wire.write(info)) == info
@@ -225,7 +225,7 @@ def test_a_long_value_is_shown_in_part() -> None:
     assert len(str(caught.value)) < 80
 
 
-def test_unknown_fields_are_passed_over_where_that_is_asked() -> None:
+def test_unknown_fields_are_ignored_on_request() -> None:
     data = b'{"name": "x", "kind": "a", "new": 1, "inners": [{"size": 2, "newer": []}]}'
     assert wire.loads(Outer, data, unknown="ignore") == Outer("x", "a", (Inner(2),))
 

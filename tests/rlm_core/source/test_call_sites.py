@@ -100,7 +100,7 @@ def test_a_name_of_too_many_methods_is_unresolved() -> None:
     assert (calls.sites, calls.unresolved) == ((), 1)
 
 
-def test_an_abstract_method_stands_for_its_implementations() -> None:
+def test_an_abstract_method_represents_its_implementations() -> None:
     source = (
         "class Base:\n    def f(self): return self.cost_of()\n    def cost_of(self): raise NotImplementedError\n"
         "class A(Base):\n    def cost_of(self): return 1\nclass B(Base):\n    def cost_of(self): return 2\n"

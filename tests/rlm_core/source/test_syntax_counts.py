@@ -64,7 +64,7 @@ def test_a_loop_around_raises_the_nesting_by_one(language: str, loops: int) -> N
 
 
 @pytest.mark.parametrize("language", SAMPLES)
-def test_calls_are_counted_where_they_stand(language: str) -> None:
+def test_calls_are_counted_at_their_location(language: str) -> None:
     bare, looped, nested = (counts(sample(language, loops, calls=3), language) for loops in range(3))
     assert bare["calls"] - counts(sample(language, 0), language)["calls"] == 2
     assert (bare["calls_in_loops"], bare["calls_in_nested_loops"]) == (0, 0)

@@ -99,7 +99,7 @@ def test_a_nested_class_is_read_by_itself() -> None:
     assert modules(source)["make.<locals>.A"].text.strip() == "class A(nn.Module):\n        pass"
 
 
-def test_functions_stand_for_a_file_without_classes() -> None:
+def test_functions_represent_a_file_without_classes() -> None:
     source = (
         "import torch\n\ndef half(x):\n    return x / 2\n\ndef f(x):\n    return half(x)\n\ndef test_f():\n    f(1)\n"
     )

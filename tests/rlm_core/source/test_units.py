@@ -97,7 +97,7 @@ def test_a_triton_kernel_is_known_by_its_decorator(decorator: str) -> None:
     assert kinds(f"{TRITON}\n{decorator}\ndef kernel(x, BLOCK: tl.constexpr):\n    pass\n") == {"kernel": "kernel"}
 
 
-def test_a_function_beside_a_kernel_is_a_function() -> None:
+def test_a_function_next_to_a_kernel_is_a_function() -> None:
     source = f"{TRITON}\n@triton.jit\ndef kernel(x):\n    pass\n\ndef launch(x):\n    kernel[(1,)](x)\n"
     assert kinds(source) == {"kernel": "kernel", "launch": "function"}
 

@@ -126,7 +126,7 @@ def test_students_are_refused(full_data: Path, tmp_path: Path) -> None:
     assert "builtin is a student" in result.stderr
 
 
-def test_a_missing_configuration_is_told_as_such(full_data: Path, tmp_path: Path) -> None:
+def test_a_missing_configuration_is_reported_as_such(full_data: Path, tmp_path: Path) -> None:
     result = call("train", "--accelerate", "--data", full_data, "--config", tmp_path / "c.toml", "--out", tmp_path)
     assert result.exit_code == 2
     assert "c.toml: cannot be read" in result.stderr
@@ -276,7 +276,7 @@ def tuned(team: list[dict[str, Any]], model: Path, folder: Path) -> subprocess.C
     return launch(TORCHRUN, "-m", "rlm_lsp", "tune", "--accelerate", *arguments, folder=folder)
 
 
-def test_the_command_tells_its_verdict_once(full: Trained, tmp_path: Path) -> None:
+def test_the_command_reports_its_verdict_once(full: Trained, tmp_path: Path) -> None:
     team = team_rows(1.0)
     values = np.random.default_rng(0).permutation([row["value"] for row in team])
     result = tuned([row | {"value": float(x)} for row, x in zip(team, values, strict=True)], full.directory, tmp_path)
@@ -287,7 +287,7 @@ def test_the_command_tells_its_verdict_once(full: Trained, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["team.parquet"]
 
 
-def test_an_error_before_training_ends_all_and_is_told_once(full: Trained, tmp_path: Path) -> None:
+def test_an_error_before_training_ends_all_and_is_reported_once(full: Trained, tmp_path: Path) -> None:
     result = tuned(team_rows(1.0)[:60], full.directory, tmp_path)
     assert result.returncode == 1
     assert result.stderr.count("rlm-lsp: error:") == 1

@@ -74,7 +74,7 @@ def of(name: str, inputs: np.ndarray) -> list[float]:
     return [float(value) for value in inputs[:, FEATURES.index(name)]]
 
 
-def test_calls_refer_to_functions_and_classes_are_told_apart(graph: PackageGraph) -> None:
+def test_calls_refer_to_functions_and_classes_are_distinguished(graph: PackageGraph) -> None:
     assert [[site[0] for site in sites] for sites in graph.sites] == [[[1], [2]], [], [], []]
     assert len(set(graph.module.tolist())) == 1
     assert graph.owner[1] == graph.owner[2] != graph.owner[0]

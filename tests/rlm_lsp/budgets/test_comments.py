@@ -141,7 +141,7 @@ def test_malformed_text_is_reported_where_it_is(text: str, place: str, what: str
     assert what in wrong.message
 
 
-def test_budgets_beside_a_mistake_hold() -> None:
+def test_budgets_next_to_a_mistake_apply() -> None:
     assert by_name("# rlm: latency < 1 ms, memory < 1 MB\ndef f(): pass\n") == {"f": [BUDGET]}
 
 

@@ -35,11 +35,11 @@ def unit_of(text: str) -> tuple[Unit, Rules]:
     return unit, rules_of(unit, budgets, held(Budget("latency", 9.0), Budget("memory", 9.0), Budget("accuracy", 0.9)))
 
 
-def test_nothing_is_asked_without_a_budget() -> None:
+def test_nothing_is_queried_without_a_budget() -> None:
     assert budget_queries(LengthPredictor(), FUNCTION, Rules()) == ()
 
 
-def test_only_metrics_with_a_budget_are_asked() -> None:
+def test_only_metrics_with_a_budget_are_queried() -> None:
     rules = Rules(held(Budget("memory", 1.0)))
     assert budget_queries(LengthPredictor(), FUNCTION, rules) == (Query("memory", "x86-64"),)
 
@@ -55,7 +55,7 @@ def test_a_plain_budget_holds_on_all_chosen_devices() -> None:
     assert [query.device for query in budget_queries(LengthPredictor(), KERNEL, rules, asked)] == [*asked.devices]
 
 
-def test_a_configured_device_is_for_the_units_that_have_it_and_one_in_a_comment_is_asked() -> None:
+def test_a_configured_device_applies_to_units_that_have_it_and_one_in_a_comment_is_queried() -> None:
     budget = Budget("latency", 1.0, "fast-gpu")
     assert budget_queries(LengthPredictor(), FUNCTION, Rules((ActiveBudget(budget, SPAN),))) == ()
     by_sheet = Budget("latency", 1.0, "nvidia-h200")

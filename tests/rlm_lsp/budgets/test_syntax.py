@@ -106,7 +106,7 @@ def test_a_mistake_says_where_it_is_and_what_to_write(text: str, place: str, wha
     assert what in mistakes[0].message
 
 
-def test_what_stands_beside_a_mistake_still_holds() -> None:
+def test_entries_next_to_a_mistake_still_apply() -> None:
     found, mistakes = parse("latency < 1 ms, memory < 10 MB, accuracy > 5 %")
     assert [entry.budget.metric for entry in found] == ["latency", "accuracy"]
     assert len(mistakes) == 1

@@ -107,7 +107,7 @@ def test_what_cannot_be_adapted_ends_in_one_error(tmp_path: Path, rows: list[str
 
 
 @pytest.mark.usefixtures("fake")
-def test_candidates_are_printed_as_they_stand(tmp_path: Path) -> None:
+def test_candidates_are_printed_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "m.jsonl"
     rows = [row(size, latency_us=None) for size in (10, 11, 12, 400)]
     file.write_text("\n".join(rows))

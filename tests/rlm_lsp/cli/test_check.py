@@ -88,7 +88,7 @@ def test_excluded_files_are_left_out(project: Path) -> None:
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["hot/b.py"]
 
 
-def test_a_difference_tells_regressions(project: Path) -> None:
+def test_a_difference_reports_regressions(project: Path) -> None:
     commit(project, {"a.py": FUNCTION})
     write(project, {"a.py": LONGER})
     result = check("--diff", "HEAD")
@@ -198,7 +198,7 @@ def test_shipped_model_finds_nothing_over_generous_budgets(tmp_path: Path, monke
     assert (result.exit_code, result.stdout) == (0, "")
 
 
-def test_shipped_model_tells_the_regressions_that_it_is_sure_of(
+def test_shipped_model_reports_the_regressions_that_it_is_sure_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

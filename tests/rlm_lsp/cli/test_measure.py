@@ -129,7 +129,7 @@ def test_the_measurements_of_a_project_are_written_to_be_committed(
     assert not Path(".rlm").exists()
 
 
-def test_the_text_of_functions_is_exported_when_asked_for(store: tuple[str, str]) -> None:
+def test_the_text_of_functions_is_exported_on_request(store: tuple[str, str]) -> None:
     status, out, stderr = invoke("export", "shapes", "--source", *store)
     rows = {row["qualname"]: row for row in map(json.loads, out.splitlines())}
     assert status == 0

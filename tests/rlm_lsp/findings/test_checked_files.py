@@ -38,7 +38,7 @@ def test_excluded_globs_start_at_the_project(tmp_path: Path) -> None:
     assert names(find_files([tmp_path / "sub", tmp_path / "a.py"], ["*.go", "/x"])) == ["a.py"]
 
 
-def test_nested_repositories_have_rules_of_their_own(tmp_path: Path) -> None:
+def test_nested_repositories_have_separate_rules(tmp_path: Path) -> None:
     commit(tmp_path, dict(SOURCES))
     commit(tmp_path / "inner", {"x.py": "x\n", "y.py": "y\n", ".gitignore": "y.py\n"})
     assert names(find_files([tmp_path])) == ["a.py", "x.py", "sub/b.go"]

@@ -60,7 +60,7 @@ def test_comments_and_globs_are_held_against_predictions(folder: Path) -> None:
     assert (checker.files, checker.units, checker.with_budget, checker.errors) == (2, 2, 2, 0)
 
 
-def test_malformed_budgets_are_told_once_and_without_the_model(folder: Path) -> None:
+def test_malformed_budgets_are_reported_once_and_without_the_model(folder: Path) -> None:
     write(
         folder,
         {
@@ -74,7 +74,7 @@ def test_malformed_budgets_are_told_once_and_without_the_model(folder: Path) -> 
     assert found[0].location.file.endswith("rlm-lsp.toml")
 
 
-def test_units_without_a_budget_are_not_asked_about(folder: Path) -> None:
+def test_units_without_a_budget_are_not_queried(folder: Path) -> None:
     write(folder, {"a.py": FUNCTION, "b.py": "# rlm: ignore\n" + FUNCTION, "c.go": "package p\nfunc f() {}\n"})
     found, checker = check(folder, never)
     assert found == []
@@ -102,12 +102,12 @@ def test_settings_of_the_folder_count(folder: Path) -> None:
     assert list(sure.run(lambda done, total: None)) == []
 
 
-def test_configured_devices_that_no_unit_has_are_told(folder: Path) -> None:
+def test_configured_devices_that_no_unit_has_are_reported(folder: Path) -> None:
     write(folder, {"rlm-lsp.toml": '[budgets]\n"*" = "latency < 1 s, latency < 1 s on no-gpu"\n', "a.py": FUNCTION})
     assert check(folder)[1].unknown_devices == ["no-gpu"]
 
 
-def test_regressions_of_changed_units_alone_are_told(folder: Path) -> None:
+def test_only_regressions_of_changed_units_are_reported(folder: Path) -> None:
     other = "# rlm: memory < 1 KiB\ndef same(n):\n    return n\n\n"
     commit(folder, {"a.py": other + FUNCTION, "b.py": other})
     write(folder, {"a.py": other + LONGER + "\n\n# rlm: latency < 1 µs\ndef new(n):\n    return n\n"})
@@ -159,7 +159,7 @@ def test_files_that_cannot_be_read_are_noted_and_named_ones_are_errors(
     assert (named.errors, named.files) == (2, 0)
 
 
-def test_the_model_is_asked_in_batches_over_files(folder: Path) -> None:
+def test_the_model_is_queried_in_batches_across_files(folder: Path) -> None:
     write(folder, {"rlm-lsp.toml": '[budgets]\n"*" = "latency < 1 µs"\n'})
     text = "".join(FUNCTION.replace("f(", f"f{number}(") for number in range(30))
     write(folder, {f"{number:02}.py": text for number in range(20)})
@@ -170,7 +170,7 @@ def test_the_model_is_asked_in_batches_over_files(folder: Path) -> None:
     assert [entry.location.name for entry in found] == sorted(entry.location.name for entry in found)
 
 
-def test_a_large_file_is_asked_about_in_parts(folder: Path) -> None:
+def test_a_large_file_is_queried_in_parts(folder: Path) -> None:
     text = "".join(FUNCTION.replace("f(", f"f{number}(") for number in range(300))
     write(folder, {"rlm-lsp.toml": '[budgets]\n"*" = "latency < 1 µs"\n', "a.py": text})
     predictor = LengthPredictor()

@@ -72,7 +72,7 @@ def test_revisions_may_be_branches_tags_and_short_commits(repository: Path) -> N
 
 
 @pytest.mark.parametrize("objects", ["sha1", "sha256"])
-def test_a_tree_tells_which_files_are_as_they_were(tmp_path: Path, objects: str) -> None:
+def test_a_tree_identifies_unchanged_files(tmp_path: Path, objects: str) -> None:
     git(tmp_path, "init", "--quiet", f"--object-format={objects}")
     found = commit(tmp_path, {"same.py": "s\n", "sub/edited.py": "e\n", "gone.py": "g\n"})
     (tmp_path / "link.py").symlink_to("same.py")
@@ -86,7 +86,7 @@ def test_a_tree_tells_which_files_are_as_they_were(tmp_path: Path, objects: str)
     assert list(tree.texts(paths).values()) == [b"s\n", b"e\n", b"g\n", None, None]
 
 
-def test_ignored_files_are_told_and_tracked_ones_are_not(repository: Path) -> None:
+def test_ignored_files_are_reported_and_tracked_ones_are_not(repository: Path) -> None:
     commit(repository, {"kept.log": "kept\n"})
     write(repository, {".gitignore": "*.log\nbuild/\n", "x.log": "x\n", "build/a.py": "a\n", "b.py": "b\n"})
     paths = [repository / name for name in ("kept.log", "x.log", "build/a.py", "b.py")]

@@ -57,7 +57,7 @@ async def test_a_content_is_predicted_once(make_prediction: Callable[..., Predic
 
 
 @pytest.mark.asyncio
-async def test_only_the_metrics_of_the_settings_are_asked(make_prediction: Callable[..., Prediction]) -> None:
+async def test_only_the_configured_metrics_are_queried(make_prediction: Callable[..., Prediction]) -> None:
     service = PredictionService(
         Settings(metrics=("memory",)), lambda model, threads: CountingPredictor(make_prediction())
     )
@@ -68,7 +68,7 @@ async def test_only_the_metrics_of_the_settings_are_asked(make_prediction: Calla
 
 
 @pytest.mark.asyncio
-async def test_the_devices_of_the_settings_are_asked_for_kernels(make_prediction: Callable[..., Prediction]) -> None:
+async def test_the_configured_devices_are_queried_for_kernels(make_prediction: Callable[..., Prediction]) -> None:
     predictor = CountingPredictor(make_prediction())
     service = PredictionService(
         Settings(metrics=("latency",), devices=("a100", "l40s")), lambda model, threads: predictor
@@ -136,7 +136,7 @@ async def test_answers_are_kept_by_their_questions_until_they_are_cleared(
 
 
 @pytest.mark.asyncio
-async def test_changes_are_asked_once_a_pair(make_prediction: Callable[..., Prediction]) -> None:
+async def test_changes_are_queried_once_per_pair(make_prediction: Callable[..., Prediction]) -> None:
     class Comparing(CountingPredictor):
         def compare(
             self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]

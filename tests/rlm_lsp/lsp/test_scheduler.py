@@ -93,7 +93,7 @@ async def test_the_model_waits_for_a_pause_in_the_typing() -> None:
     task.cancel()
 
 
-async def test_a_document_is_idle_when_all_that_was_asked_for_is_predicted() -> None:
+async def test_a_document_is_idle_when_all_requested_queries_are_predicted() -> None:
     bench = Bench()
     await bench.scheduler.idle(URI)
     bench.scheduler.schedule(URI, 1, codes("f"))
@@ -193,7 +193,7 @@ async def test_a_failing_model_is_reported_and_the_next_job_runs() -> None:
     assert bench.published == [URI]
 
 
-async def test_each_step_is_told_and_the_end_of_a_job() -> None:
+async def test_each_step_and_the_end_of_a_job_are_reported() -> None:
     bench = Bench()
     bench.gate.set()
     steps: list[tuple[str, int, int]] = []

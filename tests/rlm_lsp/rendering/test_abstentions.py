@@ -102,12 +102,12 @@ def test_a_reason_names_units_devices_and_settings_in_plain_words(
     assert reason(Abstention(code, {**DETAILS[code], **details})) == expected
 
 
-def test_a_reason_of_a_known_device_says_that_the_adapted_one_rests_on_it() -> None:
+def test_a_reason_of_a_known_device_says_that_the_adapted_one_is_based_on_it() -> None:
     text = reason(Abstention(AbstentionCode.EMPTY_TEXT, {}, "gpu-a"))
     assert text == "the known device gpu-a, on which the answer rests, has no prediction: the text is empty"
 
 
-def test_a_calibration_names_what_it_rests_on() -> None:
+def test_a_calibration_names_its_basis() -> None:
     band = Band(1.0, 2.0, 0.8, 1, 12, CalibrationSource(adapted_device="my-gpu"))
     assert calibration("kernel", band) == "bands from 12 measurements of 1 text on my-gpu, each left out in turn"
     assert scaling(band.source) == ""
@@ -147,7 +147,7 @@ def predicted(device: str, *, abstained: bool = False) -> Prediction:
     return Prediction("program", "latency", device, {}, "m", None if abstained else 1.0, (), 0.0, False, reason)
 
 
-def test_a_number_for_another_judge_than_the_file_looks_like_is_said_to_be() -> None:
+def test_a_number_for_another_judge_than_the_file_looks_like_is_reported() -> None:
     code = CodeText("x", "cpp", "program", judge=JudgeChoice("boj"))
     assert other_judge(code, predicted("leetcode")) == ("predicted for LeetCode; the file looks like a program for BOJ")
     assert other_judge(code, predicted("boj")) is None

@@ -113,13 +113,13 @@ def test_the_reason_to_abstain_is_shown_once_and_without_our_terms(make_predicti
     assert "About 80 %" not in text
 
 
-def test_a_truncated_text_is_said_to_be_truncated(make_prediction: MakePrediction) -> None:
+def test_a_truncated_text_is_reported_as_truncated(make_prediction: MakePrediction) -> None:
     assert "the text is long" in whole_hover(UNIT, [make_prediction(truncated=True)], markdown=True)
     assert "the text is long" not in whole_hover(UNIT, [make_prediction()], markdown=True)
 
 
 @pytest.mark.parametrize("markdown", [True, False])
-def test_devices_and_sizes_are_told_apart_in_the_table(
+def test_the_table_distinguishes_devices_and_sizes(
     make_prediction: MakePrediction, kernel: AnalysedUnit, markdown: bool
 ) -> None:
     asked = [(device, size) for size in ("4096", "8192") for device in ("nvidia-t4", "nvidia-l4")]
@@ -222,7 +222,7 @@ def test_a_budget_of_accuracy_is_a_lower_bound(make_prediction: MakePrediction) 
     assert "- budget 88 %: 50 % likely to fall below" in text.summary
 
 
-def test_a_change_is_told_with_its_band_for_each_metric() -> None:
+def test_a_change_is_shown_with_its_band_for_each_metric() -> None:
     assert head_words("new", ()) == "new"
     assert head_words("same", ()) == "unchanged"
     assert (

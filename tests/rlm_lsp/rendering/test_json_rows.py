@@ -87,7 +87,7 @@ def test_a_unit_without_facts_has_the_same_fields(make_prediction: MakePredictio
     assert (row["waits"], row["endless"], row["causes"], row["growth"]) == ([], None, [], None)
 
 
-def test_a_number_names_its_source_and_what_it_rests_on(make_prediction: MakePrediction) -> None:
+def test_a_number_names_its_source_and_basis(make_prediction: MakePrediction) -> None:
     predicted = prediction_fields(make_prediction())
     assert (predicted["source"], predicted["measured"]) == ("predicted", None)
     measured = prediction_fields(measured_prediction(make_prediction(), cost()))

@@ -89,7 +89,7 @@ def test_options_environment_and_user_file_may_set_everything(tmp_path: Path) ->
     assert lines(found) == []
 
 
-def test_a_problem_is_told_once_and_again_after_it_was_gone(tmp_path: Path) -> None:
+def test_a_problem_is_reported_once_and_again_after_it_was_fixed(tmp_path: Path) -> None:
     file = tmp_path / "rlm-lsp.toml"
     file.write_text("colour = 1\n")
     found = store(None, tmp_path)

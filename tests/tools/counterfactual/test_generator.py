@@ -61,7 +61,7 @@ def test_an_edit_changes_the_function_or_a_helper_and_keeps_the_call(groups: lis
             assert (program.helpers != group.base.helpers) is kind.startswith(CALLEE)
 
 
-def test_sizes_stand_in_the_text_of_a_good_share_and_arguments_make_up_the_rest(groups: list[Group]) -> None:
+def test_sizes_are_in_the_text_of_many_and_arguments_provide_the_rest(groups: list[Group]) -> None:
     arguments = sum(bool(group.base.arguments) for group in groups)
     assert len(groups) * 0.2 < arguments < len(groups) * 0.8
 

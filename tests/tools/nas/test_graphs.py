@@ -132,7 +132,7 @@ def test_values_are_the_same_for_the_same_seed() -> None:
     assert with_weights(model, 1).SerializeToString() != with_weights(model, 2).SerializeToString()
 
 
-def test_an_operation_whose_result_nobody_reads_stays_in_the_graph() -> None:
+def test_an_operation_with_an_unused_result_stays_in_the_graph() -> None:
     kinds = [node.op_type for node in nasbench201.build(DEAD).graph.node]
     without = [node.op_type for node in nasbench201.build(DEAD.replace("nor_conv_3x3", "none")).graph.node]
     assert kinds.count("Conv") == without.count("Conv") + 15
@@ -200,7 +200,7 @@ def _cell(names: list[str], edges: set[tuple[int, int]]) -> tuple[str, str]:
     return ";".join("".join(str(int((a, b) in edges)) for b in size) for a in size), " ".join(names)
 
 
-def test_layers_that_do_nothing_do_not_tell_architectures_apart() -> None:
+def test_layers_that_do_nothing_do_not_distinguish_architectures() -> None:
     assert nasbench_macro.key("10102021") == nasbench_macro.key("10120021")
     assert nasbench_macro.key("10102021") != nasbench_macro.key("10012021")
     blocks = ["k5_e6"] * 22
@@ -211,7 +211,7 @@ def test_layers_that_do_nothing_do_not_tell_architectures_apart() -> None:
     assert fbnet.key(" ".join(first)) != fbnet.key(" ".join(second))
 
 
-def test_unused_entries_and_the_resolution_do_not_tell_ofa_architectures_apart() -> None:
+def test_unused_entries_and_the_resolution_do_not_distinguish_ofa_architectures() -> None:
     depth, kernel, expand = OFA
     assert ofa.key(depth, kernel, expand) == ofa.key(depth, kernel[:4] + "3" + kernel[5:], expand)
     assert ofa.build(132, depth, kernel, expand) == ofa.build(132, depth, kernel[:4] + "3" + kernel[5:], expand)

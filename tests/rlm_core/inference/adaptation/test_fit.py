@@ -134,7 +134,7 @@ def test_a_text_with_several_measurements_is_known_from_them_at_other_sizes() ->
     assert np.mean(covered[::2]) >= 0.7
 
 
-def test_leaving_a_row_out_keeps_what_its_text_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaving_a_row_out_keeps_the_features_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     known, target, texts = grouped(np.random.default_rng(4), 5, 3, 0.5)
     basis = fit_module._basis(known, known.shape[1])
     monkeypatch.setattr(fit_module, "_PENALTIES", np.array([0.1]))

@@ -62,7 +62,7 @@ def test_measurements_are_read_from_texts_and_files_in_si_units(tmp_path: Path) 
         ({"path": "missing.py", "value": 1}, "missing.py"),
     ],
 )
-def test_a_bad_row_is_told_by_line_and_the_others_are_used(tmp_path: Path, row: object, reason: str) -> None:
+def test_a_bad_row_is_reported_by_line_and_the_others_are_used(tmp_path: Path, row: object, reason: str) -> None:
     (tmp_path / "code.py").write_text("def f(n):\n    return n\n\n\ndef g(n):\n    return f(n)\n")
     good = {"text": "int x;", "language": "c", "basis": "program", "latency_ms": 2}
     path = _rows(tmp_path / "m.jsonl", row, good)

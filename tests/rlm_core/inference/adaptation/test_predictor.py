@@ -104,7 +104,7 @@ def test_a_text_that_a_known_device_abstains_from_is_abstained_from() -> None:
     assert answer.abstained == replace(NO_NUMBER, known_device="gpu-a")
 
 
-def test_bad_measurements_are_told_and_the_others_used() -> None:
+def test_bad_measurements_are_reported_and_the_others_used() -> None:
     odd = Measurement(99, CodeText("odd one", "triton", "kernel"), Query("latency"), 1.0)
     other = Measurement(7, CodeText("def f(): pass", "python", "call"), Query("latency"), 1.0)
     found = adapt(FakePredictor(), "new", [*measured(range(10, 60, 10)), odd, other])

@@ -282,7 +282,9 @@ def test_pytest_that_cannot_begin_is_an_error_of_one_line(tmp_path: Path) -> Non
         check_python(str(tmp_path / "nothing"))
 
 
-def test_the_interpreter_of_the_project_goes_before_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interpreter_of_the_project_takes_precedence_over_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     assert find_python(tmp_path) == sys.executable
     own = tmp_path / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

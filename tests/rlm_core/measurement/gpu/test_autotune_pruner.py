@@ -53,7 +53,7 @@ def prefers_small(column: str) -> Forest:
 
 
 @given(st.lists(st.sampled_from(CONFIGS), min_size=1, max_size=40), st.floats(0.01, 1), st.integers(1, 5))
-def test_the_asked_share_is_kept_and_nothing_is_made_up(configs: list[Config], share: float, least: int) -> None:
+def test_the_requested_share_is_kept_and_nothing_is_made_up(configs: list[Config], share: float, least: int) -> None:
     kept = early_config_prune(share=share, least=least, device="H100")(configs, {"n": 10}, other=3)
     assert len(kept) == min(len(configs), max(least, math.ceil(share * len(configs))))
     for config in kept:

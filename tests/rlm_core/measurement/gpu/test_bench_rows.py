@@ -38,7 +38,7 @@ def test_of_rows_with_one_key_the_last_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", [b'{"key": "b", "sta', b"\xff\xfe\x00", b"[" * 5000, b'{"no": "key"}'])
-def test_a_line_that_is_no_row_is_told_and_left_alone(tmp_path: Path, torn: bytes) -> None:
+def test_a_line_that_is_no_row_is_reported_and_left_alone(tmp_path: Path, torn: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"key": "a"}\n' + torn)
     with RowFile(path) as rows:

@@ -95,9 +95,7 @@ def test_modules_are_measured_in_each_dtype_and_a_bad_one_costs_its_own_rows(tmp
 
 @pytest.mark.asyncio
 @pytest.mark.timeout(180)
-async def test_the_hover_of_a_module_tells_what_was_measured_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_hover_of_a_module_shows_local_measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     text = MODULE.replace("from .sizes import WIDTH", "WIDTH = 64")
     path = tmp_path / "module.py"

@@ -126,7 +126,7 @@ def rows_of(folder: Path) -> list[Row]:
     return [row for row in read_rows(folder / "rows.jsonl") if not row.get("summary")]
 
 
-def test_every_configuration_is_compiled_ahead_of_time_and_tells_its_resources(tmp_path: Path) -> None:
+def test_every_configuration_is_compiled_ahead_of_time_and_reports_its_resources(tmp_path: Path) -> None:
     path = tmp_path / "add.py"
     path.write_text(ADD)
     first = bench(tmp_path, path, "--dry-run", "--target", "cuda:90")

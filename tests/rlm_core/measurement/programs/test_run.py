@@ -170,7 +170,7 @@ def test_a_fault_costs_the_program_alone(program: str, message: str, folder: Pat
     assert (len(found), notes) == (2, [])
 
 
-def test_the_network_is_as_told(folder: Path, sandbox: Sandbox) -> None:
+def test_the_network_is_as_configured(folder: Path, sandbox: Sandbox) -> None:
     # A listener of this test's own: to be reached where nothing is cut.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         (folder / "a.py").write_text(
@@ -264,7 +264,7 @@ def test_limits_alone_say_so() -> None:
     assert "can read and write what you can" in sandbox.description
 
 
-def test_a_program_that_does_not_compile_is_told(folder: Path, sandbox: Sandbox) -> None:
+def test_a_program_that_does_not_compile_is_reported(folder: Path, sandbox: Sandbox) -> None:
     if shutil.which("gcc") is None:
         assert "gcc" in wanted("c")
         return
@@ -280,7 +280,7 @@ def test_a_signal_to_stop_ends_the_run(folder: Path, sandbox: Sandbox) -> None:
         execute(sandbox, SandboxTask(["/bin/sleep", "100"], {}, [], folder, LIMITS), [2])
 
 
-def test_files_that_are_no_programs_are_told(folder: Path) -> None:
+def test_files_that_are_no_programs_are_reported(folder: Path) -> None:
     (folder / "good.py").write_text("class Solution:\n    pass\n\n\nprint(Solution())\n")
     (folder / "library.py").write_text('"""Doc."""\nimport os\n\n\ndef f():\n    return os\n')
     (folder / "only.js").write_text("const f = function () { return 1; };\nfunction g() {}\n")

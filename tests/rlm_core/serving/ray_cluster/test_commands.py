@@ -68,7 +68,7 @@ def test_predictions_are_those_of_this_process_byte_by_byte(address: str, tmp_pa
     assert there.stdout == here.stdout
 
 
-def test_a_model_server_is_not_asked_through_a_cluster() -> None:
+def test_a_model_server_is_not_queried_through_a_cluster() -> None:
     done = invoke("predict", "--model", "http://127.0.0.1:1", "--ray", "auto", REPOSITORY / "examples")
     assert done.exit_code == 2
     assert "the model server http://127.0.0.1:1 does all the work" in done.stderr
@@ -188,7 +188,7 @@ def test_tests_are_measured_on_the_nodes(address: str, tmp_path: Path, monkeypat
     assert not list((store.parent / "runs").iterdir())
 
 
-def test_a_kind_of_gpu_is_asked_for_only_where_it_has_an_effect(tmp_path: Path) -> None:
+def test_a_kind_of_gpu_is_requested_only_where_it_has_an_effect(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("def f(n):\n    return n\n")
     for more, says in (

@@ -86,7 +86,7 @@ def test_an_item_that_ends_every_worker_is_given_up(driven: Driven) -> None:
     assert len(driven.notes) == 3
 
 
-def test_what_no_node_has_is_told_at_once(driven: Driven) -> None:
+def test_unavailable_resources_are_reported_immediately(driven: Driven) -> None:
     assert not driven.cluster.has_gpus
     assert driven.cluster.cores == 1
     with pytest.raises(RlmError, match="no node of the cluster has 1 CPU and 1 GPU"):
@@ -105,7 +105,7 @@ def test_work_for_a_kind_of_gpu_runs_on_nodes_that_have_it(driven: Driven, nodes
             list(driven.cluster.spread(tasks.node_of, [1], Need(gpus=1, accelerator="A100")))
 
 
-def test_another_version_on_a_node_is_told(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_on_a_node_is_reported(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm_core.serving.ray_cluster.program_version", lambda: "9.9.9")
     with pytest.raises(RlmError, match=r"node .* has rlm-lsp .*, but the driver has 9\.9\.9"):
         list(driven.cluster.spread(tasks.square_unless_bad, [1], Need()))
@@ -169,7 +169,7 @@ def test_an_address_where_nothing_listens_is_one_line_in_seconds() -> None:
     assert time.monotonic() - began < 20
 
 
-def test_what_listens_but_is_no_cluster_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_that_is_not_a_cluster_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm_core.serving.ray_cluster._ANSWER_SECONDS", 4.0)
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,

@@ -65,7 +65,7 @@ def test_paths_pass_through_joins_and_multiply() -> None:
     assert path_logs(skeleton(graph))[-1] == pytest.approx(0.6931, abs=1e-3)
 
 
-def test_neighbourhoods_tell_wiring_apart_but_not_the_order_of_nodes() -> None:
+def test_neighbourhoods_distinguish_wiring_but_not_the_order_of_nodes() -> None:
     def labels(text: str) -> dict[str, float]:
         return neighbourhoods(skeleton(parse("in a 1x8x4x4\n" + text)))
 

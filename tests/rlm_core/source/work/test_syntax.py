@@ -127,7 +127,7 @@ def test_operators_without_a_law_are_no_update() -> None:
 
 
 @pytest.mark.parametrize(("line", "own"), [("n += 1", True), ("n = n + 1", True), ("n, m = 1, 2", False), ("n", False)])
-def test_a_statement_of_its_own_binds_one_name(line: str, own: bool) -> None:
+def test_a_separate_statement_binds_one_name(line: str, own: bool) -> None:
     statement = ast.parse(line).body[0]
     assert own_update(statement, "n") is own
     assert not own_update(statement, "x")

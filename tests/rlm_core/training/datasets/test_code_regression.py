@@ -152,7 +152,7 @@ def test_another_file_is_refused(tmp_path: Path, content: str, message: str) -> 
 
 
 @pytest.mark.parametrize("name", ["none.jsonl", "none.parquet"])
-def test_a_missing_file_is_told(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"cannot be read|not a readable Parquet"):
         CodeRegressionBuilder(tmp_path / name)
 

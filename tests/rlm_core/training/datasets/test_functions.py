@@ -166,7 +166,7 @@ def test_packages_of_the_test_set_are_never_trained_on(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [{"repo": "a/b"}, 3, {"package": "x", "version": "1.0"}])
-def test_labels_of_another_kind_are_said_to_be(tmp_path: Path, row: object) -> None:
+def test_labels_of_another_kind_are_reported(tmp_path: Path, row: object) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"labels\.jsonl:1: .* is missing; is this a file of function labels"):

@@ -199,7 +199,7 @@ def test_a_repository_name_cannot_become_a_path_or_an_option(cache: Path, name: 
 
 
 @pytest.mark.parametrize("row", [{"package": "x", "version": "1"}, 3, {"repo": "a/b", "blob": "0" * 40}])
-def test_labels_of_another_kind_are_said_to_be(tmp_path: Path, row: object) -> None:
+def test_labels_of_another_kind_are_reported(tmp_path: Path, row: object) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"labels\.jsonl:1: .* is missing; is this a file of LeetCode labels"):

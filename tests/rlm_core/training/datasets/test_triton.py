@@ -220,12 +220,12 @@ def test_a_model_named_instead_of_sizes_gives_its_sizes() -> None:
     assert named(given, (), "vocab_size")["vocab_size"] == "128256"
 
 
-def test_a_folder_without_labels_is_said_to_be(tmp_path: Path) -> None:
+def test_a_folder_without_labels_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no \.jsonl or \.jsonl\.gz file"):
         TritonBuilder(tmp_path, tmp_path)
 
 
-def test_labels_of_another_kind_are_said_to_be(tmp_path: Path) -> None:
+def test_labels_of_another_kind_are_reported(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"repo": "a/b"}\n')
     with pytest.raises(DataError, match=r"x\.jsonl:1: .* is missing; is this a file of Triton labels"):
         TritonBuilder(tmp_path / "x.jsonl", tmp_path)

@@ -83,13 +83,13 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_text_is_asked_about_once_for_all_its_devices(networks: Path) -> None:
+def test_a_text_is_queried_once_for_all_its_devices(networks: Path) -> None:
     predictor = Counting()
     examine(predictor, [networks], baselines=False)
     assert len(predictor.texts) == len(set(predictor.texts)) == 100
 
 
-def test_networks_are_reported_by_device_and_data_set_beside_boosting(networks: Path) -> None:
+def test_networks_are_reported_by_device_and_data_set_next_to_boosting(networks: Path) -> None:
     report = examine(Counting(), [networks]).report
     whole = {entry.metric: entry for entry in report.whole("network")}
     assert set(whole) == {"accuracy", "latency"}

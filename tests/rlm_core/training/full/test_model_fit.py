@@ -237,7 +237,7 @@ def test_muon_takes_the_matrices_of_layers_and_the_encoder_has_its_own_pace() ->
     assert all(weight.ndim == 2 for group in optimizers[0].param_groups for weight in group["params"])
 
 
-def test_bfloat16_is_taken_as_told() -> None:
+def test_bfloat16_is_used_as_configured() -> None:
     cpu = torch.device("cpu")
     assert bfloat16("bfloat16", cpu)
     assert not bfloat16("float32", cpu)

@@ -150,7 +150,7 @@ def test_values_beyond_the_range_saturate() -> None:
     assert wide.decode(wide.encode(5e-324)) == 5e-324
 
 
-def test_special_values_have_tokens_of_their_own() -> None:
+def test_special_values_have_separate_tokens() -> None:
     numbers = p10(special=SPECIAL)
     assert len(set(numbers.encode(math.inf))) == 1
     assert numbers.decode(numbers.encode(-math.inf)) == -math.inf

@@ -109,7 +109,7 @@ def test_what_a_function_calls_is_read(predictor: TorchPredictor) -> None:
     assert alone.quantiles != with_callees.quantiles
 
 
-def test_a_long_text_is_told_to_be_truncated(predictor: TorchPredictor) -> None:
+def test_a_long_text_is_reported_as_truncated(predictor: TorchPredictor) -> None:
     long = CodeText("def f(x):\n" + "    x = x + 1\n" * 60, "python", "call")
     [[found]] = predictor.predict([long], [[LATENCY]])
     assert found.truncated
@@ -173,7 +173,7 @@ def test_no_texts_and_no_queries_have_no_answers(predictor: TorchPredictor) -> N
     assert predictor.predict(CODES[:2], [[], [LATENCY]])[0] == []
 
 
-def test_load_tells_full_models_apart(full: Trained, predictor: TorchPredictor) -> None:
+def test_load_distinguishes_full_models(full: Trained, predictor: TorchPredictor) -> None:
     found = rlm_core.load(full.directory)
     assert isinstance(found, TorchPredictor)
     assert found.model_id == predictor.model_id
@@ -181,7 +181,7 @@ def test_load_tells_full_models_apart(full: Trained, predictor: TorchPredictor) 
     assert [query.metric for query in found.default_queries("call", "python")] == ["latency", "memory"]
 
 
-def test_a_damaged_or_missing_calibration_is_told(full: Trained, tmp_path: Path) -> None:
+def test_a_damaged_or_missing_calibration_is_reported(full: Trained, tmp_path: Path) -> None:
     shutil.copytree(full.directory, tmp_path / "model")
     path = tmp_path / "model" / "serving.json"
     content = path.read_text()

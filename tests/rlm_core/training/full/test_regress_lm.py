@@ -101,7 +101,7 @@ def test_bfloat16_stays_near(tmp_path: Path) -> None:
     assert one == pytest.approx(other, abs=0.1)
 
 
-def test_settings_that_do_not_fit_are_told(tmp_path: Path) -> None:
+def test_settings_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     path = checkpoint("ieee", tmp_path)
     with pytest.raises(ModelError, match=r"model\.pt: has 13 number tokens, the number format 34; give the order"):
         convert(path, p10(), DATA / "tokenizer.model")
@@ -116,7 +116,7 @@ def test_settings_that_do_not_fit_are_told(tmp_path: Path) -> None:
         convert(path, ieee(), DATA / "tokenizer.model", heads=5)
 
 
-def test_files_that_are_no_checkpoints_are_told(tmp_path: Path) -> None:
+def test_files_that_are_no_checkpoints_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     with pytest.raises(ModelError, match="cannot be read"):
         convert(path, ieee(), DATA / "tokenizer.model")

@@ -46,7 +46,7 @@ def test_a_model_is_replaced(saved: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["card.json", "config.json", "decoder.safetensors", "encoder/encoder.json"])
-def test_missing_and_damaged_files_are_told_by_name(saved: Path, name: str) -> None:
+def test_missing_and_damaged_files_are_reported_by_name(saved: Path, name: str) -> None:
     content = (saved / name).read_bytes()
     (saved / name).write_bytes(content[:-3] + b"xyz")
     with pytest.raises(ModelError, match="corrupt"):

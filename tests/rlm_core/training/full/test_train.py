@@ -40,7 +40,7 @@ def test_training_writes_a_model_with_its_calibration(full: Trained) -> None:
     assert list(level.levels) == sorted(level.levels)
 
 
-def test_the_log_tells_loss_rank_and_speed(full: Trained) -> None:
+def test_the_log_reports_loss_rank_and_speed(full: Trained) -> None:
     lines = [json.loads(line) for line in (full.directory / "log.jsonl").read_text().splitlines()]
     known = set().union(*lines)
     assert {"step", "tokens", "time", "loss", "norm", "rate", "tokens_per_second", "validation", "spearman"} <= known

@@ -77,7 +77,7 @@ def test_wrong_keys_and_values_are_named(tmp_path: Path, text: str, message: str
         read(tmp_path, text)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         load_config(tmp_path / "none.toml")
 

@@ -37,7 +37,7 @@ def problems(count: int = 80, each: int = 4, split: str = "cal") -> tuple[Corpus
     return corpus, logs + rng.normal(0, 0.3, n), own + rng.normal(0, 0.1, n)
 
 
-def test_both_differences_are_weighed_by_what_they_tell() -> None:
+def test_both_differences_are_weighted_by_their_information() -> None:
     corpus, medians, roles = problems()
     [model] = fit_cost_ratios(corpus, medians, roles).values()
     assert model.weights[1] > 2 * model.weights[0] > 0

@@ -166,7 +166,7 @@ def test_targets_lie_where_the_teacher_says(
     assert np.log10(median) == pytest.approx(np.log10(answer.median), abs=0.1)
 
 
-def test_the_teacher_is_asked_once(
+def test_the_teacher_is_queried_once(
     predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, out: Path
 ) -> None:
     (out / ANSWERS).unlink(missing_ok=True)
@@ -182,7 +182,7 @@ def test_the_teacher_is_asked_once(
     assert third.asked == 2
 
 
-def test_what_the_teacher_has_said_is_kept_when_it_breaks_down(
+def test_answers_of_the_teacher_are_kept_when_it_fails(
     predictor: TorchPredictor,
     task: EncoderData,
     corpus: Corpus,
@@ -209,7 +209,7 @@ def test_what_the_teacher_has_said_is_kept_when_it_breaks_down(
     assert second.asked == int((corpus.rows.split == "train").sum()) - kept
 
 
-def test_a_damaged_file_of_answers_is_told(
+def test_a_damaged_file_of_answers_is_reported(
     predictor: TorchPredictor, task: EncoderData, corpus: Corpus, settings: TrainConfig, tmp_path: Path
 ) -> None:
     (tmp_path / ANSWERS).write_bytes(b"PAR1 nonsense")
@@ -255,7 +255,7 @@ def test_the_command_trains_a_student_that_can_be_exported(full: Trained, tmp_pa
     assert answer.basis == "call"
 
 
-def test_a_full_model_goes_on_where_a_students_encoder_stands(full: Trained, tmp_path: Path) -> None:
+def test_a_full_model_continues_from_a_students_encoder(full: Trained, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(STUDENT)
     run_cli("train", "--data", full.data, "--config", tmp_path / "c.toml", "--out", tmp_path / "run")
     run_cli("export", "--model", tmp_path / "run", "--out", tmp_path / "exported")

@@ -75,7 +75,7 @@ def test_the_shipped_encoder_answers_as_its_graph_does() -> None:
         assert torch.cosine_similarity(found, expected, dim=0) > 0.99
 
 
-def test_a_graph_whose_products_stand_for_other_matrices_is_refused(trained: Trained, tmp_path: Path) -> None:
+def test_a_graph_whose_products_represent_other_matrices_is_refused(trained: Trained, tmp_path: Path) -> None:
     sizes = StudentConfig(**json.loads((trained.exported / "card.json").read_text())["sizes"])
     with_encoder(trained.exported, tmp_path, sizes, quantise=True)
     card = json.loads((tmp_path / "card.json").read_text())

@@ -116,7 +116,7 @@ def test_no_exported_file_is_a_pickle(trained: Trained) -> None:
 
 
 @pytest.mark.parametrize("name", ["encoder.onnx", "head.onnx"])
-def test_no_exported_graph_tells_paths_of_the_machine(trained: Trained, name: str) -> None:
+def test_no_exported_graph_reveals_paths_of_the_machine(trained: Trained, name: str) -> None:
     assert str(Path(rlm_core.__file__).parent).encode() not in (trained.exported / name).read_bytes()
 
 

@@ -81,7 +81,7 @@ def test_an_estimate_takes_its_share_of_the_prediction(share: float, seed: int) 
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_features_that_do_not_carry_over_are_not_asked() -> None:
+def test_features_that_do_not_carry_over_are_not_queried() -> None:
     features, target = table(150)
     model = HistGradientBoostingRegressor(max_iter=5).fit(features[:, [1, 3]], target)
     wide = np.full((150, 9), 7, np.float32)

@@ -67,7 +67,7 @@ def test_n_grams_of_one_text_alone_have_no_weight(corpus: Corpus, ids: list[Ids]
     assert not part.contributions(stranger, words_of("never seen words")).any()
 
 
-def test_a_metric_that_nobody_measured_has_no_weight(corpus: Corpus, ids: list[Ids]) -> None:
+def test_an_unmeasured_metric_has_no_weight(corpus: Corpus, ids: list[Ids]) -> None:
     latency = corpus.tasks.index("call/python/latency")
     mine = np.flatnonzero(corpus.rows.task == latency)
     columns: dict[str, Any] = {name: np.asarray(getattr(corpus.rows, name))[mine] for name in corpus.rows.__slots__}

@@ -111,7 +111,7 @@ def test_pretraining_learns_words_and_numbers(texts: Texts, tmp_path: Path) -> N
     assert lines[-1]["counts"] < 0.75 * lines[0]["counts"]
 
 
-def test_it_reads_as_many_tokens_as_it_is_told(texts: Texts, tmp_path: Path) -> None:
+def test_it_reads_the_given_number_of_tokens(texts: Texts, tmp_path: Path) -> None:
     encoder = fresh()
     read = pretrain(encoder, SIZES, texts, CONFIG, tmp_path, resume=False)
     assert CONFIG.tokens <= read < CONFIG.tokens + CONFIG.tokens_per_batch
@@ -241,7 +241,7 @@ def test_no_text_is_run(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-def test_a_network_is_told_by_its_parameters_and_products() -> None:
+def test_a_network_is_identified_by_its_parameters_and_products() -> None:
     found, broken, function = targets((network(), "onnx"), ("no graph at all ·", "onnx"), ("x = 1", "python"))
     assert np.expm1(found["parameters"]) == pytest.approx(16 * 3 * 9, rel=1e-3)
     assert np.expm1(found["macs"]) == pytest.approx(32 * 32 * 16 * 3 * 9, rel=1e-3)

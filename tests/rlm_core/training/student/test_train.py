@@ -75,7 +75,7 @@ def test_todays_date_is_the_last_of_the_training_rows(trained: Trained) -> None:
     assert workload["date"].startswith("2024-12-1")
 
 
-def test_calibration_of_few_families_rests_on_the_calibration_and_the_training_rows(trained: Trained) -> None:
+def test_calibration_of_few_families_uses_the_calibration_and_the_training_rows(trained: Trained) -> None:
     card = read_card(trained.directory)
     levels = card.calibration.to_json()
     assert levels["call"]["rows"] == 6 + 30
@@ -179,7 +179,7 @@ def test_unlabelled_texts_are_read_but_none_that_is_held_out(tmp_path: Path, mix
     assert len(found) == len(set(found))
 
 
-def test_metrics_that_nobody_measured_are_no_trouble(trained: Trained, tmp_path: Path) -> None:
+def test_unmeasured_metrics_are_accepted(trained: Trained, tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write_rows([row for row in function_rows(24) if row["metric"] == "latency"], path)
     train([path], trained.config, tmp_path / "run")

@@ -76,7 +76,7 @@ def test_a_training_row_is_predicted_without_its_family_and_others_by_all(mixed_
     np.testing.assert_allclose(after.predictions[held_out], after.forests[KERNELS].predict(features), atol=1e-6)
 
 
-def test_values_are_told_in_powers_of_ten_and_not_below_the_floor(mixed_corpus: Corpus) -> None:
+def test_values_are_given_in_powers_of_ten_and_not_below_the_floor(mixed_corpus: Corpus) -> None:
     rows = mixed_corpus.rows_of("call/python")[:4:2]
     tiny = replace(mixed_corpus, rows=replace(mixed_corpus.rows, value=np.zeros(len(mixed_corpus.rows))))
     np.testing.assert_allclose(log_values(tiny, rows, "call/python/latency"), np.log10(5e-8))
@@ -105,7 +105,7 @@ def network_job(rows: int = 3000) -> ForestJob:
 
 
 @pytest.mark.usefixtures("four_features")
-def test_a_forest_that_answers_alone_covers_networks_of_every_kind() -> None:
+def test_a_standalone_forest_covers_networks_of_every_kind() -> None:
     job = network_job()
     forests, measured, found = fit_job(job)
     assert forests.keys() == {NETWORKS, spread_key(NETWORKS)}
@@ -157,7 +157,7 @@ def test_a_fit_survives_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("four_features")
-def test_devices_left_out_in_turn_tell_how_far_off_a_new_one_may_be() -> None:
+def test_leaving_devices_out_in_turn_bounds_the_error_for_a_new_one() -> None:
     """Twenty devices with an offset each that no feature tells: bands of a new one must hold the offsets."""
     rng = np.random.default_rng(1)
     job = replace(network_job(2000), key=KERNELS)

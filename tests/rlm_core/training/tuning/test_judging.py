@@ -9,7 +9,7 @@ from rlm_core.training.tuning.judging import HeadBands
 
 
 @pytest.mark.parametrize(("groups", "expected"), [(40, 0.5), (10, 0.7)])
-def test_few_groups_count_beside_the_models_own_levels(groups: int, expected: float) -> None:
+def test_few_groups_count_in_addition_to_the_models_own_levels(groups: int, expected: float) -> None:
     shipped = Calibration({"call": TaskCalibration("call", (0.9,) * len(INTERVALS), 100, 1000)})
     names = np.array([f"module{number}" for number in range(groups)])
     bands = HeadBands("call/python/latency", shipped, "")

@@ -105,7 +105,7 @@ def test_ratios_follow_the_edits(joined: Path) -> None:
     assert ratio.ratio == pytest.approx(100, rel=0.3)
 
 
-def test_the_card_says_what_the_mixture_rests_on(joined: Path) -> None:
+def test_the_card_names_the_basis_of_the_mixture(joined: Path) -> None:
     card = read_card(joined)
     trained = card.trained["work"]
     assert trained["from"] == read_card(builtin()).model_id

@@ -73,7 +73,7 @@ def test_the_new_model_reads_the_neutral_form(again: Path, tmp_path: Path) -> No
         assert np.array_equal(first, second) == is_same
 
 
-def test_the_device_stays_and_the_card_tells_of_it(trained: Trained, again: Path) -> None:
+def test_the_device_is_kept_and_listed_in_the_card(trained: Trained, again: Path) -> None:
     before, after = read_card(trained.exported), read_card(again)
     assert after.defaults == before.defaults
     assert after.devices == before.devices

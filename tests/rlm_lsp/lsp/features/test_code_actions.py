@@ -88,7 +88,7 @@ def test_a_budget_that_is_there_is_replaced_and_a_narrower_one_stays() -> None:
     assert applied(source, edits).startswith(b"# rlm: memory < 3 KiB\n# rlm: latency < 1.5 ms\ndef f")
 
 
-def test_where_no_comment_can_stand_nothing_is_offered() -> None:
+def test_nothing_is_offered_where_a_comment_is_impossible() -> None:
     source = b"module {\n  tt.func public @f() {\n    tt.return\n  }\n}\n"
     units = find_units(ParsedSource(source, "ttir"))
     assert units

@@ -62,7 +62,7 @@ def test_sizes_that_cannot_be_read_are_diagnostics() -> None:
     assert found.message.startswith("malformed sizes: ")
 
 
-def test_a_result_id_stands_for_what_is_told_and_not_for_the_version() -> None:
+def test_a_result_id_identifies_the_reported_items_and_not_the_version() -> None:
     items = tuple(diagnostics(findings(), URI, SOURCE, DiagnosticForm(PositionCodec())))
     assert DiagnosticReport(URI, 1, items).result_id == DiagnosticReport(URI, 2, items).result_id
     assert DiagnosticReport(URI, 1, items).result_id != DiagnosticReport(URI, 1, items[:1]).result_id

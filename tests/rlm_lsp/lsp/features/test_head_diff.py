@@ -77,7 +77,7 @@ def test_nothing_known_is_no_mark(make_prediction: MakePrediction) -> None:
     st.floats(1, 3),
     st.floats(0, 0.2),
 )
-def test_more_that_is_asked_never_makes_a_mark(
+def test_further_queries_never_make_a_mark(
     ratio: float, factor: float, least: float, confidence: float, more: float, surer: float
 ) -> None:
     one = change(ratio, factor)

@@ -31,7 +31,7 @@ def label(hint: types.InlayHint | None) -> object:
     return hint.label if hint is not None else None
 
 
-def test_a_hint_stands_behind_the_signature_and_explains_itself(make_prediction: MakePrediction) -> None:
+def test_a_hint_follows_the_signature_and_explains_itself(make_prediction: MakePrediction) -> None:
     hint = inlay_hint(UNIT, [make_prediction(), make_prediction(0.0, 3072.0, metric="memory")], SETTINGS)
     assert hint == types.InlayHint(
         position=types.Position(0, 9),

@@ -122,7 +122,7 @@ def test_the_size_means_the_same_wherever_it_is_written(placement: str, form: st
     assert len(call(lists).call()) == 3000
 
 
-def test_helpers_are_as_deep_as_asked() -> None:
+def test_helpers_are_as_deep_as_requested() -> None:
     for depth in range(5):
         text = render(Specification(TEMPLATES["sum-range"], 0, 10, "deep", "argument", depth=depth)).text
         assert text.count("def ") == depth + 1

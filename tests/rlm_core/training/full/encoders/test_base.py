@@ -65,7 +65,7 @@ def test_padding_reaches_the_longest_text_and_is_masked(lengths: list[int]) -> N
         assert (row[~kept] == -5).all()
 
 
-def test_a_language_stands_in_front_of_its_text() -> None:
+def test_a_language_precedes_its_text() -> None:
     assert marked("x = 1", "python") == "<python>x = 1"
 
 

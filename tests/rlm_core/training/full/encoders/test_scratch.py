@@ -150,7 +150,7 @@ def test_weights_that_are_missing_damaged_or_foreign_are_one_clear_line(
         load_encoder(tmp_path)
 
 
-def test_a_few_steps_learn_to_tell_texts_apart(encoder: ScratchEncoder) -> None:
+def test_a_few_steps_learn_to_distinguish_texts(encoder: ScratchEncoder) -> None:
     encoder.train()
     ids, mask = pad(encoder.tokenize(TEXTS).ids, encoder.pad_id)
     target = torch.tensor(np.array([1.0, -1.0, 2.0, 0.0], np.float32))

@@ -212,7 +212,7 @@ def test_a_recording_counts_up_to_where_it_breaks(tmp_path: Path) -> None:
         assert (seen.samples.tolist(), seen.tests, seen.exceptions, seen.recursive) == ([5, 6], 1, 1, True)
 
 
-def test_the_watchdog_tells_once_of_a_test_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_watchdog_reports_a_test_that_does_not_end_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     path = tmp_path / "77-1.jsonl"
