@@ -33,6 +33,7 @@ def test_hostile_inputs_are_read_or_refused_in_one_line(name: str) -> None:
         ("onnx", 1, 686),  # a name that is not UTF-8
         ("onnx", 1, 2666),  # an operator whose name is not UTF-8
         ("onnx", 12, 21906),  # a constant of several tensors
+        ("onnx", 20261124, 3097),  # a constant that refers to an attribute of a function
     ],
 )
 def test_an_input_that_once_failed_is_read_or_refused(name: str, seed: int, number: int) -> None:

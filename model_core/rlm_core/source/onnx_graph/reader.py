@@ -209,6 +209,8 @@ class _GraphReader:
         if node.op_type != "Constant" or node.domain not in _OWN_DOMAINS or len(node.attribute) != 1:
             return None
         attribute = node.attribute[0]
+        if attribute.ref_attr_name:  # the value is an argument of the function around the node
+            return None
         value = self._onnx.helper.get_attribute_value(attribute)
         if attribute.name == "value" and isinstance(value, self._onnx.TensorProto):
             return self._tensor(value)
