@@ -125,7 +125,7 @@ async def test_the_server_ends_within_five_seconds_of_its_client(end: str, is_bu
     text = (
         "".join(
             f"def f{number}(items):\n    return sorted(g{number}(items) for _ in range({number}))\n"
-            for number in range(8_000)
+            for number in range(5_000)
         )
         if is_busy
         else "def f():\n    pass\n"

@@ -42,6 +42,7 @@ Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
 _ANALYSED_UNITS = 8_192  # more than the units of a file of 30,000 lines
+_MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 _SCANNED_FILES = 20_000  # of a package, for names of functions
 _PACKAGES = 16
 _READ_FILES = 8  # whose units are remembered as the model reads them
@@ -148,6 +149,11 @@ class Analyser:
         for package in self._packages.values():
             package.is_current = False
 
+    def forget(self, name: str) -> None:
+        """Keep nothing of the versions of the text ``name``, which is no longer analysed."""
+        self._readings.pop(name, None)
+        self._reader.forget(name)
+
     def _known_costs(self, path: Path | None, unit: Unit) -> tuple[KnownCost, ...]:
         """What was measured of the present text of a function."""
         return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
@@ -177,7 +183,8 @@ class Analyser:
         Raises:
             OutdatedError: ``is_outdated`` says so.
             SourceError: the language is unknown.
-            TooComplexError: parsing takes too long; a ``SourceError``.
+            TooComplexError: the text is too long, has too many functions or takes too long to parse; a
+                ``SourceError``.
         """
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
@@ -188,6 +195,8 @@ class Analyser:
         is_package = path is not None and path.name == "__init__.py"
         self._loaded.clear()
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
+        if len(file.units) > _MOST_UNITS:
+            raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
         names = self._names(root, dotted)
         if path is not None:
             self._note(path, dotted, parsed.source, file.index, names)

@@ -50,10 +50,11 @@ class _Statement:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """The last version of a file that had no syntax error, and its statements in source order."""
+    """The last version of a file that had no syntax error, its statements in source order, and where it is."""
 
     parsed: ParsedSource
     statements: list[_Statement]
+    place: tuple[str, bool, PurePath | None]
 
 
 class PythonReader:
@@ -80,8 +81,10 @@ class PythonReader:
             name: identifies the file across versions; None for a text that is read once.
             path: where the file is stored; a judge's solutions are programs.
         """
-        key = (name, dotted, is_package, path)
-        last = self._versions.get(key) if name is not None else None
+        last = self._versions.get(name) if name is not None else None
+        place = (dotted, is_package, path)
+        if last is not None and last.place != place:
+            last = None
         source = parsed.source
         is_special = any(word in source for word in _SPECIAL) or (path is not None and any(path_evidence(path)))
         statements = None
@@ -94,15 +97,19 @@ class PythonReader:
                 return _whole(parsed, dotted, is_package, path)
             if is_special:
                 if name is not None:
-                    self._versions[key] = _Version(parsed, [])
+                    self._versions[name] = _Version(parsed, [], place)
                 return _whole(parsed, dotted, is_package, path)
             before = last.statements if last is not None else []
             known = {last.parsed.source[entry.start : entry.end]: entry for entry in before} if last is not None else {}
             statements = _statements(source, root.children, known, dotted, is_package)
         if name is not None:
-            self._versions[key] = _Version(parsed, statements)
+            self._versions[name] = _Version(parsed, statements, place)
         units = [unit for statement in statements for unit in statement.units]
         return PythonFile(units, merged((statement.index for statement in statements), dotted))
+
+    def forget(self, name: Hashable) -> None:
+        """Forget the versions of a file."""
+        self._versions.pop(name, None)
 
 
 def _statements(

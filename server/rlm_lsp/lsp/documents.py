@@ -35,7 +35,7 @@ _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
     "typescriptreact": "typescript",
 }
 
-_QUICK_BYTES = 100_000  # larger Python files use the slow thread
+_QUICK_BYTES = 16_000  # larger Python files use the slow thread; functions that call each other take long
 _QUICK_SECONDS = 0.5  # of processor time
 _MOST_ROUNDS = 2  # analyses of a document while others are edited; then the last one is the answer
 
@@ -214,6 +214,13 @@ class Documents:
         self._put_at.pop(uri, None)
         self._took_long.discard(uri)
         self._generation += 1
+        for lane in (self._quick, self._slow):
+            lane.worker.submit(self._forget, uri, lane.analyser)
+
+    def _forget(self, uri: str, analyser: Analyser) -> None:
+        """Keep nothing of a closed document, unless it is open again by now; runs on the analyser's thread."""
+        if uri not in self._open:
+            analyser.forget(uri)
 
     def invalidate(self) -> None:
         """Files on disk or settings have changed: no analysis holds any more."""

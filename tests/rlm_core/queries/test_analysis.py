@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rlm_core.errors import TooComplexError
 from rlm_core.queries.analysis import Analyser, OutdatedError
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
@@ -321,3 +322,9 @@ def test_an_analysis_of_an_outdated_text_ends() -> None:
     answers = iter([False, True])
     with pytest.raises(OutdatedError):
         Analyser().analyse(ParsedSource(source, "python"), None, "a", lambda: next(answers))
+
+
+def test_a_file_with_too_many_functions_is_too_complex() -> None:
+    source = "".join(f"def f{number}(n): return n\n" for number in range(5_001))
+    with pytest.raises(TooComplexError, match="more than 5000 functions"):
+        Analyser().analyse(ParsedSource(source.encode(), "python"))

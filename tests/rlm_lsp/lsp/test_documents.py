@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -207,8 +209,21 @@ def test_the_innermost_unit_at_a_line(line: int, header: str | None, around: str
     assert found[0] is None or found[0].hint >= types.Position(line, 0)
 
 
+@pytest.mark.asyncio
+async def test_nothing_is_kept_of_a_closed_document(tmp_path: Path) -> None:
+    documents = Documents()
+    uri = opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n")
+    parsed = weakref.ref((await analysed(documents, uri)).document.parsed)
+    documents.remove(uri)
+    # After it on the same thread.
+    await analysed(documents, opened(documents, tmp_path / "b.py", "def g(n):\n    return n\n"))
+    gc.collect()
+    assert parsed() is None
+    documents.close()
+
+
 def slow_program() -> str:
-    return "class A { public static void main(String[] a) { int x = 0" + " + 1" * 150_000 + "; } }"
+    return "class A { public static void main(String[] a) { int x = 0" + " + 1" * 60_000 + "; } }"
 
 
 @pytest.mark.asyncio
