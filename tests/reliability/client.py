@@ -164,12 +164,15 @@ def initialization(
 
 
 @asynccontextmanager
-async def started(command: Sequence[str] = COMMAND) -> AsyncIterator[Client]:
-    """A server that was not initialized; it is killed at the end of the block if it still runs."""
+async def started(command: Sequence[str] = COMMAND, home: Path | None = None) -> AsyncIterator[Client]:
+    """A server that was not initialized; it is killed at the end of the block if it still runs.
+
+    Its data are below ``home``, which several servers may share.
+    """
     with tempfile.TemporaryDirectory(prefix="rlm-lsp-reliability-") as folder:
         log = Path(folder, "stderr")
         # What the user of this machine has measured must not change an answer.
-        own = {f"XDG_{name}_HOME": f"{folder}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
+        own = {f"XDG_{name}_HOME": f"{home or folder}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
         pipe = asyncio.subprocess.PIPE
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -187,10 +190,15 @@ async def started(command: Sequence[str] = COMMAND) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def session(
-    encoding: str = "utf-16", folder: Path | None = None, *, refresh: bool = False, **options: Any
+    encoding: str = "utf-16",
+    folder: Path | None = None,
+    *,
+    refresh: bool = False,
+    home: Path | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """An initialized server whose model is loaded; it ends in order."""
-    async with started() as client:
+    async with started(home=home) as client:
         await client.request("initialize", initialization(encoding, folder, refresh=refresh, **options))
         client.notify("initialized", {})
         client.open("untitled:first", "def f(n):\n    return n\n")
