@@ -73,9 +73,9 @@ async def _run(folder: Path, environment: dict[str, str], *command: str) -> tupl
 
 async def test_servers_and_measuring_share_a_store_and_lose_nothing(tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
-    for path, text in {"shapes/__init__.py": "", "shapes/area.py": _SOURCE, "tests/test_area.py": _TESTS}.items():
-        (project / path).parent.mkdir(parents=True, exist_ok=True)
-        (project / path).write_text(text, encoding="utf-8")
+    for name, text in {"shapes/__init__.py": "", "shapes/area.py": _SOURCE, "tests/test_area.py": _TESTS}.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text, encoding="utf-8")
     path = project / "shapes" / "area.py"
     store = Store(home / "data" / "rlm-lsp" / "measurements.sqlite3")
     environment = {**os.environ, "XDG_DATA_HOME": str(home / "data")}
