@@ -7,11 +7,12 @@ import pytest
 from . import adversarial_files
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.asyncio]
-# Quadratic queries, calls in circles, the parser's deadline, and keys of a thousand parts.
+# Quadratic queries, calls in circles, the parser's deadline, a huge kernel, and keys of a thousand parts.
 _WORST = (
     ("long expression", "python"),
     ("cycles of calls", "python"),
     ("unclosed brackets", "kotlin"),
+    ("kernels", "python"),
     ("TOML", "toml"),
 )
 

@@ -43,6 +43,7 @@ DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
 _ANALYSED_UNITS = 8_192  # more than the units of a file of 30,000 lines
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
+_MOST_TEXT = 256 * 1024  # characters of a kernel or module; its sizes and features take seconds then
 _SCANNED_FILES = 20_000  # of a package, for names of functions
 _PACKAGES = 16
 _READ_FILES = 8  # whose units are remembered as the model reads them
@@ -197,6 +198,8 @@ class Analyser:
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
         if len(file.units) > _MOST_UNITS:
             raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
+        if any(unit.kind in ("kernel", "module") and len(unit.text) > _MOST_TEXT for unit in file.units):
+            raise TooComplexError(f"too complex to analyse: a kernel or module of more than {_MOST_TEXT} characters")
         names = self._names(root, dotted)
         if path is not None:
             self._note(path, dotted, parsed.source, file.index, names)

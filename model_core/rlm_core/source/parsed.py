@@ -19,7 +19,8 @@ from rlm_core.types import Span
 from . import languages
 
 _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
-# In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
+# In other languages than these only whole programs are units, and judges accept at most 64 KiB.
+_PYTHON = ("python", "triton", "pytorch")
 _MOST_PROGRAM_BYTES = 256 * 1024
 _PIECE_BYTES = 4096
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
@@ -53,7 +54,7 @@ class ParsedSource:
         """
         tree = self._tree
         if tree is None:
-            if self.language != "python" and len(self.source) > _MOST_PROGRAM_BYTES:
+            if self.language not in _PYTHON and len(self.source) > _MOST_PROGRAM_BYTES:
                 raise TooComplexError(_TOO_LONG)
             if self._is_too_complex:
                 raise TooComplexError(_TOO_COMPLEX)

@@ -328,3 +328,10 @@ def test_a_file_with_too_many_functions_is_too_complex() -> None:
     source = "".join(f"def f{number}(n): return n\n" for number in range(5_001))
     with pytest.raises(TooComplexError, match="more than 5000 functions"):
         Analyser().analyse(ParsedSource(source.encode(), "python"))
+
+
+def test_a_file_with_a_huge_kernel_is_too_complex() -> None:
+    head = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, B: tl.constexpr):\n"
+    source = head + "    a = tl.load(x + tl.arange(0, 64))\n" * 10_000
+    with pytest.raises(TooComplexError, match="a kernel or module of more than"):
+        Analyser().analyse(ParsedSource(source.encode(), "python"))
