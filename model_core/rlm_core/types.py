@@ -312,7 +312,8 @@ class Calls:
     """What a unit calls: functions of the workspace, and how many other calls there are.
 
     ``outside`` counts calls of builtins, of containers and of other packages, ``unresolved`` calls of unknown objects.
-    ``of_file`` and ``of_class`` are what was measured in the unit's file and class.
+    ``of_file`` and ``of_class`` are what was measured in the unit's file and class, ``of_package`` in its package's
+    other files.
     """
 
     sites: tuple[CallSite, ...] = ()
@@ -320,11 +321,12 @@ class Calls:
     unresolved: int = 0
     of_file: MeasuredFunctions = MeasuredFunctions()
     of_class: MeasuredFunctions = MeasuredFunctions()
+    of_package: MeasuredFunctions = MeasuredFunctions()
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Texts with calls are keys of caches, and a unit may call a hundred functions.
-        parts = self.sites, self.outside, self.unresolved, self.of_file, self.of_class
+        parts = self.sites, self.outside, self.unresolved, self.of_file, self.of_class, self.of_package
         object.__setattr__(self, "_hash", hash(parts))
 
     def __hash__(self) -> int:

@@ -81,6 +81,16 @@ class Encodings:
         found |= dict(zip(missing, self._pool.map(self._made, missing), strict=True))
         return {entry: encoding for entry, encoding in found.items() if encoding is not None}
 
+    def bag(self, text: str, part: str) -> ngram_ridge.Bag | None:
+        """The n-grams of a text as a part (``basis/language``) weights them, of unit length; None if there is none."""
+        ridge = self._parts.get(part)
+        if ridge is None:
+            return None
+        basis, language = part.split("/")
+        plain = self.canonical((text, language, basis))
+        ids = self._tokenizer.encode(plain, language)
+        return ngram_ridge.tfidf(ngram_ridge.bag(ids, ngram_ridge.words_of(plain), ridge.bits), ridge.idf)
+
     def canonical(self, entry: Entry) -> str:
         """The canonical text of a (text, language, basis) entry, in the form that the model reads."""
         text, language, basis = entry

@@ -86,7 +86,31 @@ class Residuals:
         return cls(sum(values) / (len(values) + shrink), len(values), math.sqrt(square))
 
 
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """The residuals of the measured functions of a package whose texts are most similar to a unit's.
+
+    ``residual`` is their mean, in log10, weighted by a power of the similarity and drawn towards 0 where the weights
+    are small; ``weight`` is the log10 of their sum, ``similarity`` the largest cosine of the n-grams, 0..1.
+    """
+
+    residual: float
+    weight: float
+    similarity: float
+
+    @classmethod
+    def of(cls, similarities: Array, residuals: Array) -> Similar:
+        """From the ``(functions,)`` similarities and residuals of the most similar functions."""
+        weights = similarities**_SHARPNESS
+        total = float(weights.sum())
+        largest = float(similarities.max(initial=0.0))
+        return cls(float(weights @ residuals) / (total + _SHRINK_SIMILAR), math.log10(total + _LEAST_WEIGHT), largest)
+
+
+MOST_SIMILAR = 16
+_SHARPNESS, _SHRINK_SIMILAR, _LEAST_WEIGHT = 4, 0.01, 1e-4
 _NONE = Residuals()
+NONE_SIMILAR = Similar(0.0, math.log10(_LEAST_WEIGHT), 0.0)
 # For the functions of a file and of a class: a class says more about its methods.
 SHRINK_FILE, SHRINK_CLASS = 3.0, 2.0
 
@@ -130,6 +154,9 @@ FEATURES = (
     "class_residual",
     "class_measured",
     "class_spread",
+    "similar_residual",
+    "similar_weight",
+    "similarity",
 )
 
 
@@ -142,6 +169,7 @@ def features(
     facts: WorkFacts | None = None,
     of_file: Residuals = _NONE,
     of_class: Residuals = _NONE,
+    similar: Similar = NONE_SIMILAR,
 ) -> list[float]:
     """What the network reads, in the order of ``FEATURES``.
 
@@ -154,6 +182,7 @@ def features(
         facts: what static analysis knows of the unit.
         of_file: residuals of measured functions of the same file.
         of_class: residuals of measured methods of the same class.
+        similar: residuals of the most similar measured functions of the package.
     """
     facts = facts or WorkFacts()
     least = math.log10(LEAST[metric])
@@ -220,6 +249,9 @@ def features(
         math.log1p(facts.opaque),
         math.log10(facts.nodes + 1),
         *(entry for group in (of_file, of_class) for entry in (group.mean, math.log1p(group.count), group.spread)),
+        similar.residual,
+        similar.weight,
+        similar.similarity,
     ]
 
 
@@ -338,12 +370,23 @@ def residuals(
     measured: MeasuredFunctions, metric: str, estimates: Mapping[str, CostEstimate | None], shrink: float
 ) -> Residuals:
     """The residuals of measured functions against the ``estimates`` of their texts."""
-    values = []
-    for function in measured.functions:
-        known, expected = known_estimate(function, metric), estimates.get(function.text)
-        if known is not None and expected is not None:
-            values.append(known.median - expected.median)
-    return Residuals.of(values, shrink)
+    values = [residual(function, metric, estimates.get(function.text)) for function in measured.functions]
+    return Residuals.of([value for value in values if value is not None], shrink)
+
+
+def similar_of(
+    functions: Sequence[tuple[float, CalledFunction]], metric: str, estimates: Mapping[str, CostEstimate | None]
+) -> Similar:
+    """The residuals of measured functions, given with their similarity to a unit."""
+    values = [(at, residual(function, metric, estimates.get(function.text))) for at, function in functions]
+    known = [(at, value) for at, value in values if value is not None]
+    return Similar.of(np.array([at for at, _ in known]), np.array([value for _, value in known]))
+
+
+def residual(function: CalledFunction, metric: str, expected: CostEstimate | None) -> float | None:
+    """How far a measured function is from what its text makes one expect, in log10; None where either is missing."""
+    known = known_estimate(function, metric)
+    return known.median - expected.median if known is not None and expected is not None else None
 
 
 def with_calls(
@@ -351,14 +394,16 @@ def with_calls(
     facts: WorkFacts | None,
     calls: Calls,
     estimates: Mapping[CalledFunction, CostEstimate],
-    around: tuple[Residuals, Residuals],
+    around: tuple[Residuals, Residuals, Similar],
     propagation: Propagation,
     calibration: Calibration,
 ) -> Prediction:
     """An open prediction (:func:`is_open`) corrected by what the unit calls; as it is without a calibration."""
     metric = prediction.metric
     sites = site_estimates(calls, estimates)
-    has_known = around[0].count or any(cost.known for site in sites for cost in site.candidates)
+    has_known = (
+        around[0].count or around[2].similarity > 0 or any(cost.known for site in sites for cost in site.candidates)
+    )
     kind = MEASURED if has_known else PREDICTED
     level = calibration.exactly(f"{kind}/call/python/{metric}")
     if level is None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -30,6 +31,7 @@ from rlm_core.types import (
     Basis,
     CalibrationSource,
     CalledFunction,
+    Calls,
     CodeText,
     CostRatio,
     MeasuredFunctions,
@@ -51,6 +53,7 @@ from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
+from .similar_texts import SimilarTexts, most_similar
 from .tokenizer import Tokenizer
 from .work_mixture import FIXED, WorkMixture, facts_of, is_fixed, with_facts, work_moved
 
@@ -65,6 +68,10 @@ ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
 _CACHED_ESTIMATES = 2 * 8_192  # of called functions and metrics: of as many texts as encodings are kept
 _MAX_CONTEXT = 65_536
 _CACHED_RESIDUALS = 1_024  # of files and classes
+_CACHED_SETS = 8  # of measured functions, about 2 MB each
+_CACHED_BAGS = 2_048  # about 4 KB each
+_COMPARED = 3 * propagation.MOST_SIMILAR  # of each set: not all have every metric
+_FUNCTIONS = "call/python"
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
 _COMPARABLE = frozenset({"call", "program"})
@@ -110,6 +117,8 @@ class OnnxPredictor:
         self._propagation = propagation.Propagation.load(directory / propagation.CALLS) if has_calls else None
         self._estimates: LRUCache[tuple[str, str], propagation.CostEstimate | None] = LRUCache(_CACHED_ESTIMATES)
         self._residuals: LRUCache[Hashable, propagation.Residuals] = LRUCache(_CACHED_RESIDUALS)
+        self._similar_texts: LRUCache[MeasuredFunctions, SimilarTexts] = LRUCache(_CACHED_SETS)
+        self._bags: LRUCache[str, ngram_ridge.Bag | None] = LRUCache(_CACHED_BAGS)
         self._estimates_lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., OnnxPredictor], tuple[object, ...]]:
@@ -204,6 +213,7 @@ class OnnxPredictor:
             for site in calls.sites if calls is not None else ():
                 called.setdefault(row.query.metric, set()).update(site.candidates)
         costs = {metric: self._costs_of(functions, metric) for metric, functions in called.items()}
+        similar = self._similar(rows, chosen)
         return [
             prediction
             if calls is None
@@ -215,12 +225,69 @@ class OnnxPredictor:
                 (
                     self._residuals_of(calls.of_file, prediction.metric, propagation.SHRINK_FILE),
                     self._residuals_of(calls.of_class, prediction.metric, propagation.SHRINK_CLASS),
+                    nearest,
                 ),
                 model,
                 self.card.calibration,
             )
-            for prediction, work, calls in zip(predictions, works, chosen, strict=True)
+            for prediction, work, calls, nearest in zip(predictions, works, chosen, similar, strict=True)
         ]
+
+    def _similar(self, rows: Sequence[HeadRow], chosen: Sequence[Calls | None]) -> list[propagation.Similar]:
+        """The residuals of the measured functions of the package that are most similar to each unit."""
+        compared: dict[tuple[str, Calls], list[tuple[float, CalledFunction]]] = {}
+        nearest: list[list[tuple[float, CalledFunction]]] = []
+        texts: dict[str, set[str]] = {}
+        for row, calls in zip(rows, chosen, strict=True):
+            if calls is None or not (calls.of_file.functions or calls.of_package.functions):
+                nearest.append([])
+                continue
+            key = row.code.text, calls
+            if key not in compared:
+                compared[key] = self._compared(row.code.text, (calls.of_file, calls.of_package))
+            metric = row.query.metric
+            known = ((at, one) for at, one in compared[key] if any(cost.metric == metric for cost in one.known))
+            nearest.append(list(islice(known, propagation.MOST_SIMILAR)))
+            texts.setdefault(metric, set()).update(one.text for _, one in nearest[-1])
+        estimates = {metric: self._estimates_of(sorted(asked), metric) for metric, asked in texts.items()}
+        return [
+            propagation.similar_of(functions, row.query.metric, estimates.get(row.query.metric, {}))
+            for row, functions in zip(rows, nearest, strict=True)
+        ]
+
+    def _compared(self, text: str, measured: Sequence[MeasuredFunctions]) -> list[tuple[float, CalledFunction]]:
+        """Measured functions other than a text itself, with their similarity to it, the most similar first."""
+        bag = self._bag_of(text)
+        if bag is None:
+            return []
+        found: list[tuple[float, CalledFunction]] = []
+        for some in measured:
+            at = self._texts_of(some).similarities(bag)
+            found += [
+                (float(at[place]), some.functions[place])
+                for place in most_similar(at, _COMPARED)
+                if some.functions[place].text != text
+            ]
+        return sorted(found, key=lambda entry: (-entry[0], entry[1].text))
+
+    def _bag_of(self, text: str) -> ngram_ridge.Bag | None:
+        with self._estimates_lock:
+            known = self._bags.get(text)
+        if known is None:
+            known = self._encodings.bag(text, _FUNCTIONS)
+            with self._estimates_lock:
+                self._bags[text] = known
+        return known
+
+    def _texts_of(self, measured: MeasuredFunctions) -> SimilarTexts:
+        with self._estimates_lock:
+            known = self._similar_texts.get(measured)
+        if known is None:
+            bags = [self._bag_of(function.text) for function in measured.functions]
+            known = SimilarTexts([bag for bag in bags if bag is not None])
+            with self._estimates_lock:
+                self._similar_texts[measured] = known
+        return known
 
     def _residuals_of(self, measured: MeasuredFunctions, metric: str, shrink: float) -> propagation.Residuals:
         """How far measured functions are from their predictions; kept, since the units of a file share them."""

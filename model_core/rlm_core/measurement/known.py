@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from threading import Lock
 
 from rlm_core.errors import DataError
 from rlm_core.files import read_regular
-from rlm_core.types import FoundCost, MeasuredCost, MeasurementMark, Unit
+from rlm_core.types import CalledFunction, FoundCost, KnownCost, MeasuredCost, MeasurementMark, Unit
 
 from .committed import FOLDER, is_committed, read_committed, signature_of
 from .store import Store
@@ -133,6 +133,44 @@ class KnownMeasurements:
                 self._answers[key] = known
         return known
 
+    def functions_in(self, folder: Path) -> dict[Path, list[CalledFunction]]:
+        """The measured Python functions in files below a folder, by file, with the texts that were measured."""
+        with self._lock:
+            return self._functions_in(folder.resolve())
+
+    def _functions_in(self, folder: Path) -> dict[Path, list[CalledFunction]]:
+        try:
+            found = self._store.in_folder(folder) if self._store is not None else []
+        except DataError as error:
+            self._note_once(str(error))
+            found = []
+        for index in self._committed_above(folder / "__init__.py"):
+            found += [one for one in index.all() if Path(one.path).is_relative_to(folder)]
+        found = [one for one in found if one.ok and one.text and one.basis == "call" and one.language == "python"]
+        if not found:
+            return {}
+        if self._here is None:
+            self._here = self._make_here()
+        newest: dict[tuple[str, str, str], Measurement] = {}
+        for one in found:
+            key = one.path, one.qualname, one.metric
+            known = newest.get(key)
+            if known is None or self._rank(one) > self._rank(known):
+                newest[key] = one
+        functions: dict[tuple[str, str, str], list[KnownCost]] = {}
+        for (path, qualname, _), one in sorted(newest.items()):
+            cost = cost_here(one, self._here, None)
+            known_cost = KnownCost(one.metric, cost.median, cost.low, cost.high)
+            functions.setdefault((path, qualname, one.text), []).append(known_cost)
+        by_file: dict[Path, list[CalledFunction]] = {}
+        for (path, _, text), costs in functions.items():
+            by_file.setdefault(Path(path), []).append(CalledFunction(text, known=tuple(costs)))
+        return by_file
+
+    def _rank(self, one: Measurement) -> tuple[object, ...]:
+        assert self._here is not None, "something was measured"
+        return one.device == self._here.device, _order(one), not is_committed(one)
+
     def _find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
         indices = [self._own, *self._committed_above(path)]
         if not any(index.has(unit.qualname) for index in indices):
@@ -231,6 +269,9 @@ class _Index:
         self._by_hash[one.qualname, one.source_hash].append(one)
         # What came from another machine is known by the path from the package on.
         self._by_path[one.qualname, one.path or f"*/{one.file}"].append(one)
+
+    def all(self) -> Iterator[Measurement]:
+        return (one for some in self._by_path.values() for one in some)
 
     def has(self, qualname: str) -> bool:
         return qualname in self.names

@@ -10,6 +10,7 @@ and comes after all others.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -110,6 +111,12 @@ class Store:
             step = names[start : start + _NAMES_AT_ONCE]
             found += self._read(f"qualname IN ({', '.join('?' * len(step))})", step)
         return found
+
+    def in_folder(self, folder: Path) -> list[Measurement]:
+        """All measurements of units in files below a folder, newest first."""
+        prefix = f"{folder}{os.sep}"
+        # Text is compared by code points: the separator's successor ends the range.
+        return self._read("path >= ? AND path < ?", (prefix, f"{folder}{chr(ord(os.sep) + 1)}"))
 
     def all(self, packages: Sequence[str] = ()) -> list[Measurement]:
         """All measurements, or those of packages by the name of their distribution or their first module."""

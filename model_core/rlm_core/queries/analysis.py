@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,9 +30,18 @@ from rlm_core.source.units import MAX_FILE_BYTES, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
 from rlm_core.source.work.outline_facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
-from rlm_core.types import Anchor, CodeText, FoundCost, KnownCost, Unit, WorkFacts
+from rlm_core.types import (
+    Anchor,
+    CalledFunction,
+    CodeText,
+    FoundCost,
+    KnownCost,
+    MeasuredFunctions,
+    Unit,
+    WorkFacts,
+)
 
-from .called_functions import CallReader, FileMeasurements, PackageView
+from .called_functions import CallReader, FileMeasurements, PackageView, sample_of_package
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
@@ -71,6 +81,10 @@ class MeasuredUnits(Protocol):
 
     def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
         """What was measured of a unit of a file: the best match for each metric."""
+        ...
+
+    def functions_in(self, folder: Path) -> Mapping[Path, Sequence[CalledFunction]]:
+        """The measured functions below a folder by file, as they were when they were measured."""
         ...
 
 
@@ -139,6 +153,8 @@ class Analyser:
         self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
         self._calls = CallReader(self._known_costs)
         self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
+        self._of_package: LRUCache[Path, MeasuredFunctions] = LRUCache(_INDEXED_FILES)  # by file
+        self._measured_in: LRUCache[Path, Mapping[Path, Sequence[CalledFunction]]] = LRUCache(_PACKAGES)
         # Modules of the current analysis: a file is looked at once, however many calls lead to it.
         self._loaded: dict[tuple[Path | None, str], ModuleIndex | None] = {}
         self._contexts: dict[Path, int] = {}
@@ -147,6 +163,8 @@ class Analyser:
     def refresh(self) -> None:
         """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""
         self._readings.clear()
+        self._of_package.clear()
+        self._measured_in.clear()
         for package in self._packages.values():
             package.is_current = False
 
@@ -158,6 +176,26 @@ class Analyser:
     def _known_costs(self, path: Path | None, unit: Unit) -> tuple[KnownCost, ...]:
         """What was measured of the present text of a function."""
         return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
+
+    def _measured_around(self, path: Path) -> MeasuredFunctions:
+        """What was measured in the other files of a file's package, or of its folder where there is no package."""
+        if self._measured is None:
+            return MeasuredFunctions()
+        known = self._of_package.get(path)
+        if known is None:
+            root, dotted = _package_of(path)
+            package = root / dotted.partition(".")[0]
+            is_package = (package / "__init__.py").is_file()
+            folder = package if is_package else root
+            if folder not in self._measured_in:
+                self._measured_in[folder] = self._measured.functions_in(folder)
+            others = (
+                functions
+                for file, functions in self._measured_in[folder].items()
+                if file != path.resolve() and (is_package or file.parent == folder)
+            )
+            known = self._of_package[path] = sample_of_package(chain.from_iterable(others))
+        return known
 
     def is_settled(self, name: str) -> bool:
         """Whether the last analysis of the text ``name`` read every unit as it is now."""
@@ -248,7 +286,8 @@ class Analyser:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
         context = view.context(scope.index)
         structure = sum(self._changes.values()) - self._changes.get(path, 0)
-        around = self._calls.measurements(path, units)
+        of_package = self._measured_around(path) if path is not None else MeasuredFunctions()
+        around = self._calls.measurements(path, units, of_package)
         last = self._readings.get(name) if name is not None else None
         changed = self._changed_since(last, scope, context, structure, around) if last is not None else None
         readings: dict[tuple[str, str, str], _Reading] = {}

@@ -7,8 +7,10 @@ these places are looked up each time: an edit of a function changes what its cal
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from pathlib import Path
 
 from cachetools import LRUCache
@@ -19,8 +21,8 @@ from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, MeasuredF
 # What was measured of a function in a file; the file is None where it is not known.
 KnownCosts = Callable[[Path | None, Unit], Iterable[KnownCost]]
 _REMEMBERED = 8_192  # units: more than those of a file of 30,000 lines
-# Measured functions of a file or class that are read: their mean says enough.
-MAX_MEASURED = 100
+# Measured functions of a file or class that are read: their mean says enough. Of a package the most similar ones count.
+MAX_MEASURED, MAX_OF_PACKAGE = 100, 400
 _NOTHING = MeasuredFunctions()
 _Place = tuple[str, str]  # module and qualified name
 
@@ -73,14 +75,15 @@ class PackageView:
 
 @dataclass(frozen=True, slots=True)
 class FileMeasurements:
-    """What was measured of the functions of a file: all of them, and by the qualified name of their class."""
+    """What was measured around units: in their file, by class, and in the other files of the package."""
 
     of_file: MeasuredFunctions = _NOTHING
     of_class: Mapping[str, MeasuredFunctions] = field(default_factory=dict)
+    of_package: MeasuredFunctions = _NOTHING
 
-    def around(self, unit: Unit) -> tuple[MeasuredFunctions, MeasuredFunctions]:
-        """The measured functions of a unit's file and class."""
-        return self.of_file, self.of_class.get(unit.qualname.rpartition(".")[0], _NOTHING)
+    def around(self, unit: Unit) -> tuple[MeasuredFunctions, MeasuredFunctions, MeasuredFunctions]:
+        """The measured functions of a unit's file, class and package."""
+        return self.of_file, self.of_class.get(unit.qualname.rpartition(".")[0], _NOTHING), self.of_package
 
 
 class CallReader:
@@ -92,17 +95,20 @@ class CallReader:
         # Equal calls are one object, so that comparing units of two versions of a file is fast.
         self._calls: LRUCache[Calls, Calls] = LRUCache(_REMEMBERED)
 
-    def measurements(self, path: Path | None, units: Iterable[Unit]) -> FileMeasurements:
-        """What was measured of the functions of a file."""
+    def measurements(
+        self, path: Path | None, units: Iterable[Unit], of_package: MeasuredFunctions = _NOTHING
+    ) -> FileMeasurements:
+        """What was measured of the functions of a file; ``of_package`` in other files of its package."""
         by_class: dict[str, list[CalledFunction]] = {}
         for unit in units:
             known = tuple(self._known_costs(path, unit)) if unit.kind == "function" else ()
             if known:
                 by_class.setdefault(unit.qualname.rpartition(".")[0], []).append(CalledFunction(unit.text, known=known))
         if not by_class:
-            return FileMeasurements()
+            return FileMeasurements(of_package=of_package)
         everything = [function for functions in by_class.values() for function in functions]
-        return FileMeasurements(_some(everything), {name: _some(functions) for name, functions in by_class.items()})
+        by_name = {name: _some(functions) for name, functions in by_class.items()}
+        return FileMeasurements(_some(everything), by_name, of_package)
 
     def calls(
         self,
@@ -142,7 +148,7 @@ class CallReader:
         places: _Places,
         module: ModuleIndex,
         view: PackageView,
-        around: tuple[MeasuredFunctions, MeasuredFunctions],
+        around: tuple[MeasuredFunctions, MeasuredFunctions, MeasuredFunctions],
     ) -> Calls | None:
         """The functions at the places as they are now; None where one is gone."""
         sites = []
@@ -166,6 +172,18 @@ class CallReader:
             return None
         called = view.called[place] = CalledFunction(unit.text, known=tuple(self._known_costs(view.path(dotted), unit)))
         return called
+
+
+def sample_of_package(functions: Iterable[CalledFunction]) -> MeasuredFunctions:
+    """At most ``MAX_OF_PACKAGE`` functions, chosen by a hash of their text, so that files and names count alike."""
+    return MeasuredFunctions(
+        tuple(nsmallest(MAX_OF_PACKAGE, set(functions), key=lambda function: random_order(function.text)))
+    )
+
+
+def random_order(text: str) -> tuple[int, str]:
+    """A key that puts texts into an order that nothing about them explains."""
+    return zlib.crc32(text.encode("utf-8", "replace")), text
 
 
 def _some(functions: list[CalledFunction]) -> MeasuredFunctions:

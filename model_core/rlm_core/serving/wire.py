@@ -51,8 +51,10 @@ class Question:
 
     @classmethod
     def about(cls, code: CodeText, queries: Sequence[Query]) -> Question:
-        """``queries`` about ``code``, without what was measured around it: a hundred texts, the same for every unit."""
-        calls = replace(code.calls, of_file=NOTHING, of_class=NOTHING) if code.calls is not None else None
+        """``queries`` about ``code``, without what was measured around it: many texts, the same for every unit."""
+        calls = code.calls
+        if calls is not None:
+            calls = replace(calls, of_file=NOTHING, of_class=NOTHING, of_package=NOTHING)
         return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work, calls)
 
     @property

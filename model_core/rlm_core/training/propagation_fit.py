@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from rlm_core.inference.propagation import (
     LEAST,
     MEASURED,
     METRICS,
+    MOST_SIMILAR,
     MOST_STRETCH,
     PREDICTED,
     SHRINK_CLASS,
@@ -44,9 +45,11 @@ from rlm_core.inference.propagation import (
     Network,
     Propagation,
     Residuals,
+    Similar,
     SiteEstimate,
     features,
 )
+from rlm_core.inference.similar_texts import most_similar
 from rlm_core.inference.student import TOKENIZER, WORK, OnnxPredictor
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.work_mixture import (
@@ -61,7 +64,7 @@ from rlm_core.inference.work_mixture import (
     stated_floor,
     truncated,
 )
-from rlm_core.queries.called_functions import MAX_MEASURED
+from rlm_core.queries.called_functions import MAX_MEASURED, MAX_OF_PACKAGE, random_order
 from rlm_core.queries.query_vector import query_vector
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import facts as head_facts
@@ -195,11 +198,13 @@ class FirstPass:
     """First predictions of one metric: ``logs (functions, LEVELS)``, and those of callees from their own text alone.
 
     ``estimates (functions, 2)`` are median and spread in log10; ``is_open`` says which predictions calls may change.
+    ``bags (texts, buckets)`` are the n-grams of the distinct texts, by TF-IDF and of unit length.
     """
 
     logs: Array
     estimates: Array
     is_open: Mask
+    bags: sparse.csr_matrix
 
 
 def first_pass(graph: PackageGraph, model: Path) -> dict[str, FirstPass]:
@@ -227,7 +232,8 @@ def _first_pass(
     result: dict[str, FirstPass] = {}
     for metric in METRICS:
         alone, whole = _cross_fit(graph, metric, labelled, fold, weighted, roles)
-        result[metric] = _through_head(graph, metric, model, card, described, alone, whole)
+        logs, estimates, is_open = _through_head(graph, metric, model, card, described, alone, whole)
+        result[metric] = FirstPass(logs, estimates, is_open, weighted)
         say(f"{metric}: first predictions of {len(graph):,} functions")
     return result
 
@@ -318,8 +324,8 @@ def _through_head(
     described: Sequence[_TextFeatures],
     alone: Array,
     whole: Array,
-) -> FirstPass:
-    """The ridge's numbers as calibrated distributions, joined with work facts."""
+) -> tuple[Array, Array, Mask]:
+    """The ridge's numbers as calibrated distributions, joined with work facts; see :class:`FirstPass`."""
     task = next(number for number, entry in enumerate(card.tasks) if entry.name == f"{_PREFIX}/{metric}")
     scale, floor = card.tasks[task].scale, floor_of(f"{_PREFIX}/{metric}")
     default = card.defaults["call"]
@@ -371,7 +377,7 @@ def _through_head(
             line = truncated(line, floor, least)
             is_open[place] = kind != FIXED and not known_wait(facts)[1]
         logs[place] = log_quantiles(line, floor)
-    return FirstPass(logs, np.stack([estimates[:, 1], estimates[:, 2] - estimates[:, 0]], axis=1), is_open)
+    return logs, np.stack([estimates[:, 1], estimates[:, 2] - estimates[:, 0]], axis=1), is_open
 
 
 def inputs_of(
@@ -382,6 +388,8 @@ def inputs_of(
     known = measured & np.isfinite(values)
     of_file = _Around(graph.module, known, values - first.estimates[:, 0], SHRINK_FILE)
     of_class = _Around(graph.owner, known, values - first.estimates[:, 0], SHRINK_CLASS)
+    rows = list(rows)
+    similar = _similar(graph, known, values - first.estimates[:, 0], first.bags, rows)
     result = []
     for row in rows:
         sites = []
@@ -394,7 +402,7 @@ def inputs_of(
             ]
             sites.append(SiteEstimate(costs, loops, branches, times))
         outside, unresolved = int(graph.outside[row]), int(graph.unresolved[row])
-        around = of_file.residuals(row), of_class.residuals(row)
+        around = of_file.residuals(row), of_class.residuals(row), similar[row]
         result.append(features(metric, first.logs[row], sites, outside, unresolved, graph.facts[row], *around))
     return np.array(result)
 
@@ -413,6 +421,51 @@ class _Around:
         members = self._members.get(int(self._group[row]), [])
         others = [value for place, value in members if place != row][:MAX_MEASURED]
         return Residuals.of(others, self._shrink)
+
+
+def _similar(
+    graph: PackageGraph, known: Mask, residuals: Array, bags: sparse.csr_matrix, rows: Sequence[int]
+) -> dict[int, Similar]:
+    """The residuals of the measured functions that are most similar to each row, of its file and package."""
+    result: dict[int, Similar] = {}
+    pools = _Pools(graph, known)
+    of_module: dict[int, list[int]] = {}
+    for row in rows:
+        of_module.setdefault(int(graph.module[row]), []).append(row)
+    for members in of_module.values():
+        pool = pools.around(members[0])
+        texts = graph.text[members]
+        cosines = np.clip((bags[texts] @ bags[graph.text[pool]].T).toarray(), 0, 1)
+        # A function's own measurement is not among its inputs, nor is that of the same text elsewhere.
+        cosines[texts[:, None] == graph.text[pool][None, :]] = 0
+        for row, line in zip(members, cosines, strict=True):
+            chosen = most_similar(line, MOST_SIMILAR)
+            result[row] = Similar.of(line[chosen].astype(np.float64), residuals[pool[chosen]])
+    return result
+
+
+class _Pools:
+    """The measured functions that a predictor compares a function with, see :class:`GraphReader`."""
+
+    def __init__(self, graph: PackageGraph, known: Mask) -> None:
+        self._graph = graph
+        self._of_package: dict[str, list[int]] = {}
+        self._of_module: dict[int, list[int]] = {}
+        order = sorted(np.flatnonzero(known).tolist(), key=lambda place: random_order(graph.texts[graph.text[place]]))
+        for place in order:
+            self._of_package.setdefault(str(graph.package[place]), []).append(place)
+            self._of_module.setdefault(int(graph.module[place]), []).append(place)
+
+    def others(self, row: int) -> list[int]:
+        """Those of the other files of a function's package."""
+        members = self._of_package.get(str(self._graph.package[row]), ())
+        module = self._graph.module[row]
+        return list(islice((place for place in members if self._graph.module[place] != module), MAX_OF_PACKAGE))
+
+    def around(self, row: int) -> npt.NDArray[np.int64]:
+        """Those of its file and of the other files."""
+        own = self._of_module.get(int(self._graph.module[row]), [])[:MAX_MEASURED]
+        return np.array([*own, *self.others(row)], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,8 +487,8 @@ class CallRows:
 
     @property
     def has_known(self) -> Mask:
-        """Whether a callee, or a function of the same file, counts as measured."""
-        columns = [FEATURES.index("known_share"), FEATURES.index("file_measured")]
+        """Whether a callee, or a function of the same file or package, counts as measured."""
+        columns = [FEATURES.index(name) for name in ("known_share", "file_measured", "similarity")]
         result: Mask = np.any(self.inputs[:, columns] > 0, axis=1)
         return result
 
@@ -551,11 +604,16 @@ class GraphReader:
         self._graph = graph
         self._known = [_known_costs(graph, place) if measured[place] else () for place in range(len(graph))]
         self._members: dict[int, list[int]] = {}
-        for place in np.flatnonzero([bool(costs) for costs in self._known]).tolist():
+        known = np.array([bool(costs) for costs in self._known])
+        self._pools, self._of_package = _Pools(graph, known), dict[int, MeasuredFunctions]()
+        for place in np.flatnonzero(known).tolist():
             self._members.setdefault(int(graph.module[place]), []).append(place)
 
     def _called(self, place: int) -> CalledFunction:
         return CalledFunction(self._graph.texts[self._graph.text[place]], known=self._known[place])
+
+    def _measured(self, places: Iterable[int]) -> MeasuredFunctions:
+        return MeasuredFunctions(tuple(map(self._called, places)))
 
     def code(self, row: int) -> CodeText:
         """What is read of one function."""
@@ -566,8 +624,17 @@ class GraphReader:
         )
         of_file = [place for place in self._members.get(int(graph.module[row]), ()) if place != row]
         of_class = [place for place in of_file if graph.owner[place] == graph.owner[row]]
-        near = [MeasuredFunctions(tuple(map(self._called, places[:MAX_MEASURED]))) for places in (of_file, of_class)]
-        calls = Calls(sites, int(graph.outside[row]), int(graph.unresolved[row]), *near)
+        module = int(graph.module[row])
+        if module not in self._of_package:
+            self._of_package[module] = self._measured(self._pools.others(row))
+        calls = Calls(
+            sites,
+            int(graph.outside[row]),
+            int(graph.unresolved[row]),
+            self._measured(of_file[:MAX_MEASURED]),
+            self._measured(of_class[:MAX_MEASURED]),
+            self._of_package[module],
+        )
         callees = tuple(
             Callee(graph.texts[text], depth) for depth, texts in enumerate(graph.callees[row], 1) for text in texts
         )

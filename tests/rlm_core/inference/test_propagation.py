@@ -137,7 +137,9 @@ def calls_of(*functions: CalledFunction, known: tuple[float, float] | None = Non
         latency, memory = known
         costs = KnownCost("latency", latency, latency, latency), KnownCost("memory", memory, memory, memory)
         functions = tuple(replace(function, known=costs) for function in functions)
-    return Calls((CallSite(functions),))
+    # A measured callee is one of the measured functions of its package.
+    measured = MeasuredFunctions(functions) if known is not None else MeasuredFunctions()
+    return Calls((CallSite(functions),), of_package=measured)
 
 
 def predict(predictor: OnnxPredictor, calls: Calls | None) -> list[Prediction]:
@@ -175,6 +177,31 @@ def test_measurements_in_the_same_file_move_a_prediction(predictor: OnnxPredicto
     assert slow is not None
     assert fast is not None
     assert slow > 2 * fast
+
+
+def test_the_most_similar_measured_function_of_the_package_counts_most(predictor: OnnxPredictor) -> None:
+    body = "    total = 0\n    for {0} in {1}:\n        total += {0}.{2} * 2\n    return total\n"
+    text = "def weigh(parcels):\n" + body.format("parcel", "parcels", "weight")
+    similar = "def measure(parcels):\n" + body.format("parcel", "parcels", "length")
+    other = "def connect(self, host, port=80):\n    self.socket = open_socket(host, port)\n    return self.socket\n"
+
+    def median(cost_of_similar: float, cost_of_other: float) -> float:
+        costs = ((similar, cost_of_similar), (other, cost_of_other))
+        functions = tuple(CalledFunction(one, known=(KnownCost("latency", cost, cost, cost),)) for one, cost in costs)
+        code = CodeText(text, "python", "call", calls=Calls(of_package=MeasuredFunctions(functions)))
+        [[answer]] = predictor.predict([code], [[Query("latency")]])
+        assert answer.median is not None
+        return answer.median
+
+    assert median(1e-3, 1e-6) > 1.5 * median(1e-6, 1e-3)
+
+
+def test_what_was_measured_of_the_same_text_is_not_read(predictor: OnnxPredictor) -> None:
+    def predicted(cost: float) -> list[Prediction]:
+        known = (KnownCost("latency", cost, cost, cost), KnownCost("memory", cost * 1e6, cost * 1e6, cost * 1e6))
+        return predict(predictor, Calls(of_package=MeasuredFunctions((CalledFunction(CALLER, known=known),))))
+
+    assert predicted(1e-6) == predicted(1.0)
 
 
 def test_texts_without_resolved_calls_and_texts_that_fix_their_cost_stay_as_they_were(predictor: OnnxPredictor) -> None:

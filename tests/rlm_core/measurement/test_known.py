@@ -60,6 +60,40 @@ def test_a_unit_without_measurements_has_none(store: Store, path: Path) -> None:
     assert known(store).find(unit_of(TEXT), path) == ()
 
 
+def test_the_measured_functions_of_a_folder_are_found_by_file(store: Store, path: Path) -> None:
+    other = path.parent / "volume.py"
+    store.add(
+        [
+            of(path),
+            of(path, metric="memory", median=800.0),
+            of(path, text="def g():\n\treturn 1", qualname="g", device="another processor", median=1e-3),
+            of(path, text="def g():\n\treturn 2", qualname="g", median=1e-4),
+            of(other, text="def h():\n\treturn 3", qualname="h"),
+            of(other, text="", qualname="no_text"),
+            of(other, text="def i():\n\treturn 4", qualname="i", ok=False),
+            of(path.parent.with_name("shapes2") / "area.py", text="def j():\n\treturn 5", qualname="j"),
+        ]
+    )
+    found = known(store).functions_in(path.parent)
+    assert set(found) == {path, other}
+    texts = {one.text: [(cost.metric, cost.median) for cost in one.known] for one in found[path]}
+    assert texts == {PLAIN: [("latency", 2e-6), ("memory", 800.0)], "def g():\n\treturn 2": [("latency", 1e-4)]}
+    assert [one.text for one in found[other]] == ["def h():\n\treturn 3"]
+    assert known(store).functions_in(path.parent / "none") == {}
+
+
+def test_committed_measurements_of_a_folder_are_found_too(store: Store, path: Path) -> None:
+    root = path.parent.parent
+    path.parent.mkdir(parents=True)
+    path.write_text(TEXT)
+    store.add([of(path)])
+    export_committed(store.all(), root / FOLDER, root, pytest.fail)
+    nothing = Store(root / "empty.sqlite3")
+    [one] = known(nothing, root).functions_in(path.parent)[path]
+    assert one.text == PLAIN
+    assert [cost.median for cost in one.known] == [2e-6]
+
+
 @pytest.mark.parametrize(
     "edit",
     [

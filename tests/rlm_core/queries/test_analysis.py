@@ -13,7 +13,7 @@ from rlm_core.queries.analysis import Analyser, OutdatedError
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
-from rlm_core.types import BASIS_OF_KIND, FoundCost, MeasuredCost, Unit
+from rlm_core.types import BASIS_OF_KIND, CalledFunction, FoundCost, MeasuredCost, Unit
 from tree_sitter import Language, Parser
 
 CALLER = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
@@ -189,6 +189,9 @@ class _Measured:
     def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
         cost = MeasuredCost("latency", 2e-6, 1e-6, 8e-6, 40, 8, "function", "cpu", "cpython-3.12", "2026-11-01")
         return (FoundCost(cost, self.before),) if unit.qualname == "f" else ()
+
+    def functions_in(self, folder: Path) -> dict[Path, list[CalledFunction]]:
+        raise AssertionError("a text without a path is in no package")
 
 
 def test_the_text_that_was_measured_is_read_in_the_present_context() -> None:

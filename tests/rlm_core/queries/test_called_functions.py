@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.called_functions import MAX_OF_PACKAGE, sample_of_package
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Calls, FoundCost, KnownCost, MeasuredCost, Unit
+from rlm_core.types import CalledFunction, Calls, FoundCost, KnownCost, MeasuredCost, Unit
 
 MAIN = "from .other import helper\n\n\ndef f(x):\n    helper()\n    return x.measure_all()\n"
 OTHER = "def helper():\n    return 1\n"
@@ -84,6 +85,37 @@ class Measurements:
     def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
         """The cost, at its place."""
         return (self.cost,) if (path, unit.qualname) == self.place else ()
+
+    def functions_in(self, folder: Path) -> dict[Path, list[CalledFunction]]:
+        """The function with its cost."""
+        path, qualname = self.place
+        cost = KnownCost("latency", self.cost.cost.median, self.cost.cost.low, self.cost.cost.high)
+        text = f"def {qualname}(): ..."
+        return {path: [CalledFunction(text, known=(cost,))]} if path.is_relative_to(folder) else {}
+
+
+def test_functions_measured_in_other_files_of_the_package_are_read(package: Path) -> None:
+    cost = MeasuredCost("latency", 1e-3, 5e-4, 2e-3, 20, 3, "function", "x86-64", "cpython-3.12", "2026-01-01")
+    (package.parent / "script.py").write_text(MAIN)
+    for place, path, seen in (
+        (package / "sub" / "deep.py", package / "main.py", 1),
+        (package / "main.py", package / "main.py", 0),
+        (package / "main.py", package.parent / "script.py", 0),
+        (package.parent / "other.py", package / "main.py", 0),
+        (package.parent / "other.py", package.parent / "script.py", 1),
+    ):
+        analyser = Analyser(measured=Measurements(place, "measure", FoundCost(cost, None)))
+        assert len(calls(analyser, path).of_package.functions) == seen
+        assert calls(analyser, path).of_package is calls(analyser, path).of_package
+
+
+def test_of_a_large_package_a_sample_is_read() -> None:
+    known = (KnownCost("latency", 1e-3, 1e-3, 1e-3),)
+    functions = [CalledFunction(f"def f{number}(): ...", known=known) for number in range(2 * MAX_OF_PACKAGE)]
+    sample = sample_of_package(functions)
+    assert len(sample.functions) == MAX_OF_PACKAGE
+    assert sample == sample_of_package(reversed(functions))
+    assert sample.functions != tuple(functions[:MAX_OF_PACKAGE])
 
 
 @pytest.mark.parametrize("before", [None, "def helper():\n    return 0\n"])

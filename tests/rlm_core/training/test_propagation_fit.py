@@ -67,7 +67,9 @@ def graph(tmp_path: Path) -> PackageGraph:
 
 def first_of(graph: PackageGraph) -> FirstPass:
     logs = np.tile(np.linspace(-6, -4, len(LEVELS)), (len(graph), 1))
-    return FirstPass(logs, np.tile([-5.0, 2.0], (len(graph), 1)), np.ones(len(graph), bool))
+    # The texts have one bucket each, and share another.
+    bags = sparse.csr_matrix(np.hstack([np.eye(len(graph.texts)), np.ones((len(graph.texts), 1))]) / np.sqrt(2))
+    return FirstPass(logs, np.tile([-5.0, 2.0], (len(graph), 1)), np.ones(len(graph), bool), bags)
 
 
 def of(name: str, inputs: np.ndarray) -> list[float]:
@@ -88,6 +90,19 @@ def test_measured_callees_and_neighbours_are_known_but_not_the_function_itself(g
     # f and g are both measured: each is the other's neighbour, and h has two.
     assert np.expm1(of("file_measured", inputs)) == pytest.approx([1, 1, 2])
     assert np.expm1(of("class_measured", inputs)) == pytest.approx([0, 0, 1])
+
+
+def test_similar_measured_functions_are_read_but_not_the_function_itself(graph: PackageGraph) -> None:
+    measured = np.array([True, True, False, False])
+    inputs = inputs_of(graph, "latency", first_of(graph), [0, 1, 2], measured)
+    assert of("similarity", inputs) == pytest.approx([0.5, 0.5, 0.5])
+    # f takes 10 us and g 1 ms where 10 us is expected of both: residuals 0 and 2.
+    weight = 0.5**4
+    assert of("similar_residual", inputs) == pytest.approx(
+        [2 * weight / (weight + 0.01), 0, 2 * weight / (2 * weight + 0.01)]
+    )
+    nothing = inputs_of(graph, "latency", first_of(graph), [0], np.zeros(4, bool))
+    assert of("similarity", nothing) == [0]
 
 
 def test_test_rows_are_neither_rows_nor_measured(graph: PackageGraph) -> None:
@@ -124,6 +139,10 @@ def test_a_predictor_reads_what_was_measured_around_a_function_but_not_its_own_c
     assert calls is not None
     assert [function.text for function in calls.of_file.functions] == ["def f(): pass", "def i(): pass"]
     assert [function.text for function in calls.of_class.functions] == ["def i(): pass"]
+    assert calls.of_package.functions == ()
+    elsewhere = GraphReader(replace(graph, module=np.array([0, 1, 0, 0])), np.ones(len(graph), bool)).code(1).calls
+    assert elsewhere is not None
+    assert {function.text for function in elsewhere.of_package.functions} == {"def f(): pass", "def i(): pass"}
     caller = reader.code(0).calls
     assert caller is not None
     assert [len(function.known) for function in caller.functions()] == [1, 0]
@@ -152,6 +171,7 @@ def random_rows(count: int = 6000) -> CallRows:
     inputs[:, FEATURES.index("median")] = logs[:, MEDIAN]
     inputs[:, FEATURES.index("total_beyond")] = callee - logs[:, MEDIAN]
     inputs[:, FEATURES.index("known_share")] = inputs[:, FEATURES.index("file_measured")] = 0
+    inputs[:, FEATURES.index("similarity")] = 0
     package = np.array([f"p{number % 200}" for number in range(count)])
     values = callee + generator.normal(scale=0.1, size=count)
     return CallRows(inputs, logs, values, package, np.arange(count) % 5, np.zeros(count), 5e-8)
