@@ -53,6 +53,8 @@ DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
 _ANALYSED_UNITS = 8_192  # more than the units of a file of 30,000 lines
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
+# In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
+_MOST_PROGRAM_BYTES = 256 * 1024
 _MOST_TEXT = 256 * 1024  # characters of a kernel or module; its sizes and features take seconds then
 _SCANNED_FILES = 20_000  # of a package, for names of functions
 _PACKAGES = 16
@@ -227,6 +229,8 @@ class Analyser:
         """
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
+            if len(parsed.source) > _MOST_PROGRAM_BYTES:
+                raise TooComplexError(f"too complex to analyse: longer than {_MOST_PROGRAM_BYTES // 1024} KiB")
             units = find_units(parsed, path)
             outlined = [AnalysedUnit(unit, self._outlined(unit, path)) for unit in units]
             return _with_judge(outlined, parsed, path)

@@ -19,15 +19,11 @@ from rlm_core.types import Span
 from . import languages
 
 _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
-# In other languages than these only whole programs are units, and judges accept at most 64 KiB.
-_PYTHON = ("python", "triton", "pytorch")
-_MOST_PROGRAM_BYTES = 256 * 1024
 _PIECE_BYTES = 4096
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _TOO_COMPLEX = f"too complex to analyse: parsing takes more than {_PARSE_SECONDS:g} s"
-_TOO_LONG = f"too complex to analyse: longer than {_MOST_PROGRAM_BYTES // 1024} KiB"
 
 
 class ParsedSource:
@@ -50,12 +46,10 @@ class ParsedSource:
 
         Raises:
             SourceError: the language is unknown or is read without a grammar.
-            TooComplexError: the text is too long, or parsing takes too long; a ``SourceError``.
+            TooComplexError: parsing takes too long; a ``SourceError``.
         """
         tree = self._tree
         if tree is None:
-            if self.language not in _PYTHON and len(self.source) > _MOST_PROGRAM_BYTES:
-                raise TooComplexError(_TOO_LONG)
             if self._is_too_complex:
                 raise TooComplexError(_TOO_COMPLEX)
             previous, self._previous = self._previous, None

@@ -338,3 +338,10 @@ def test_a_file_with_a_huge_kernel_is_too_complex() -> None:
     source = head + "    a = tl.load(x + tl.arange(0, 64))\n" * 10_000
     with pytest.raises(TooComplexError, match="a kernel or module of more than"):
         Analyser().analyse(ParsedSource(source.encode(), "python"))
+
+
+def test_no_program_is_analysed_that_is_far_longer_than_judges_accept() -> None:
+    line = b"int x = 1;\n"
+    Analyser().analyse(ParsedSource(line * 20_000, "c"))
+    with pytest.raises(TooComplexError, match="too complex to analyse: longer than 256 KiB"):
+        Analyser().analyse(ParsedSource(line * 40_000, "c"))
