@@ -1,28 +1,33 @@
 """How well a measurement carries over to the next release: anchored predictions against what the next release costs.
 
-    python -m tools.experiments.revisions --work DIR [--only NAME...] [--python PATH]
+    python -m tools.experiments.revisions --work DIR [--only NAME...] [--python PATH] [--check]
 
 pip unpacks two releases of each package into separate folders. The newer release's tests that pass on both are
 measured on both by ``rlm-lsp measure tests``, releases in turn, latency four times and memory twice. Even and odd
 repetitions are two halves: changed functions of the new release are predicted from the old release's even half, as
 ``rlm-lsp check`` does from committed measurements, and judged by the new release's odd half. The noise is the
-difference between the two halves of the new release. Finished packages are not measured again.
+difference between the two halves of the new release. Finished packages are not measured again. The process and those
+that it starts run on one core, so other work may use the others. The rows are in ``DIR/rows.jsonl``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tarfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from rlm_core.errors import SourceError
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.predictor import Predictor
@@ -31,11 +36,14 @@ from rlm_core.measurement.known import Here, KnownMeasurements
 from rlm_core.measurement.store import Store
 from rlm_core.measurement.types import Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
-from rlm_core.types import MeasuredPrediction, Metric, Query
+from rlm_core.types import LEVELS, MeasuredPrediction, Metric, Query
 
 REPETITIONS, WITH_MEMORY = 4, 2
+LISTING_SECONDS = 90
 SIDES = ("old", "new")
+_ROUNDING = 1e-9
 _LARGE = math.log10(2)  # a change whose direction should be predicted
 _PLUGIN = """import os
 
@@ -66,22 +74,27 @@ class Pair:
     needs: tuple[str, ...] = ()
 
 
-# The function labels have another release of packaging and sqlparse, and none of the other packages.
+# None of the packages is among those of the function labels (shared/data/functions and model_core/labels).
 PAIRS = (
+    Pair("bitstring", "4.1.4", "4.3.1", "bitstring", needs=("bitarray",)),
     Pair("cachetools", "5.3.0", "7.0.0", "cachetools"),
-    Pair("dpath", "2.0.5", "2.2.0", "dpath", needs=("hypothesis", "nose2")),
+    Pair("deepdiff", "7.0.1", "8.6.1", "deepdiff", needs=("ordered-set", "orderly-set", "numpy", "pyyaml")),
+    Pair("funcy", "1.15", "2.0", "funcy", needs=("whatever",)),
     Pair("humanize", "4.0.0", "4.12.0", "humanize", needs=("freezegun",)),
     Pair("jinja2", "3.0.3", "3.1.6", "jinja2", needs=("markupsafe", "trio")),
-    Pair("jmespath", "0.10.0", "1.0.1", "jmespath"),
+    Pair("json5", "0.9.14", "0.12.0", "json5"),
     Pair("jsonpath-ng", "1.5.3", "1.7.0", "jsonpath_ng", needs=("ply", "decorator", "six", "hypothesis")),
-    Pair("mistune", "3.0.2", "3.1.4", "mistune"),
-    Pair(
-        "packaging", "24.2", "26.0", "packaging", ("tests/test_requirements.py", "tests/test_markers.py"), ("pretend",)
-    ),
+    Pair("mistune", "3.0.2", "3.4.0", "mistune"),
     Pair("pathspec", "0.11.0", "0.12.1", "pathspec"),
-    Pair("prettytable", "3.5.0", "3.16.0", "prettytable", needs=("wcwidth", "pytest-lazy-fixtures")),
-    Pair("sqlparse", "0.4.4", "0.5.3", "sqlparse"),
-    Pair("tinycss2", "1.1.1", "1.4.0", "tinycss2", needs=("webencodings",)),
+    Pair("portion", "2.2.0", "2.6.0", "portion", needs=("sortedcontainers",)),
+    Pair("prettytable", "3.5.0", "3.11.0", "prettytable", needs=("wcwidth", "pytest-lazy-fixtures")),
+    Pair("pyasn1", "0.4.8", "0.6.1", "pyasn1"),
+    Pair("pybtex", "0.24.0", "0.25.1", "pybtex", needs=("latexcodec", "pyyaml", "six", "setuptools<81")),
+    Pair("pycparser", "2.21", "3.0", "pycparser"),
+    Pair("tabulate", "0.9.0", "0.10.0", "tabulate", ("test",)),
+    Pair("transitions", "0.8.0", "0.9.3", "transitions", needs=("six",)),
+    Pair("voluptuous", "0.12.2", "0.15.2", "voluptuous", ("unused-voluptuous/tests/tests.py",)),
+    Pair("w3lib", "1.21.0", "2.3.1", "w3lib"),
 )
 
 
@@ -90,10 +103,14 @@ class Row:
     """A function of the new release: what was predicted of it, and what it costs; costs in SI units.
 
     ``group`` is "changed", "changed callee" or "unchanged". ``before`` and ``predicted`` rest on the old release's even
-    half, ``reference`` is its odd half; ``after`` is the new release's odd half, ``again`` its even half.
+    half, ``reference`` is its odd half; ``after`` is the new release's odd half, ``again`` its even half. ``low`` and
+    ``high`` are the band that is shown, which describes calls; ``least`` and ``most`` are the 10 % and 90 % quantiles
+    of the median if it were measured again, which budgets are compared with.
     """
 
     package: str
+    file: str
+    qualname: str
     group: str
     metric: str
     before: float
@@ -101,13 +118,19 @@ class Row:
     predicted: float
     low: float
     high: float
+    least: float
+    most: float
     after: float
     again: float
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Figures of one group; errors are medians in decades, the other figures shares and a factor."""
+    """Figures of one group; errors are medians in decades, widths factors, the other figures shares.
+
+    ``width`` and ``covered`` are about the 10 % to 90 % quantiles of the median, ``calls_width`` and ``calls_covered``
+    about the band of calls.
+    """
 
     functions: int
     error: float
@@ -115,6 +138,8 @@ class Result:
     noise: float
     width: float
     covered: float
+    calls_width: float
+    calls_covered: float
     large: int
     direction: float
 
@@ -127,14 +152,17 @@ def result(rows: Sequence[Row]) -> Result:
     # What is true rests on the halves that the prediction has not seen.
     large = [entry for entry in logs if abs(entry[2] - entry[4]) >= _LARGE]
     right = [(after - reference) * (predicted - before) > 0 for before, predicted, after, _, reference in large]
-    widths = [_log(row.metric)(row.high) - _log(row.metric)(row.low) for row in rows]
+    widths = [_log(row.metric)(row.most) - _log(row.metric)(row.least) for row in rows]
+    calls = [_log(row.metric)(row.high) - _log(row.metric)(row.low) for row in rows]
     return Result(
         len(rows),
         _median(abs(predicted - after) for _, predicted, after, _, _ in logs),
         _median(abs(before - after) for before, _, after, _, _ in logs),
         _median(abs(again - after) for _, _, after, again, _ in logs),
         10 ** _median(widths),
-        _mean(row.low <= row.after <= row.high for row in rows),
+        _mean(_between(row.metric, row.least, row.after, row.most) for row in rows),
+        10 ** _median(calls),
+        _mean(_between(row.metric, row.low, row.after, row.high) for row in rows),
         len(large),
         _mean(right),
     )
@@ -143,6 +171,12 @@ def result(rows: Sequence[Row]) -> Result:
 def _log(metric: str) -> Callable[[float], float]:
     least = 1e-7 if metric == "latency" else 16.0
     return lambda value: math.log10(max(value, least))
+
+
+def _between(metric: str, low: float, value: float, high: float) -> bool:
+    """Whether a value is in a band, as far as the measurement resolves it."""
+    log = _log(metric)
+    return log(low) <= log(value) + _ROUNDING and log(value) <= log(high) + _ROUNDING
 
 
 def _median(values: Iterable[float]) -> float:
@@ -161,6 +195,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--python", default="python3.12", help="an interpreter with pytest and what the tests need")
+    parser.add_argument("--check", action="store_true", help="only unpack the releases and run their tests once")
     arguments = parser.parse_args()
     work = arguments.work.absolute()
     work.mkdir(parents=True, exist_ok=True)
@@ -172,6 +207,10 @@ def main() -> None:
         if arguments.only and pair.name not in arguments.only:
             continue
         try:
+            prepare(pair, work / pair.name, arguments.python)
+            if arguments.check:
+                print(f"{pair.name}: {_prepared(pair, work / pair.name)}", flush=True)
+                continue
             measure(pair, work / pair.name, arguments.python)
             found = list(compared(pair, work / pair.name, predictor))
         except (subprocess.CalledProcessError, OSError, ValueError) as error:
@@ -180,6 +219,8 @@ def main() -> None:
         print(f"{pair.name} {pair.old} {pair.new}: {len(found)} rows", flush=True)
         rows += found
         _write(rows)
+    lines = [json.dumps(asdict(row), sort_keys=True) for row in rows]
+    (work / "rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
 
 def _write(rows: Sequence[Row]) -> None:
@@ -190,10 +231,29 @@ def _write(rows: Sequence[Row]) -> None:
 
 
 def measure(pair: Pair, folder: Path, python: str) -> None:
-    """Unpack both releases and measure them in turn."""
+    """Measure both releases in turn; they must be prepared."""
     if (folder / "done").exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(REPETITIONS):
+        for side in SIDES:
+            store = folder / f"{side}-{number}.sqlite3"
+            store.unlink(missing_ok=True)  # of a run that was stopped
+            command = [sys.executable, "-m", "rlm_lsp", "measure", "tests", "--python", python]
+            command += ["--package", pair.module, "--store", str(store)]
+            command += ["--no-memory"] if number >= WITH_MEMORY else []
+            kept = _environment(folder, side) | {"KEEP_TESTS": str(folder / "kept.txt")}
+            with (folder / "log.txt").open("a", encoding="utf-8") as log:
+                command += ["--", *_options(pair)]
+                subprocess.run(command, cwd=_root(folder), env=kept, check=True, stdout=log, stderr=log)
+    (folder / "done").touch()
+
+
+def prepare(pair: Pair, folder: Path, python: str) -> None:
+    """Unpack both releases and the tests, and list the tests that pass on both in ``kept.txt``."""
+    if (folder / "kept.txt").exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)  # of a preparation that was stopped
+    folder.mkdir(parents=True)
     for side, version in zip(SIDES, (pair.old, pair.new), strict=True):
         wanted = ["--no-deps", "--target", str(folder / side), f"{pair.name}=={version}"]
         subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True, stderr=subprocess.DEVNULL)
@@ -206,28 +266,55 @@ def measure(pair: Pair, folder: Path, python: str) -> None:
         raise ValueError(f"no source distribution of {pair.new}")
     with tarfile.open(archive) as file:
         file.extractall(place, filter="data")
-    [root] = (path for path in place.iterdir() if path.is_dir())
+    root = _root(folder)
     for home in (root, root / "src"):
         if (home / pair.module).is_dir():
             (home / pair.module).rename(root / f"unused-{pair.module}")
-    options = ["-q", "-p", "no:cacheprovider", "-p", "kept_tests", "-W", "ignore", "--continue-on-collection-errors"]
-    options += ["-o", "addopts=", *pair.tests]
     for side in SIDES:
         listed = _environment(folder, side) | {"LIST_TESTS": str(folder / f"{side}.txt")}
-        command = [python, "-m", "pytest", *options]
-        subprocess.run(command, cwd=root, env=listed, check=False, stdout=subprocess.DEVNULL)
+        command = [python, "-m", "pytest", *_options(pair)]
+        with (folder / f"{side}-tests.txt").open("w", encoding="utf-8") as log, suppress(subprocess.TimeoutExpired):
+            # Tests of what the older release cannot do may hang; those before have been listed.
+            subprocess.run(command, cwd=root, env=listed, stdout=log, stderr=log, timeout=LISTING_SECONDS, check=False)
     passed = [set((folder / f"{side}.txt").read_text(encoding="utf-8").splitlines()) for side in SIDES]
     (folder / "kept.txt").write_text("\n".join(sorted(passed[0] & passed[1])), encoding="utf-8")
-    for number in range(REPETITIONS):
-        for side in SIDES:
-            command = [sys.executable, "-m", "rlm_lsp", "measure", "tests", "--python", python]
-            command += ["--package", pair.module, "--store", str(folder / f"{side}-{number}.sqlite3")]
-            command += ["--no-memory"] if number >= WITH_MEMORY else []
-            kept = _environment(folder, side) | {"KEEP_TESTS": str(folder / "kept.txt")}
-            with (folder / "log.txt").open("a", encoding="utf-8") as log:
-                command += ["--", *options]
-                subprocess.run(command, cwd=root, env=kept, check=True, stdout=log, stderr=log)
-    (folder / "done").touch()
+
+
+def _prepared(pair: Pair, folder: Path) -> str:
+    kept = (folder / "kept.txt").read_text(encoding="utf-8").splitlines()
+    old, new = (_functions(folder / side, pair.module) for side in SIDES)
+    changed = sum(
+        name in old and sorted(map(source_hash, old[name])) != sorted(map(source_hash, texts))
+        for name, texts in new.items()
+    )
+    return f"{len(kept)} tests pass on both; {changed} of {len(new)} functions have changed"
+
+
+def _functions(folder: Path, module: str) -> dict[tuple[str, str], list[str]]:
+    """The texts of the functions of a release by file and qualified name."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for path, source in _sources(folder / module):
+        for unit in find_units(source, path):
+            if unit.kind == "function":
+                found[path.relative_to(folder).as_posix(), unit.qualname].append(unit.text)
+    return found
+
+
+def _sources(folder: Path) -> Iterator[tuple[Path, ParsedSource]]:
+    for path in sorted(folder.rglob("*.py")):
+        with suppress(SourceError):  # an empty file
+            yield path, read_source(path)
+
+
+def _root(folder: Path) -> Path:
+    """The folder of the unpacked source distribution."""
+    [root] = (path for path in (folder / "source").iterdir() if path.is_dir())
+    return root
+
+
+def _options(pair: Pair) -> list[str]:
+    options = ["-q", "-p", "no:cacheprovider", "-p", "kept_tests", "-W", "ignore", "--continue-on-collection-errors"]
+    return [*options, "-o", "addopts=", "-o", "filterwarnings=", *pair.tests]
 
 
 def _environment(folder: Path, side: str) -> dict[str, str]:
@@ -242,20 +329,21 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
     store = Store(folder / "anchors.sqlite3")
     store.add(replace(one, path="") for one in before.values())
     analyser = Analyser(measured=KnownMeasurements(store, here=lambda: Here(cpu_name())))
-    old_texts = {
-        source_hash(unit.text)
-        for path in (folder / "old" / pair.module).rglob("*.py")
-        for unit in find_units(read_source(path), path)
-    }
-    for path in sorted((folder / "new" / pair.module).rglob("*.py")):
+    old, new = (_functions(folder / side, pair.module) for side in SIDES)
+    old_texts = {source_hash(text) for texts in old.values() for text in texts}
+    for path, source in _sources(folder / "new" / pair.module):
         file = path.relative_to(folder / "new").as_posix()
-        for analysed in analyser.analyse(read_source(path), path):
+        for analysed in analyser.analyse(source, path):
             if analysed.unit.kind != "function" or not analysed.code.measured:
                 continue
             queries = [Query("latency"), Query("memory")]
             for answer in predictor.predict([analysed.code], [queries])[0]:
-                key = file, analysed.unit.qualname, answer.metric
+                name = file, analysed.unit.qualname
+                key = *name, answer.metric
                 if not isinstance(answer, MeasuredPrediction) or key not in measured:
+                    continue
+                # A property's getter and setter have one name.
+                if len(old[name]) != 1 or len(new[name]) != 1:
                     continue
                 called = analysed.code.calls.functions() if analysed.code.calls is not None else ()
                 group = "unchanged"
@@ -266,6 +354,8 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
                 if answer.band is not None and answer.median is not None:
                     yield Row(
                         package=pair.name,
+                        file=file,
+                        qualname=analysed.unit.qualname,
                         group=group,
                         metric=answer.metric,
                         before=before[key].median,
@@ -273,6 +363,8 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
                         predicted=answer.median,
                         low=answer.band.low,
                         high=answer.band.high,
+                        least=answer.quantiles[LEVELS.index(0.1)],
+                        most=answer.quantiles[LEVELS.index(0.9)],
                         after=after[key].median,
                         again=again[key].median,
                     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,22 @@ from tools.experiments.revisions import Row, result
 
 
 def _row(before: float, predicted: float, after: float, again: float) -> Row:
-    return Row("p", "changed", "latency", before, before, predicted, predicted / 2, predicted * 2, after, again)
+    return Row(
+        package="p",
+        file="p.py",
+        qualname="f",
+        group="changed",
+        metric="latency",
+        before=before,
+        reference=before,
+        predicted=predicted,
+        low=predicted / 20,
+        high=predicted * 20,
+        least=predicted / 2,
+        most=predicted * 2,
+        after=after,
+        again=again,
+    )
 
 
 def test_figures_of_a_group() -> None:
@@ -22,12 +38,14 @@ def test_figures_of_a_group() -> None:
     assert found.noise == 0.0
     assert found.width == pytest.approx(4.0)
     assert found.covered == pytest.approx(2 / 3)
+    assert found.calls_width == pytest.approx(400.0)
+    assert found.calls_covered == 1.0
     # A ratio of 1 predicts no direction.
     assert (found.large, found.direction) == (2, 0.5)
 
 
 def test_the_direction_is_judged_by_the_half_that_the_prediction_has_not_seen() -> None:
-    by_chance = Row("p", "unchanged", "latency", 10.0, 1.0, 9.0, 5.0, 20.0, 1.0, 1.0)
+    by_chance = replace(_row(before=10.0, predicted=9.0, after=1.0, again=1.0), reference=1.0)
     assert result([by_chance]).large == 0
 
 
