@@ -526,7 +526,11 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class CostRatio:
-    """A cost after an edit over the cost before it, or why it is unknown; ``quantiles`` are those at ``LEVELS``."""
+    """A cost after an edit over the cost before it, or why it is unknown; ``quantiles`` are those at ``LEVELS``.
+
+    ``agreed`` is the log10 change of a function on which the model and the work facts agree; None where the ratio does
+    not rest on both.
+    """
 
     basis: Basis
     metric: Metric
@@ -536,6 +540,7 @@ class CostRatio:
     bands: tuple[Band, ...]
     quantiles: tuple[float, ...] = ()
     abstained: Abstention | None = None
+    agreed: float | None = None
 
     def above(self, ratio: float) -> float:
         """The calibrated probability of a larger ratio; NaN when the model abstains."""

@@ -1,9 +1,9 @@
 """Measured beats predicted: predictions of units that were measured, now or before their text changed.
 
 Input: a predictor's answers and what was measured of each text (``CodeText.measured``). Output: where the text is
-unchanged, what was measured; where it has changed, the measurement times the predicted ratio of the two texts' costs,
-with both spreads joined; else the predictor's own answer. Spreads are joined in log10, each side by itself, as the
-square root of the sum of squares.
+unchanged, what was measured; where it has changed, the measurement times the predicted ratio of the two texts' costs
+as revisions confirm it (:mod:`.revisions`), with both spreads joined; else the predictor's own answer. Spreads are
+joined in log10, each side by itself, as the square root of the sum of squares.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rlm_core.types import (
 )
 
 from .predictor import PredictorWrapper
+from .revisions import revised
 from .work_mixture import known_wait, stated_floor
 
 # The 10 % and 90 % quantiles of the calls are the ends of their 80 % band.
@@ -80,7 +81,7 @@ class AnchoredPredictor(PredictorWrapper):
             for j, ratio in zip(line, of_pair, strict=True):
                 anchor = anchor_of(texts[i], answers[i][j])
                 if anchor is not None and ratio.ratio is not None:
-                    answers[i][j] = anchored_prediction(texts[i], answers[i][j], anchor.cost, ratio)
+                    answers[i][j] = anchored_prediction(texts[i], answers[i][j], anchor.cost, revised(ratio))
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile; that of a measured value as if the model had predicted it."""

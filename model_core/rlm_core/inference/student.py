@@ -53,6 +53,7 @@ from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
+from .revisions import agreement
 from .similar_texts import SimilarTexts, most_similar
 from .tokenizer import Tokenizer
 from .work_mixture import FIXED, WorkMixture, facts_of, is_fixed, with_facts, work_moved
@@ -408,8 +409,11 @@ class OnnxPredictor:
             place = ngram_ridge.column(task_parts(task_name(basis, "", metric, after.device)))
             role = float(second[-1, place] - first[-1, place])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        differences = (moved, role, work_moved(work[0], work[1], metric) if basis == "call" else 0.0)
-        return cost_ratio(basis, metric, after.device, self.model_id, model, differences, task)
+        worked = work_moved(work[0], work[1], metric) if basis == "call" else 0.0
+        ratio = cost_ratio(basis, metric, after.device, self.model_id, model, (moved, role, worked), task)
+        if basis != "call" or None in work or is_fixed(before) or is_fixed(after):
+            return ratio
+        return replace(ratio, agreed=agreement(moved, worked))
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The share of training values below a prediction; see :class:`rlm_core.inference.predictor.Predictor`."""

@@ -146,7 +146,7 @@ def _task(task: str, basis: Basis) -> str:
     parts = name.split("/")
     fixed = parts[0] == "fixed"
     # Bands that take work facts or calls into account are named after their kind first.
-    parts = parts[1:] if parts[0] in ("fixed", "facts", "calls") else parts
+    parts = parts[1:] if parts[0] in ("fixed", "facts", "calls", "measured-calls") else parts
     if basis in ("kernel", "module", "network"):
         device = parts[3] if len(parts) > 3 else setting.partition("/")[0]
         words = KINDS[basis] + (f" on {device}" if device else "")

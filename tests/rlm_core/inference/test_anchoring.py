@@ -206,3 +206,9 @@ def test_a_budget_is_compared_with_the_median_if_it_were_measured_again(its: Mea
     assert answer.above(its.median * surely) < 0.01
     one_deviation = 10 ** repeat_spread(its)
     assert answer.above(its.median * one_deviation) == pytest.approx(1 - NormalDist().cdf(1), abs=0.02)
+
+
+def test_a_measurement_is_carried_over_by_what_revisions_confirm_of_the_ratio() -> None:
+    base = RatioPredictor(replace(ratio_of(2.0), agreed=0.0))
+    latency, _ = answers(replace(AFTER, measured=(Anchor(cost(), BEFORE),)), base)
+    assert latency.median == pytest.approx(2e-6, rel=0.02)

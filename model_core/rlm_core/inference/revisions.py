@@ -1,0 +1,73 @@
+"""How the cost of a function changes from one revision to the next: a predicted ratio -> one that revisions confirm.
+
+Ratios of functions are fitted on generated edits, nearly all of which change the cost. Most functions that differ
+between two releases of a package cost what they cost before: on such functions an uncorrected ratio is further from
+the truth than a ratio of 1. What holds is the change on which the model and the work facts agree, if it is not small.
+A measurement is carried over by that, with a band as wide as revisions showed, wider where a large change is predicted.
+
+The numbers come from ``tools/experiments/revisions.py``: functions of 19 packages from PyPI, each measured at two
+releases with the same tests. Ratios of texts that fix their cost are arithmetic and stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CostRatio, Metric
+
+from .calibration import bands
+
+# Half of an agreed change of this size counts, less of a smaller one and more of a larger one.
+_HALF_AGREED = 0.3
+# What only one of the two sees says little: this share of it decides the direction.
+_LEAN, _MOST_LEANING = 0.02, 0.3
+_MOST_WIDENING = 1.0
+_GROUPS = 19
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionSpread:
+    """What revisions showed of one metric, in log10.
+
+    ``agreement_counts`` says whether agreed changes were found to be real. An error is expected to be ``spread[0] +
+    spread[1] * |predicted log10 ratio|``; ``distances`` are those of ``LEVELS`` above the median from it, in that unit,
+    and ``rows`` is the number of functions.
+    """
+
+    agreement_counts: bool
+    spread: tuple[float, float]
+    distances: tuple[float, ...]
+    rows: int
+
+
+REVISIONS: Mapping[Metric, RevisionSpread] = {
+    "latency": RevisionSpread(True, (0.09, 0.28), (0.0, 0.0, 0.31, 1.02, 1.74, 2.96, 4.09, 6.82), 661),
+    "memory": RevisionSpread(False, (0.126, 0.649), (0.0, 0.0, 0.0, 1.39, 2.98, 4.71, 7.62, 8.09), 647),
+}
+
+
+def agreement(moved: float, work: float) -> float:
+    """The change, in log10, on which the model's medians and the work facts agree: 0 where their directions differ."""
+    return math.copysign(min(abs(moved), abs(work)), moved) if moved * work > 0 else 0.0
+
+
+def revised(ratio: CostRatio) -> CostRatio:
+    """A ratio of two revisions of a function; one without a known agreement (``ratio.agreed``) as it is."""
+    model = REVISIONS.get(ratio.metric)
+    if ratio.ratio is None or ratio.agreed is None or model is None:
+        return ratio
+    predicted = math.log10(ratio.ratio)
+    agreed = abs(ratio.agreed) if model.agreement_counts else 0.0
+    centre = ratio.agreed * agreed / (agreed + _HALF_AGREED)
+    centre += _LEAN * min(max(predicted, -_MOST_LEANING), _MOST_LEANING)
+    size = model.spread[0] + model.spread[1] * min(abs(predicted), _MOST_WIDENING)
+    steps = np.array([*(-step for step in reversed(model.distances)), 0.0, *model.distances])
+    quantiles = tuple(float(10**log) for log in centre + size * steps)
+    assert len(quantiles) == len(LEVELS), "a distance for each level"
+    source = CalibrationSource(f"revisions/{ratio.basis}/{ratio.metric}")
+    banded = bands(quantiles, _GROUPS, model.rows, source)
+    return replace(ratio, ratio=quantiles[MEDIAN], bands=banded, quantiles=quantiles)
