@@ -8,6 +8,7 @@ repetitions are two halves: changed functions of the new release are predicted f
 ``rlm-lsp check`` does from committed measurements, and judged by the new release's odd half. The noise is the
 difference between the two halves of the new release. Finished packages are not measured again. The process and those
 that it starts run on one core, so other work may use the others. The rows are in ``DIR/rows.jsonl``.
+``tools.experiments.revisions_fit`` reads the rows that a run writes.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from pathlib import Path
 
 from rlm_core.errors import SourceError
 from rlm_core.inference.adaptation.cpu_score import cpu_name
-from rlm_core.inference.anchoring import AnchoredPredictor
-from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.anchoring import AnchoredPredictor, anchor_of, repeat_spread
 from rlm_core.loading import load
 from rlm_core.measurement.known import Here, KnownMeasurements
 from rlm_core.measurement.store import Store
@@ -38,7 +38,7 @@ from rlm_core.measurement.types import Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
-from rlm_core.types import LEVELS, MeasuredPrediction, Metric, Query
+from rlm_core.types import LEVELS, CodeText, CostRatio, MeasuredPrediction, Metric, Query
 
 REPETITIONS, WITH_MEMORY = 4, 2
 LISTING_SECONDS = 90
@@ -105,7 +105,9 @@ class Row:
     ``group`` is "changed", "changed callee" or "unchanged". ``before`` and ``predicted`` rest on the old release's even
     half, ``reference`` is its odd half; ``after`` is the new release's odd half, ``again`` its even half. ``low`` and
     ``high`` are the band that is shown, which describes calls; ``least`` and ``most`` are the 10 % and 90 % quantiles
-    of the median if it were measured again, which budgets are compared with.
+    of the median if it were measured again, which budgets are compared with. ``ratio`` is the predicted log10 ratio of
+    a changed function before it is weighed by what revisions confirm, ``agreed`` what model and work facts agree on,
+    and ``repeat`` the spread of a repeated measurement; None where there is none.
     """
 
     package: str
@@ -122,6 +124,9 @@ class Row:
     most: float
     after: float
     again: float
+    ratio: float | None
+    agreed: float | None
+    repeat: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +152,13 @@ class Result:
 def result(rows: Sequence[Row]) -> Result:
     """The figures of some rows; ``unchanged_error`` is that of a ratio of 1."""
     logs = [
-        tuple(map(_log(row.metric), (row.before, row.predicted, row.after, row.again, row.reference))) for row in rows
+        tuple(map(log_of(row.metric), (row.before, row.predicted, row.after, row.again, row.reference))) for row in rows
     ]
     # What is true rests on the halves that the prediction has not seen.
     large = [entry for entry in logs if abs(entry[2] - entry[4]) >= _LARGE]
     right = [(after - reference) * (predicted - before) > 0 for before, predicted, after, _, reference in large]
-    widths = [_log(row.metric)(row.most) - _log(row.metric)(row.least) for row in rows]
-    calls = [_log(row.metric)(row.high) - _log(row.metric)(row.low) for row in rows]
+    widths = [log_of(row.metric)(row.most) - log_of(row.metric)(row.least) for row in rows]
+    calls = [log_of(row.metric)(row.high) - log_of(row.metric)(row.low) for row in rows]
     return Result(
         len(rows),
         _median(abs(predicted - after) for _, predicted, after, _, _ in logs),
@@ -168,14 +173,15 @@ def result(rows: Sequence[Row]) -> Result:
     )
 
 
-def _log(metric: str) -> Callable[[float], float]:
+def log_of(metric: str) -> Callable[[float], float]:
+    """Log10 of values, none below what the measurement resolves."""
     least = 1e-7 if metric == "latency" else 16.0
     return lambda value: math.log10(max(value, least))
 
 
 def _between(metric: str, low: float, value: float, high: float) -> bool:
     """Whether a value is in a band, as far as the measurement resolves it."""
-    log = _log(metric)
+    log = log_of(metric)
     return log(low) <= log(value) + _ROUNDING and log(value) <= log(high) + _ROUNDING
 
 
@@ -321,7 +327,7 @@ def _environment(folder: Path, side: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / side), str(folder.parent)])}
 
 
-def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
+def compared(pair: Pair, folder: Path, predictor: AnchoredPredictor) -> Iterator[Row]:
     """The functions that were measured in both releases."""
     before, reference = (_half(folder, "old", half) for half in (0, 1))
     again, after = (_half(folder, "new", half) for half in (0, 1))
@@ -352,6 +358,7 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
                 elif any(source_hash(function.text) not in old_texts for function in called):
                     group = "changed callee"
                 if answer.band is not None and answer.median is not None:
+                    by_model = _compared(analysed.code, answer, predictor)
                     yield Row(
                         package=pair.name,
                         file=file,
@@ -367,7 +374,19 @@ def compared(pair: Pair, folder: Path, predictor: Predictor) -> Iterator[Row]:
                         most=answer.quantiles[LEVELS.index(0.9)],
                         after=after[key].median,
                         again=again[key].median,
+                        ratio=math.log10(by_model.ratio) if by_model is not None and by_model.ratio else None,
+                        agreed=by_model.agreed if by_model is not None else None,
+                        repeat=repeat_spread(answer.cost),
                     )
+
+
+def _compared(code: CodeText, answer: MeasuredPrediction, predictor: AnchoredPredictor) -> CostRatio | None:
+    """The ratio that the model itself predicts of a changed function."""
+    anchor = anchor_of(code, answer.predicted)
+    if anchor is None or anchor.before is None:
+        return None
+    ratios = predictor.base.compare([(anchor.before, code)], [[Query(answer.metric)]])
+    return ratios[0][0] if ratios is not None else None
 
 
 def _half(folder: Path, side: str, half: int) -> Mapping[tuple[str, str, Metric], Measurement]:

@@ -25,7 +25,7 @@ from .calibration import bands
 _HALF_AGREED = 0.3
 # What only one of the two sees says little: this share of it decides the direction.
 _LEAN, _MOST_LEANING = 0.02, 0.3
-_MOST_WIDENING = 1.0
+MOST_WIDENING = 1.0
 _GROUPS = 19
 
 
@@ -64,7 +64,7 @@ def revised(ratio: CostRatio) -> CostRatio:
     agreed = abs(ratio.agreed) if model.agreement_counts else 0.0
     centre = ratio.agreed * agreed / (agreed + _HALF_AGREED)
     centre += _LEAN * min(max(predicted, -_MOST_LEANING), _MOST_LEANING)
-    size = model.spread[0] + model.spread[1] * min(abs(predicted), _MOST_WIDENING)
+    size = model.spread[0] + model.spread[1] * min(abs(predicted), MOST_WIDENING)
     steps = np.array([*(-step for step in reversed(model.distances)), 0.0, *model.distances])
     quantiles = tuple(float(10**log) for log in centre + size * steps)
     assert len(quantiles) == len(LEVELS), "a distance for each level"

@@ -26,6 +26,9 @@ def _row(before: float, predicted: float, after: float, again: float) -> Row:
         most=predicted * 2,
         after=after,
         again=again,
+        ratio=math.log10(predicted / before),
+        agreed=0.0,
+        repeat=0.03,
     )
 
 
