@@ -1,8 +1,9 @@
 """Measurements that are committed with a project: ``.rlm/*.jsonl``, one line per unit, device, Python and workload.
 
 Files are plain text that merges line by line: sorted, without absolute paths, the same whenever the same measurements
-are written. They come with a project, so they are read as data that anyone may have written: regular files only,
-within limits, every line checked, and a line that cannot be used is one message.
+are written. Units of a file that share a name have a line each. Files come with a project, so they are read as data
+that anyone may have written: regular files only, within limits, every line checked, and a line that cannot be used is
+one message.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write, read_regular
 from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.units import accessor_of
 from rlm_core.types import BASIS_OF_KIND, Metric
 
 from .types import RUNTIME, Kind, Measurement
@@ -78,9 +80,10 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What there is one line of; lines are sorted by it."""
+        """What identifies the unit and its query: only the newest lines of a key are kept. Lines are sorted by it."""
         workload = (f"{name}={value}" for name, value in sorted(self.workload.items()))
-        return self.file, self.unit, self.kind, self.runtime, self.device, *workload
+        accessor = accessor_of(self.unit, self.text)
+        return self.file, self.unit, accessor, self.kind, self.runtime, self.device, *workload
 
     def measurements(self, root: Path) -> Iterator[Measurement]:
         """The measurements of a line in a project folder."""
@@ -174,15 +177,11 @@ def export_committed(measurements: Iterable[Measurement], folder: Path, root: Pa
     Raises:
         DataError: the file cannot be written.
     """
-    units = {unit.key: unit for unit in read_units(folder, note)}
-    for unit in _units(measurements, root.resolve()):
-        known = units.get(unit.key)
-        if known is None or _at(known.date) <= _at(unit.date):
-            units[unit.key] = unit
+    units = _newest([*read_units(folder, note), *_units(measurements, root.resolve())])
     if not units:
         return 0
     path = folder / FILE
-    data = b"".join(msgspec.json.encode(units[key]) + b"\n" for key in sorted(units))
+    data = b"".join(msgspec.json.encode(unit) + b"\n" for unit in units)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
@@ -199,9 +198,23 @@ def export_committed(measurements: Iterable[Measurement], folder: Path, root: Pa
     return len(units)
 
 
+def _newest(units: Iterable[CommittedUnit]) -> list[CommittedUnit]:
+    """The newest lines of each key, sorted. Several of one date and different texts are units that share a name."""
+    newest: dict[tuple[str, ...], dict[str, CommittedUnit]] = {}
+    for unit in units:
+        of_key = newest.setdefault(unit.key, {})
+        known = next(iter(of_key.values()), unit)
+        if _at(known.date) > _at(unit.date):
+            continue
+        if _at(known.date) < _at(unit.date):
+            of_key.clear()
+        of_key[unit.hash] = unit
+    return [of_key[digest] for _, of_key in sorted(newest.items()) for digest in sorted(of_key)]
+
+
 def _units(measurements: Iterable[Measurement], root: Path) -> Iterator[CommittedUnit]:
-    """The lines of measurements: the metrics of the newest text of a unit share one."""
-    found: dict[tuple[str, ...], CommittedUnit] = {}
+    """The lines of measurements: the metrics of a text of a unit share one."""
+    found: dict[tuple[object, ...], CommittedUnit] = {}
     for one in sorted(measurements, key=lambda one: (_at(one.measured_at), one.run, one.metric)):
         file = _file(one, root)
         if file is None or not one.ok or one.metric not in _METRICS:
@@ -221,13 +234,14 @@ def _units(measurements: Iterable[Measurement], root: Path) -> Iterator[Committe
             _short(one.cpu_score),
             text=one.text,
         )
-        known = found.get(unit.key)
+        key = unit.key, unit.hash
+        known = found.get(key)
         costs: dict[str, Any] = {one.metric: cost}
-        if known is not None and known.hash == unit.hash:
+        if known is not None:
             costs = {"latency": known.latency, "memory": known.memory, **costs}
             # A line may have a latency without a score, and a memory with one.
             costs |= {"cpu_score": unit.cpu_score or known.cpu_score, "text": unit.text or known.text}
-        found[unit.key] = msgspec.structs.replace(unit, **costs)
+        found[key] = msgspec.structs.replace(unit, **costs)
     yield from found.values()
 
 

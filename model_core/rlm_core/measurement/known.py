@@ -3,6 +3,9 @@
 Input: a unit and its file. Output: at most one cost per metric, and per device and workload where each has one, with
 the text that was measured if the unit has changed since. Looked up by qualified name, then by the hash of the text and
 by file; both are indices, and what was found is kept until :meth:`KnownMeasurements.changed` finds something new.
+
+Several units of a file may have the same qualified name. Their decorators distinguish getters from setters; of others,
+such as functions called ``_``, only the same text is a match.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from threading import Lock
 
 from rlm_core.errors import DataError
 from rlm_core.files import read_regular
+from rlm_core.source.units import accessor_of
 from rlm_core.types import CalledFunction, FoundCost, KnownCost, MeasuredCost, MeasurementMark, Unit
 
 from .committed import FOLDER, is_committed, read_committed, signature_of
@@ -81,7 +85,7 @@ class KnownMeasurements:
         self._loaded: set[str] = set()
         self._committed: dict[Path, _Index] = {}
         self._pythons: dict[Path, str | None] = {}
-        self._answers: dict[tuple[str, str, str], tuple[FoundCost, ...]] = {}
+        self._answers: dict[tuple[str, str, str, bool], tuple[FoundCost, ...]] = {}
 
     def use_roots(self, roots: Iterable[Path]) -> bool:
         """Read the committed measurements of these folders from now on; returns whether they differ."""
@@ -111,23 +115,28 @@ class KnownMeasurements:
         with self._lock:
             self._load(qualnames)
 
-    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+    def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
         """What was measured of a unit of a file, the best match for each metric (and device and workload).
 
         The same text goes first, then the same file, this machine, the project's Python, and the newest; of a program's
         run the most expensive input counts. Latencies that were disturbed are left out.
+
+        Args:
+            unit: the unit.
+            path: its file.
+            is_shared: another unit of the file has the same name and accessor, so that only the same text is a match.
         """
         # Comparing paths takes longer than all the rest; most look-ups are about the same file as the one before.
         last = self._last_path
         if last[0] is not path:
             last = self._last_path = path, str(path)
-        key = unit.qualname, unit.text, last[1]
+        key = unit.qualname, unit.text, last[1], is_shared
         # All units of a file are looked up after each edit: without the lock, since nothing that is there changes.
         known = self._answers.get(key)
         if known is None:
             with self._lock:
                 self._load([unit.qualname])
-                known = self._find(unit, path.resolve() if path is not None else None)
+                known = self._find(unit, path.resolve() if path is not None else None, is_shared=is_shared)
                 if len(self._answers) >= _MOST_UNITS:
                     self._answers = {}
                 self._answers[key] = known
@@ -151,17 +160,20 @@ class KnownMeasurements:
             return {}
         if self._here is None:
             self._here = self._make_here()
-        newest: dict[tuple[str, str, str], Measurement] = {}
+        newest: dict[tuple[str, str, str, str], tuple[tuple[object, ...], dict[str, Measurement]]] = {}
         for one in found:
-            key = one.path, one.qualname, one.metric
-            known = newest.get(key)
-            if known is None or self._rank(one) > self._rank(known):
-                newest[key] = one
+            key, rank = (one.path, one.qualname, accessor_of(one.qualname, one.text), one.metric), self._rank(one)
+            if key not in newest or rank > newest[key][0]:
+                newest[key] = rank, {one.text: one}
+            elif rank == newest[key][0]:
+                # Functions that share a name have the same rank where one run measured them.
+                newest[key][1].setdefault(one.text, one)
         functions: dict[tuple[str, str, str], list[KnownCost]] = {}
-        for (path, qualname, _), one in sorted(newest.items()):
-            cost = cost_here(one, self._here, None)
-            known_cost = KnownCost(one.metric, cost.median, cost.low, cost.high)
-            functions.setdefault((path, qualname, one.text), []).append(known_cost)
+        for (path, qualname, *_), (_, by_text) in sorted(newest.items(), key=lambda item: item[0]):
+            for text, one in by_text.items():
+                cost = cost_here(one, self._here, None)
+                known_cost = KnownCost(one.metric, cost.median, cost.low, cost.high)
+                functions.setdefault((path, qualname, text), []).append(known_cost)
         by_file: dict[Path, list[CalledFunction]] = {}
         for (path, _, text), costs in functions.items():
             by_file.setdefault(Path(path), []).append(CalledFunction(text, known=tuple(costs)))
@@ -171,12 +183,16 @@ class KnownMeasurements:
         assert self._here is not None, "something was measured"
         return one.device == self._here.device, _order(one), not is_committed(one)
 
-    def _find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+    def _find(self, unit: Unit, path: Path | None, *, is_shared: bool) -> tuple[FoundCost, ...]:
         indices = [self._own, *self._committed_above(path)]
         if not any(index.has(unit.qualname) for index in indices):
             return ()
         digest = source_hash(unit.text, unit.language)
-        found = [one for index in indices for one in index.find(unit.qualname, digest, path)]
+        found = [one for index in indices for one in index.of_text(unit.qualname, digest)]
+        if path is not None and not is_shared:
+            of_file = [one for index in indices for one in index.of_file(unit, path)]
+            if not _has_shared_name(of_file):
+                found += [one for one in of_file if one.source_hash != digest]
         found = [one for one in found if one.ok and one.basis == unit.basis and one.language == unit.language]
         if not found:
             return ()
@@ -257,18 +273,19 @@ class KnownMeasurements:
 
 
 class _Index:
-    """Measurements by qualified name and hash, and by qualified name and file."""
+    """Measurements by qualified name and hash, and by qualified name, accessor and file."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self._by_hash: defaultdict[tuple[str, str], list[Measurement]] = defaultdict(list)
-        self._by_path: defaultdict[tuple[str, str], list[Measurement]] = defaultdict(list)
+        self._by_path: defaultdict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
 
     def add(self, one: Measurement) -> None:
         self.names.add(one.qualname)
         self._by_hash[one.qualname, one.source_hash].append(one)
         # What came from another machine is known by the path from the package on.
-        self._by_path[one.qualname, one.path or f"*/{one.file}"].append(one)
+        key = one.qualname, accessor_of(one.qualname, one.text), one.path or f"*/{one.file}"
+        self._by_path[key].append(one)
 
     def all(self) -> Iterator[Measurement]:
         return (one for some in self._by_path.values() for one in some)
@@ -276,16 +293,23 @@ class _Index:
     def has(self, qualname: str) -> bool:
         return qualname in self.names
 
-    def find(self, qualname: str, digest: str, path: Path | None) -> list[Measurement]:
-        """Those of a text, wherever it is, and those of a file."""
-        found = list(self._by_hash.get((qualname, digest), ()))
-        if path is not None:
-            parts = path.parts
-            places = [str(path), *(f"*/{'/'.join(parts[start:])}" for start in range(1, len(parts)))]
-            found += [
-                one for place in places for one in self._by_path.get((qualname, place), ()) if one.source_hash != digest
-            ]
-        return found
+    def of_text(self, qualname: str, digest: str) -> list[Measurement]:
+        """Those of a text, wherever it is."""
+        return self._by_hash.get((qualname, digest), [])
+
+    def of_file(self, unit: Unit, path: Path) -> list[Measurement]:
+        """Those of a unit of a file, whatever its text was."""
+        parts, accessor = path.parts, accessor_of(unit.qualname, unit.text)
+        places = [str(path), *(f"*/{'/'.join(parts[start:])}" for start in range(1, len(parts)))]
+        return [one for place in places for one in self._by_path.get((unit.qualname, accessor, place), ())]
+
+
+def _has_shared_name(measurements: Iterable[Measurement]) -> bool:
+    """Whether measurements of one name in a file are of several units: one run measured several texts."""
+    texts: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    for one in measurements:
+        texts[one.basis, one.run, one.measured_at, one.device].add(one.source_hash)
+    return any(len(of_run) > 1 for of_run in texts.values())
 
 
 def cost_here(one: Measurement, here: Here, runtime: str | None, now: datetime | None = None) -> MeasuredCost:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
-from rlm_core.source.units import MAX_FILE_BYTES, cell_source, find_units
+from rlm_core.source.units import MAX_FILE_BYTES, accessor_of, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
 from rlm_core.source.work.outline_facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
@@ -81,8 +82,11 @@ class MeasuredUnits(Protocol):
         """Units with these names will be looked up."""
         ...
 
-    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
-        """What was measured of a unit of a file: the best match for each metric."""
+    def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
+        """What was measured of a unit of a file: the best match for each metric.
+
+        ``is_shared``: another unit of the file has the same name and accessor, so that only the same text is a match.
+        """
         ...
 
     def functions_in(self, folder: Path) -> Mapping[Path, Sequence[CalledFunction]]:
@@ -292,6 +296,7 @@ class Analyser:
         structure = sum(self._changes.values()) - self._changes.get(path, 0)
         of_package = self._measured_around(path) if path is not None else MeasuredFunctions()
         around = self._calls.measurements(path, units, of_package)
+        shared = _shared_names(units) if self._measured is not None else set()
         last = self._readings.get(name) if name is not None else None
         changed = self._changed_since(last, scope, context, structure, around) if last is not None else None
         readings: dict[tuple[str, str, str], _Reading] = {}
@@ -323,7 +328,8 @@ class Analyser:
             return read(unit).code
 
         def code_of(unit: Unit) -> CodeText:
-            measured = self._anchors(unit, path, read_earlier)
+            is_shared = (unit.qualname, unit.text) in shared
+            measured = self._anchors(unit, path, read_earlier, is_shared=is_shared)
             key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
             if reading is None or reading.code.measured != measured or reading.code.workloads != workloads_of(unit):
@@ -358,10 +364,15 @@ class Analyser:
         return {unit.text for name, unit in before.items() if unit is not now[name] and unit.text != now[name].text}
 
     def _anchors(
-        self, unit: Unit, path: Path | None, read_earlier: Callable[[str, Unit], CodeText]
+        self,
+        unit: Unit,
+        path: Path | None,
+        read_earlier: Callable[[str, Unit], CodeText],
+        *,
+        is_shared: bool = False,
     ) -> tuple[Anchor, ...]:
         """What was measured of a unit. Where it has changed since, the earlier text is read in the present context."""
-        found = self._measured.find(unit, path) if self._measured is not None else ()
+        found = self._measured.find(unit, path, is_shared=is_shared) if self._measured is not None else ()
         if not found:
             return ()
         if all(before is None for _, before in found):
@@ -523,6 +534,15 @@ def _add_calls(index: ModuleIndex, text: str) -> None:
     function = next(iter(own.units.values()), None)
     index.calls[text] = own.calls.get(function.text, ()) if function is not None else ()
     index.types[text] = own.types.get(function.text, {}) if function is not None else {}
+
+
+def _shared_names(units: Sequence[Unit]) -> set[tuple[str, str]]:
+    """The qualified names and texts of units whose name (and accessor) another unit of the file has too."""
+    names = Counter((unit.kind, unit.qualname) for unit in units)
+    same_name = [unit for unit in units if names[unit.kind, unit.qualname] > 1]
+    accessors = [(unit.kind, unit.qualname, accessor_of(unit.qualname, unit.text)) for unit in same_name]
+    counts = Counter(accessors)
+    return {(unit.qualname, unit.text) for unit, key in zip(same_name, accessors, strict=True) if counts[key] > 1}
 
 
 def _context(index: ModuleIndex) -> int:

@@ -48,6 +48,8 @@ _STUB = re.compile(
 )
 _STUB_ENDS = ("...", '"', "'", ")", "NotImplementedError")
 _TEXT = re.compile(rb"[^\r\n]")
+_SIGNATURE = re.compile(r"^[ \t]*(?:async[ \t]+)?def\b", re.MULTILINE)
+_DECORATOR = re.compile(r"^[ \t]*@[ \t]*([\w.]+)", re.MULTILINE)
 # Normalised names of character sets. Python's other codecs escape or transform text (some in quadratic time, some into
 # lone surrogates), and packages may register codecs that run code.
 _CHARACTER_SET = re.compile(
@@ -94,6 +96,20 @@ def is_stub(function: Unit) -> bool:
     length = function.span.end_byte - function.header.end_byte
     body = function.text.encode("utf-8", "replace")[-length:] if length > 0 else b"?"
     return _STUB.match(body) is not None
+
+
+def accessor_of(qualname: str, text: str) -> str:
+    """What a Python function adds to another of its name: ``setter`` under ``@x.setter``; empty for most functions.
+
+    A property's getter, setter and deleter share a qualified name and differ in this.
+    """
+    signature = _SIGNATURE.search(text) if _DECORATOR.match(text) else None
+    name = qualname.rpartition(".")[2]
+    for decorator in _DECORATOR.findall(text, 0, signature.start()) if signature is not None else ():
+        parts = decorator.split(".")
+        if name in parts[:-1]:
+            return str(parts[parts.index(name) + 1])
+    return ""
 
 
 def _in_order(units: list[Unit]) -> list[Unit]:

@@ -81,6 +81,32 @@ def test_lines_of_others_stay_and_the_newest_of_one_device_counts(root: Path) ->
     assert found == {"theirs": 2e-6, "a processor": 5e-6}
 
 
+GETTER, SETTER = "@property\ndef x(self):\n\treturn self._x", "@x.setter\ndef x(self, n):\n\tself._x = sorted(n)"
+
+
+def test_units_that_share_a_name_have_a_line_each_with_all_metrics(root: Path) -> None:
+    texts = {"A.x": (GETTER, SETTER), "_": ("@size.register(int)\ndef _(n):\n\treturn 1", "def _(n):\n\treturn len(n)")}
+    rows = [
+        of(root, qualname=name, text=text, source_hash=source_hash(text), metric=metric, line=line)
+        for name, of_name in texts.items()
+        for line, text in enumerate(of_name)
+        for metric in ("latency", "memory")
+    ]
+    data = export(root, *rows)
+    assert len(data.splitlines()) == 4
+    assert export(root, *reversed(rows)) == data
+    found = {(one.qualname, one.text, one.metric) for one in read_committed(root, pytest.fail)}
+    assert found == {(one.qualname, one.text, one.metric) for one in rows}
+
+
+def test_a_newer_text_replaces_that_of_the_same_accessor_alone(root: Path) -> None:
+    later = (NOW + timedelta(hours=1)).isoformat()
+    edited = SETTER.replace("sorted", "list")
+    export(root, *(of(root, qualname="A.x", text=text, source_hash=source_hash(text)) for text in (GETTER, SETTER)))
+    export(root, of(root, qualname="A.x", text=edited, source_hash=source_hash(edited), measured_at=later))
+    assert {one.text for one in read_committed(root, pytest.fail)} == {GETTER, edited}
+
+
 def test_files_that_a_merge_has_left_are_joined(root: Path) -> None:
     export(root, of(root, qualname="a"))
     (root / FOLDER / FILE).rename(root / FOLDER / "theirs.jsonl")

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from rlm_core.measurement import Measurement, Store, source_hash
 from rlm_core.measurement.committed import FOLDER, export_committed
 from rlm_core.measurement.known import OLD_DAYS, Here, KnownMeasurements, cost_here, python_of
+from rlm_core.measurement.types import measured_text
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import find_units
 from rlm_core.types import FoundCost, MeasurementMark, Unit
 
 from .test_store import NOW, measurement
@@ -118,6 +120,115 @@ def test_a_changed_unit_comes_with_the_text_that_was_measured(store: Store, path
     assert [one.before for one in known(store).find(edited, path)] == [PLAIN]
     # In another file it is another function.
     assert known(store).find(edited, path.with_name("other.py")) == ()
+
+
+SHARED = """
+class A:
+    @property
+    def x(self):
+        return self._x
+
+    @x.setter
+    def x(self, n):
+        self._x = sorted(n)
+
+    @property
+    def y(self):
+        return sorted(self._x)
+
+    @y.setter
+    def y(self, n):
+        self._x = n
+
+@size.register
+def _(n: int):
+    return n.bit_length()
+
+@size.register
+def _(n: list):
+    return sum(n)
+
+if FAST:
+    def f(n):
+        return n
+else:
+    def f(n):
+        return sorted(n)
+"""
+# The costs of the units of the text in their order; those without one were not measured.
+SHARED_COSTS = (1e-6, 2e-6, 3e-6, None, 5e-6, 6e-6, 7e-6, None)
+
+
+def of_shared(path: Path, **changes: object) -> list[Measurement]:
+    """One run's measurements of the units of ``SHARED``."""
+    units = find_units(ParsedSource(SHARED.encode(), "python"))
+    return [
+        of(path, measured_text(unit.text), qualname=unit.qualname, median=cost, line=unit.span.start_line, **changes)
+        for unit, cost in zip(units, SHARED_COSTS, strict=True)
+        if cost is not None
+    ]
+
+
+def anchors_of(measurements: KnownMeasurements, source: str, path: Path) -> list[tuple[float, bool] | None]:
+    """Of each unit of a text: the cost that it is given, and whether it is that of its present text."""
+    units = Analyser(measured=measurements).analyse(ParsedSource(source.encode(), "python"), path)
+    anchors = [unit.code.measured for unit in units]
+    return [(one[0].cost.median, one[0].before is None) if one else None for one in anchors]
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["store", "committed"])
+def test_units_that_share_a_name_are_matched_by_text_or_accessor(store: Store, path: Path, committed: bool) -> None:
+    root = path.parent.parent
+    if committed:
+        path.parent.mkdir(parents=True)
+        export_committed(of_shared(path), root / FOLDER, root, pytest.fail)
+    else:
+        store.add(of_shared(path))
+    same = [(cost, True) if cost is not None else None for cost in SHARED_COSTS]
+    measurements = known(store, root)
+    assert anchors_of(measurements, SHARED, path) == same
+    for number, (before, after, expected) in enumerate(
+        [
+            ("return self._x\n", "return self._x or 0\n", (1e-6, False)),
+            ("self._x = sorted(n)", "self._x = list(n)", (2e-6, False)),
+            ("return sorted(self._x)", "return list(self._x)", (3e-6, False)),
+            ("self._x = n\n", "self._x = n or 0\n", None),
+            ("n.bit_length()", "n.bit_count()", None),
+            ("sum(n)", "max(n)", None),
+            ("return n\n", "return n + n\n", None),
+            ("        return sorted(n)", "        return list(n)", None),
+        ]
+    ):
+        assert SHARED.count(before) == 1
+        edited = SHARED.replace(before, after)
+        assert anchors_of(measurements, edited, path) == [*same[:number], expected, *same[number + 1 :]], before
+
+
+def test_a_changed_unit_is_not_matched_where_units_of_its_name_were_measured_in_one_run(
+    store: Store, path: Path
+) -> None:
+    store.add(of_shared(path))
+    later = (NOW + timedelta(hours=1)).isoformat()
+    # Which of the two a later run of some tests has measured is not known either.
+    store.add(of_shared(path, run="run-2", measured_at=later)[4:5])
+    alone = "@size.register\ndef _(n: list):\n    return max(n)\n"
+    assert anchors_of(known(store), alone, path) == [None]
+    assert anchors_of(known(store), alone.replace("max", "sum"), path) == [(6e-6, True)]
+
+
+def test_a_changed_unit_is_not_matched_where_the_file_has_several_of_its_name(store: Store, path: Path) -> None:
+    store.add([of(path)])
+    edited = TEXT.replace("sorted", "list")
+    assert anchors_of(known(store), edited, path) == [(2e-6, False)]
+    assert anchors_of(known(store), TEXT + edited, path) == [(2e-6, True), None]
+    assert anchors_of(known(store), edited + edited.replace("list", "max"), path) == [None, None]
+
+
+def test_functions_of_a_folder_that_share_a_name_are_all_found(store: Store, path: Path) -> None:
+    store.add([*of_shared(path), *of_shared(path, metric="memory")])
+    found = known(store).functions_in(path.parent)[path]
+    assert {one.text for one in found} == {one.text for one in store.all()}
+    assert {len(one.known) for one in found} == {2}
 
 
 def test_the_same_text_takes_precedence_over_the_same_file(store: Store, path: Path) -> None:

@@ -186,7 +186,7 @@ class _Measured:
     def prepare(self, qualnames: Iterable[str]) -> None:
         assert "f" in list(qualnames)
 
-    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+    def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
         cost = MeasuredCost("latency", 2e-6, 1e-6, 8e-6, 40, 8, "function", "cpu", "cpython-3.12", "2026-11-01")
         return (FoundCost(cost, self.before),) if unit.qualname == "f" else ()
 

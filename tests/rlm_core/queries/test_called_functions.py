@@ -82,7 +82,7 @@ class Measurements:
     def prepare(self, qualnames: Iterable[str]) -> None:
         """Nothing to read."""
 
-    def find(self, unit: Unit, path: Path | None) -> tuple[FoundCost, ...]:
+    def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
         """The cost, at its place."""
         return (self.cost,) if (path, unit.qualname) == self.place else ()
 

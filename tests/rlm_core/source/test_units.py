@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import SourceError
+from rlm_core.source.canonical import canonical
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import MAX_FILE_BYTES, MAX_NESTED, cell_source, decode, find_units, is_stub, read_source
+from rlm_core.source.units import (
+    MAX_FILE_BYTES,
+    MAX_NESTED,
+    accessor_of,
+    cell_source,
+    decode,
+    find_units,
+    is_stub,
+    read_source,
+)
 from rlm_core.types import Span, Unit
 
 TRITON = "import triton\nimport triton.language as tl\nfrom triton import jit\n"
@@ -30,6 +41,29 @@ def test_deep_nests_of_functions_do_not_keep_texts_that_grow_with_the_square_of_
     found = units(source)
     assert [unit.name.start_line for unit in found] == list(range(MAX_NESTED + 1))
     assert sum(len(unit.text) for unit in found) < (MAX_NESTED + 1) * len(source)
+
+
+@pytest.mark.parametrize(
+    ("decorators", "accessor"),
+    [
+        ("", ""),
+        ("@property", ""),
+        ("@x.setter", "setter"),
+        ("@x.deleter  # a comment", "deleter"),
+        ("@final\n@deprecated(\n    'x.setter',\n)\n@x.setter", "setter"),
+        ("@Base.x.getter", "getter"),
+        ("@size.register(int)", ""),
+        ("@xx.setter", ""),
+    ],
+)
+@pytest.mark.parametrize("start", ["", "async "])
+def test_the_accessor_of_a_function_is_in_its_decorators(decorators: str, accessor: str, start: str) -> None:
+    body = "    @x.register\n    def y():\n        return n\n    return y\n"
+    function = f"{decorators}\n{start}def x(self, n):\n{body}".lstrip()
+    [unit, _] = units("class A:\n" + textwrap.indent(function, "    "))
+    assert unit.qualname == "A.x"
+    assert accessor_of(unit.qualname, unit.text) == accessor
+    assert accessor_of(unit.qualname, canonical(unit.text, "python")) == accessor
 
 
 def test_functions_methods_and_nested_functions_have_the_names_that_python_gives_them() -> None:
