@@ -91,11 +91,6 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=900_000, help="tokens of labelled texts to train on per stage")
     parser.add_argument("--share", type=float, default=0.3, help="share of the groups to use; all functions are judged")
     parser.add_argument("--seed", type=int, default=0, help="of the training on labels; the pretraining is the same")
-    parser.add_argument(
-        "--only",
-        choices=["pretraining", "labels"],
-        help="one half; labels waits for the pretraining of another process",
-    )
     arguments = parser.parse_args()
     work = arguments.work or arguments.out.with_suffix(".work")
     settings = load_config(arguments.config)
@@ -109,21 +104,17 @@ def main() -> None:
         work, {"settings": _json(settings), "share": arguments.share, "tokens": arguments.tokens, "rows": len(few.rows)}
     )
     data = LabelledData.build(few, tokenizer, settings, work)
-    curve = Curve(data, settings, arguments.tokens, work, arguments.seed, waits=arguments.only == "labels")
+    curve = Curve(data, settings, arguments.tokens, work, arguments.seed)
     unlabelled = with_targets(texts, tokenizer, settings.model.context, work)
     stages = sorted(set(arguments.stages))
     results: list[Json] = []
     for start, tokens in zip([0, *stages], stages, strict=False):
-        if arguments.only == "pretraining":
-            curve.pretrained(start, tokens, unlabelled)
-            continue
         results.append(curve.stage(start, tokens, unlabelled))
         growth = curve.growth(stages[: len(results)])
         found = {"data": data.described(), "texts": len(texts), "stages": results, "growth": growth}
         with atomic_write(arguments.out) as partial:
             partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    if results:
-        print(table(results))
+    print(table(results))
 
 
 def say(text: str) -> None:
@@ -306,11 +297,8 @@ def pretrain_stage(
 class Curve:
     """The stages of one experiment; what is finished is read from ``work``."""
 
-    def __init__(
-        self, data: LabelledData, settings: TrainConfig, tokens: int, work: Path, seed: int, *, waits: bool = False
-    ) -> None:
+    def __init__(self, data: LabelledData, settings: TrainConfig, tokens: int, work: Path, seed: int) -> None:
         self.data, self.settings, self.tokens, self.work, self.seed = data, settings, tokens, work, seed
-        self.waits = waits
         self.sizes = replace(settings.model, slices=len(data.corpus.tasks))
         self.judged = data.rows_of(JUDGED)
 
@@ -326,7 +314,7 @@ class Curve:
         seconds: dict[str, float] = {}
         torch.manual_seed(self.settings.pretrain.seed)
         student = Student(self.sizes)
-        with timed(seconds, "waiting" if self.waits else "pretraining"):
+        with timed(seconds, "pretraining"):
             pretrained = self.pretrained(start, tokens, texts)
         if pretrained is not None:
             prefix = "encoder."
@@ -401,8 +389,6 @@ class Curve:
         if not tokens:
             return None
         path = self.work / f"pretrained-{tokens}.pt"
-        while self.waits and not path.exists():
-            time.sleep(2)
         if not path.exists():
             say(f"pretraining from {start:,} to {tokens:,} tokens")
             previous = Pretrained.load(self.work / f"pretrained-{start}.pt") if start else None
