@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,10 +36,8 @@ from rlm_core.inference.calibration import Scale
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
-from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.functions import TEST_PACKAGES
-from rlm_core.training.datasets.texts import read_texts
 from rlm_core.training.student.batches import EncoderData, HeadInputs
 from rlm_core.training.student.config import FORMS, PretrainConfig, TrainConfig, load_config
 from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, loss_of
@@ -58,6 +54,7 @@ from rlm_core.training.student.pretrain import (
     standardised,
     synthetic_targets,
 )
+from rlm_core.training.student.pretraining_texts import pretraining_texts
 from scipy.stats import rankdata
 
 from tools.experiments.ablate import _deep_medians, inputs_of, medians, on_axis, scales_of
@@ -99,6 +96,7 @@ def main() -> None:
     corpus = resplit(load_corpus(arguments.data, SPLITS, TASKS, FORMS))
     tokenizer = Tokenizer.load(arguments.tokenizer)
     texts = pretraining_texts(corpus, arguments.texts)
+    say(f"{len(texts):,} texts to pretrain on")
     few = sampled(corpus, arguments.share)
     claim(
         work, {"settings": _json(settings), "share": arguments.share, "tokens": arguments.tokens, "rows": len(few.rows)}
@@ -173,30 +171,6 @@ def texts_of(corpus: Corpus, splits: Sequence[str]) -> Indices:
     """The texts of the rows of some splits and of their callees."""
     rows = corpus.rows.chosen(np.flatnonzero(np.isin(corpus.rows.split, splits)))
     return np.union1d(rows.text, rows.callees[rows.callees >= 0])
-
-
-def pretraining_texts(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
-    """The distinct training texts and those of files, without texts of judged and validation rows and their callees.
-
-    Texts are compared in the neutral form: the corpus has functions in it, the files have lines of code.
-    """
-    held_out = _neutral([corpus.texts[text] for text in texts_of(corpus, (JUDGED, VALIDATION))])
-    texts = dict.fromkeys(corpus.texts[text] for text in texts_of(corpus, ("train",)))
-    for path in files:
-        texts.update(dict.fromkeys(read_texts(path)))
-    excluded = set(held_out)
-    kept = [entry for entry, form in zip(texts, _neutral(list(texts)), strict=True) if form not in excluded]
-    say(f"{len(kept):,} texts to pretrain on; {len(texts) - len(kept):,} equal a judged or validation text")
-    return kept
-
-
-def _neutral(texts: list[tuple[str, str]]) -> list[str]:
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(_neutral_form, texts, chunksize=500))
-
-
-def _neutral_form(entry: tuple[str, str]) -> str:
-    return canonical(*entry, CanonicalForm.NEUTRAL)
 
 
 def with_targets(texts: list[tuple[str, str]], tokenizer: Tokenizer, context: int, work: Path) -> Texts:

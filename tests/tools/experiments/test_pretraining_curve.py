@@ -32,12 +32,10 @@ from tools.experiments.pretraining_curve import (
     SPLITS,
     VALIDATION,
     pretrain_stage,
-    pretraining_texts,
     resampled,
     resplit,
     sampled,
     spearman,
-    texts_of,
 )
 
 pytestmark = pytest.mark.extras
@@ -89,19 +87,6 @@ def test_a_share_keeps_judged_rows_and_whole_groups(corpus: Corpus) -> None:
     text_of = {row: corpus.texts[text] for row, text in zip(corpus.rows.ids, corpus.rows.text, strict=True)}
     for row, text in zip(few.rows.ids, few.rows.text, strict=True):
         assert few.texts[text] == text_of[row]
-
-
-def test_pretraining_reads_no_judged_text_in_any_form(corpus: Corpus, tmp_path: Path) -> None:
-    shared = ("def f(a, b):\n\treturn a\n", "def never_seen(a):\n\treturn a + 40\n")
-    judged = next(text for text in texts_of(corpus, (JUDGED,)) if "for" in corpus.texts[text][0])
-    # The same function with other names of its variables.
-    renamed = corpus.texts[judged][0].replace("p1", "things").replace("v1", "thing")
-    path = tmp_path / "texts.parquet"
-    pq.write_table(pa.table({"text": [*shared, renamed], "language": ["python"] * 3}, schema=SCHEMA), path)
-    found = pretraining_texts(corpus, [path])
-    assert {(text, "python") for text in shared} <= set(found)
-    assert (renamed, "python") not in found
-    assert not {corpus.texts[text] for text in texts_of(corpus, (JUDGED, VALIDATION))} & set(found)
 
 
 def test_a_stage_continues_where_the_previous_one_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

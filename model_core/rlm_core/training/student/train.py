@@ -30,7 +30,6 @@ from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.datasets.schema import read_edits
-from rlm_core.training.datasets.texts import read_texts
 from rlm_core.training.runs import SPLITS, claim_run, fit_tokenizer, require_splits, say
 
 from .batches import EncoderData, head_inputs
@@ -41,6 +40,7 @@ from .finish import HEAD_STAGE, Trained, finish
 from .network import Student
 from .ngram_ridge_fit import fit_ngram_ridge
 from .pretrain import Texts, pretrain, standardised, synthetic_targets
+from .pretraining_texts import pretraining_texts
 from .trees_fit import TreesFit, answerable, fit_trees, load_fit, save_fit
 
 _PRETRAINED, _TIMES, _GROWN = "pretrained.pt", "times.json", "grown.npz"
@@ -96,7 +96,7 @@ def train(
     }
     claim_run(out, corpus, {**asdict(settings), **teachers}, resume=resume)
     say(f"{len(corpus.rows)} rows, {len(corpus.texts)} texts, {len(corpus.tasks)} tasks")
-    unlabelled = _unlabelled(corpus, texts)
+    unlabelled = pretraining_texts(corpus, texts)
     if start is not None:
         with atomic_write(out / TOKENIZER) as partial:
             partial.write_bytes(start.tokenizer.model)
@@ -167,19 +167,6 @@ def _timed(out: Path, stage: str) -> Iterator[None]:
         found[stage] = round(found.get(stage, 0.0) + time.monotonic() - began, 1)
         with atomic_write(out / _TIMES) as partial:
             partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-def _unlabelled(corpus: Corpus, files: Sequence[Path]) -> list[tuple[str, str]]:
-    """What may be read without labels: training texts, their callees and the given files, without held-out texts."""
-    rows = corpus.rows
-    train_rows = rows.split == "train"
-    callees = np.unique(rows.callees[train_rows])
-    own = np.union1d(rows.text[train_rows], callees[callees >= 0])
-    held_out = {corpus.texts[i] for i in np.unique(rows.text[~train_rows])}
-    found = dict.fromkeys(corpus.texts[i] for i in own)
-    for path in files:
-        found.update(dict.fromkeys(read_texts(path)))
-    return [entry for entry in found if entry not in held_out]
 
 
 def _pretrain(

@@ -7,20 +7,16 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.card import read_card
-from rlm_core.training.corpus import Corpus
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.datasets.texts import SCHEMA
 from rlm_core.training.evaluation.model_card import heading
 from rlm_core.training.student.batches import Indices
 from rlm_core.training.student.encoder_fit import EncoderTrainer
 from rlm_core.training.student.encoder_weights import read_encoder
-from rlm_core.training.student.train import _unlabelled, train
+from rlm_core.training.student.train import train
 from rlm_core.training.trainer import StepResult
 from safetensors.numpy import load_file
 
@@ -162,21 +158,6 @@ def test_too_small_a_vocabulary_is_said(trained: Trained, tmp_path: Path) -> Non
     config.write_text(CONFIG.replace("vocabulary = 540", "vocabulary = 300"))
     with pytest.raises(DataError, match=r"vocabulary of 300 does not hold the fixed symbols; raise it in \[model\]"):
         train([trained.data], config, tmp_path / "run")
-
-
-def test_unlabelled_texts_are_read_but_none_that_is_held_out(tmp_path: Path, mixed_corpus: Corpus) -> None:
-    held_out = mixed_corpus.texts[mixed_corpus.rows.text[mixed_corpus.rows.split == "test"][0]]
-    pairs = [held_out, ("def new(x):\n\treturn x", "python")]
-    columns = {"text": [text for text, _ in pairs], "language": [language for _, language in pairs]}
-    pq.write_table(pa.table(columns, schema=SCHEMA), tmp_path / "texts.parquet")
-    found = _unlabelled(mixed_corpus, [tmp_path / "texts.parquet"])
-    assert pairs[1] in found
-    assert not set(found) & {mixed_corpus.texts[i] for i in mixed_corpus.rows.text[mixed_corpus.rows.split != "train"]}
-    assert {mixed_corpus.texts[i] for i in mixed_corpus.rows.text[mixed_corpus.rows.split == "train"]} <= {
-        *found,
-        *(mixed_corpus.texts[i] for i in mixed_corpus.rows.text[mixed_corpus.rows.split != "train"]),
-    }
-    assert len(found) == len(set(found))
 
 
 def test_unmeasured_metrics_are_accepted(trained: Trained, tmp_path: Path) -> None:
