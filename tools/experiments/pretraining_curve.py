@@ -85,13 +85,14 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder of checkpoints; default: next to --out")
     parser.add_argument("--tokenizer", type=Path, default=builtin() / TOKENIZER)
     parser.add_argument("--stages", type=int, nargs="+", default=_STAGES, help="pretraining tokens in all")
-    parser.add_argument("--tokens", type=int, default=900_000, help="tokens of labelled texts to train on per stage")
+    parser.add_argument("--epochs", type=int, default=1, help="of the training on labels in each stage")
+    parser.add_argument("--tokens", type=int, default=900_000, help="tokens of labelled texts in an epoch, at most")
     parser.add_argument("--share", type=float, default=0.3, help="share of the groups to use; all functions are judged")
     parser.add_argument("--seed", type=int, default=0, help="of the training on labels; the pretraining is the same")
     arguments = parser.parse_args()
     work = arguments.work or arguments.out.with_suffix(".work")
     settings = load_config(arguments.config)
-    settings = replace(settings, train=replace(settings.train, epochs=1, seed=arguments.seed))
+    settings = replace(settings, train=replace(settings.train, epochs=arguments.epochs, seed=arguments.seed))
     say("reading data sets")
     corpus = resplit(load_corpus(arguments.data, SPLITS, TASKS, FORMS))
     tokenizer = Tokenizer.load(arguments.tokenizer)
@@ -371,12 +372,12 @@ class Curve:
         return Pretrained.load(path)
 
     def _trained(self, student: Student, folder: Path) -> EncoderTrainer:
-        """Train encoder and deep head on about ``self.tokens`` tokens of labelled texts."""
+        """Train encoder and deep head, on about ``self.tokens`` tokens of labelled texts in an epoch."""
         data, rows = self.data, self.data.corpus.rows
         basis = np.array([name.split("/")[0] for name in data.corpus.tasks])[rows.task]
-        # After one epoch there is nothing to choose, so the trainer needs hardly any validation row.
+        # The rate ends at 0, so the last epoch is the best one and the trainer needs few validation rows.
         split = rows.split.copy()
-        split[np.delete(data.rows_of(VALIDATION), slice(None, None, 100))] = "unused"
+        split[np.delete(data.rows_of(VALIDATION), slice(None, None, 20))] = "unused"
         task = EncoderData(data.ids, data.inputs, split, rows.group, basis)
         lengths = [len(data.ids[text]) for text in task.texts_of("train")]
         texts = int(self.tokens / np.mean(lengths))
