@@ -60,7 +60,7 @@ class Encodings:
         self,
         encoder: Path,
         tokenizer: Tokenizer,
-        parts: dict[str, ngram_ridge.NgramRidge],
+        parts: Mapping[str, ngram_ridge.NgramRidge],
         context: int,
         threads: int = 0,
         forms: Mapping[str, CanonicalForm] | None = None,

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +27,13 @@ from rlm_core.queries.query_vector import Task
 from .tokenizer import Ids
 
 Array = npt.NDArray[np.float32]
+Idf = npt.NDArray[np.float32] | npt.NDArray[np.float16]
 Words = npt.NDArray[np.uint64]
 METRICS = ("latency", "memory")
 # The bases whose last role compares a text with others of its group, see rlm_core.inference.cost_ratio.
 CHANGING = ("program",)
 MAX_TOKENS = 3000
+_PARTS, _TYPES = ("idf", "codes", "largest"), ["F16", "I8", "F32"]  # of a file
 CALENDAR_START, CALENDAR_STEP, CALENDAR_NODES = 2020.5, 0.5, 14
 _WORD = re.compile(r"\w+|[^\w\s]")
 _WORD_SALT = 1 << 40  # keeps words apart from token ids
@@ -49,11 +52,13 @@ class Bag:
 class NgramRidge:
     """Weights of one part: ``idf (buckets,)``, ``codes (roles, metrics, buckets)``, the largest of each.
 
+    ``idf`` is float16 as it is read from a file: a text needs a few hundred of the buckets, and widens those alone.
+
     A weight in log10 SI units is ``sign(code) * (code / 127) ** 2 * largest``: eight bits are enough, since most
     weights are small and the square keeps those finely apart.
     """
 
-    idf: Array
+    idf: Idf
     codes: npt.NDArray[np.int8]
     largest: Array
 
@@ -69,7 +74,7 @@ class NgramRidge:
         return ((chosen * np.abs(chosen)) @ unit.weights * self.largest).astype(np.float32)
 
 
-def code_weights(idf: Array, weights: Array) -> NgramRidge:
+def code_weights(idf: Idf, weights: Array) -> NgramRidge:
     """A slice from its fitted weights ``(roles, metrics, buckets)``."""
     largest = np.maximum(np.abs(weights).max(axis=2), 1e-12).astype(np.float32)
     share = weights / largest[:, :, None]
@@ -97,9 +102,9 @@ def _grams(tokens: npt.NDArray[np.generic], longest: int, salt: int) -> npt.NDAr
     return np.concatenate(grams)
 
 
-def tfidf(counts: Bag, idf: Array) -> Bag:
+def tfidf(counts: Bag, idf: Idf) -> Bag:
     """The bag weighted by inverse document frequency and scaled to unit length."""
-    weights = counts.weights * idf[counts.buckets]
+    weights = counts.weights * idf[counts.buckets].astype(np.float32)
     return Bag(counts.buckets, (weights / max(float(np.linalg.norm(weights)), 1e-9)).astype(np.float32))
 
 
@@ -137,28 +142,48 @@ def contributions(parts: Mapping[str, NgramRidge], basis: str, language: str, id
     return np.hstack([np.zeros_like(known) if block is None else block for block in blocks])
 
 
-def load(path: Path) -> dict[str, NgramRidge]:
-    """Read the ridges of a ``wide.safetensors`` file.
+class _File(Mapping[str, NgramRidge]):
+    """The parts of an open file. Each is read when it is asked for: a session needs one or two of them."""
+
+    def __init__(self, path: Path) -> None:
+        from safetensors import safe_open
+
+        opener: Any = safe_open  # it has no types
+        self._file = opener(path, "numpy")
+        self._names = sorted({name.rpartition("/")[0] for name in self._file.keys()})  # noqa: SIM118
+        self._read: dict[str, NgramRidge] = {}
+        for name in self._names:
+            slices = [self._file.get_slice(f"{name}/{part}") for part in _PARTS]
+            idf, codes, largest = (tuple(part.get_shape()) for part in slices)
+            if [part.get_dtype() for part in slices] != _TYPES or codes != (*largest, *idf) or len(codes) != 3:
+                raise ValueError(f"{name} has other types or shapes")
+
+    def __getitem__(self, name: str) -> NgramRidge:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = NgramRidge(*(self._file.get_tensor(f"{name}/{part}") for part in _PARTS))
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def load(path: Path) -> Mapping[str, NgramRidge]:
+    """The ridges of a ``wide.safetensors`` file, which are read when they are used; the file stays open.
 
     Raises:
         ModelError: the file is missing or corrupt.
     """
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
 
     try:
-        tensors = load_file(path)
-        names = sorted({name.rpartition("/")[0] for name in tensors})
-        # idf is kept as float16 on disk; it is used on every token, so it is widened once.
-        slices = {
-            name: NgramRidge(
-                tensors[f"{name}/idf"].astype(np.float32), tensors[f"{name}/codes"], tensors[f"{name}/largest"]
-            )
-            for name in names
-        }
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        return _File(path)
+    except (OSError, SafetensorError, ValueError) as error:
         raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
-    return slices
 
 
 def save(slices: Mapping[str, NgramRidge], path: Path) -> None:

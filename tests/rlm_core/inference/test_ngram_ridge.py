@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -154,6 +155,39 @@ def test_saved_slices_are_read_back(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         after["call/python"].contributions(ids, NO_WORDS), before.contributions(ids, NO_WORDS), atol=0.01
     )
+
+
+def test_parts_of_a_file_are_read_when_they_are_used_even_if_the_file_is_gone_by_then(tmp_path: Path) -> None:
+    path = tmp_path / "wide.safetensors"
+    ngram_ridge.save({"call/python": some_slice(), "program/go": some_slice(roles=1)}, path)
+    parts = ngram_ridge.load(path)
+    path.unlink()
+    assert len(parts) == 2
+    assert parts["program/go"] is parts["program/go"]
+    assert "program/c" not in parts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"idf": np.ones(4, np.float32)},
+        {"codes": np.zeros((1, 2, 8), np.int8)},
+        {"codes": np.zeros((2, 4), np.int8)},
+        {"largest": np.ones((2, 2), np.float32)},
+    ],
+)
+def test_a_file_with_other_types_or_shapes_is_named(tmp_path: Path, change: dict[str, npt.NDArray[Any]]) -> None:
+    path = tmp_path / "wide.safetensors"
+    right: dict[str, npt.NDArray[Any]] = {
+        "idf": np.ones(4, np.float16),
+        "codes": np.zeros((1, 2, 4), np.int8),
+        "largest": np.ones((1, 2), np.float32),
+    }
+    save_file({f"call/python/{name}": array for name, array in right.items()}, path)
+    assert list(ngram_ridge.load(path)) == ["call/python"]
+    save_file({f"call/python/{name}": array for name, array in (right | change).items()}, path)
+    with pytest.raises(ModelError, match=r"wide\.safetensors: missing or corrupt \(call/python has other"):
+        ngram_ridge.load(path)
 
 
 def test_a_file_without_a_part_of_a_slice_is_named(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def load_student(model: Path) -> Iterator[LoadedStudent]:
             card,
             sizes,
             read_head(directory / HEAD, sizes),
-            ngram_ridge.load(directory / NGRAM_RIDGE),
+            dict(ngram_ridge.load(directory / NGRAM_RIDGE)),
             trees.load(directory / TREES, all_feature_names()),
             Tokenizer.load(directory / TOKENIZER),
         )

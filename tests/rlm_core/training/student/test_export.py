@@ -69,7 +69,7 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
     ids = corpus.encode(Tokenizer.load(directory / "tokenizer.model"))
     rows = corpus.rows
     position = np.zeros(len(rows))
-    parts = ngram_ridge.load(directory / "wide.safetensors")
+    parts = dict(ngram_ridge.load(directory / "wide.safetensors"))
     forests = trees.load(directory / "trees.safetensors", all_feature_names())
     for number, task in enumerate(card.tasks):
         mine, basis = np.flatnonzero(rows.task == number), task.name.split("/")[0]
