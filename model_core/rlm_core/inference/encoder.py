@@ -30,7 +30,7 @@ from .model_store import builtin
 from .onnx_check import check_onnx
 from .tokenizer import Ids, Tokenizer, crop
 
-_CACHED_TEXTS = 8_192  # more than the units of a file of 30,000 lines
+_CACHED_TEXTS = 4_096  # more than the units of a file of 30,000 lines and what they call
 _MAX_BYTES = 2**29  # eighty times the encoder that ships
 
 Key = bytes

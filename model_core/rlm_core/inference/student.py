@@ -66,7 +66,7 @@ ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "trees.safetensors",
     "work.safetensors",
 )
-_CACHED_ESTIMATES = 2 * 8_192  # of called functions and metrics: of as many texts as encodings are kept
+_CACHED_ESTIMATES = 2 * 4_096  # of called functions and metrics: of as many texts as encodings are kept
 _MAX_CONTEXT = 65_536
 _CACHED_RESIDUALS = 1_024  # of files and classes
 _CACHED_SETS = 8  # of measured functions, about 2 MB each

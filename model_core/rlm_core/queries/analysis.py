@@ -52,7 +52,8 @@ _Unchanged = tuple[tuple[FoundCost, ...], tuple[Anchor, ...], tuple[KnownCost, .
 Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _INDEXED_FILES = 512
-_ANALYSED_UNITS = 8_192  # more than the units of a file of 30,000 lines
+_ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines
+_FOUND_UNITS = 8_192  # all units of a file are looked up after each edit
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
@@ -393,7 +394,7 @@ class Analyser:
         if known is None or known[0] is not found:
             costs = [cost for cost, before in found if before is None]
             calls = [cost for cost in costs if cost.kind == "function"]
-            if len(self._of_found) >= _ANALYSED_UNITS:
+            if len(self._of_found) >= _FOUND_UNITS:
                 self._of_found.clear()
             known = self._of_found[id(found)] = (
                 found,

@@ -20,7 +20,7 @@ from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, MeasuredF
 
 # What was measured of a function in a file; the file is None where it is not known.
 KnownCosts = Callable[[Path | None, Unit], Iterable[KnownCost]]
-_REMEMBERED = 8_192  # units: more than those of a file of 30,000 lines
+_REMEMBERED = 2_048  # units: more than those of a file of 30,000 lines
 # Measured functions of a file or class that are read: their mean says enough. Of a package the most similar ones count.
 MAX_MEASURED, MAX_OF_PACKAGE = 100, 400
 _NOTHING = MeasuredFunctions()

@@ -33,10 +33,10 @@ from .scheduler import STEPS_AT_ONCE
 
 _Result = TypeVar("_Result")
 # Units whose predictions are kept at least. What is open or listed may be more: ``hold`` makes room for it.
-MIN_UNITS = 8_192
+MIN_UNITS = 2_048
 # The other half is for texts that are gone: an undo or a switch of branches brings them back.
 _SPARE_SHARE = 2
-_MAX_CHANGES, _MAX_KINDS = 2_048, 1_024
+_MAX_CHANGES, _MAX_KINDS = 1_024, 1_024
 # A model server that did not answer is asked again after this time, with the next edit or scroll.
 TRANSIENT_SECONDS = 5.0
 
