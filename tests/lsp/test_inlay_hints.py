@@ -353,3 +353,20 @@ async def test_a_unit_has_no_hint_where_the_client_shows_its_lens(start: Start, 
     uri = without.open(examples / "module.py")
     assert await without.lenses(uri) == []
     assert len(await without.hints(uri)) == 1
+
+
+async def test_a_screen_of_a_long_file_that_was_just_opened_has_the_hints_of_the_whole_file(
+    start: Start, tmp_path: Path, predict: Predict, labels_of: LabelsOf
+) -> None:
+    path = tmp_path / "long.py"
+    function = "def f{0}(items):\n    return [sorted(items) + other for other in items for _ in range({0})]\n\n\n"
+    path.write_text("".join(map(function.format, range(600))))
+    expected = labels_of(predict(path))
+    session = await start()
+    uri = session.open(path)
+    for first in (1200, 2000, 0):
+        screen = types.Range(types.Position(first, 0), types.Position(first + 59, 0))
+        on_screen = {line: label for line, label in expected.items() if first <= line < first + 60}
+        assert len(on_screen) == 15
+        while {hint.position.line: str(hint.label) for hint in await session.hints(uri, screen)} != on_screen:
+            await session.refreshes.get()

@@ -76,6 +76,18 @@ class OutdatedError(Exception):
     """The text that is being analysed is no longer of interest."""
 
 
+class UrgentLines(Protocol):
+    """Lines of a text whose units somebody waits for while all of it is analysed."""
+
+    def take(self) -> range | None:
+        """The lines, 0-based, once; None where nobody waits."""
+        ...
+
+    def answer(self, units: list[AnalysedUnit]) -> None:
+        """Take the units that are analysed by now, those of the lines among them, in the order of the text."""
+        ...
+
+
 class MeasuredUnits(Protocol):
     """What was measured of units, see :class:`rlm_core.measurement.known.KnownMeasurements`."""
 
@@ -217,6 +229,7 @@ class Analyser:
         is_outdated: Callable[[], bool] = lambda: False,
         *,
         provisional: bool = False,
+        urgent: UrgentLines | None = None,
     ) -> list[AnalysedUnit]:
         """The units of a source text.
 
@@ -224,7 +237,8 @@ class Analyser:
 
         ``name`` identifies the text across versions: after an edit only what changed is analysed. ``is_outdated`` is
         asked before each unit. A ``provisional`` analysis reads only units whose own text has changed: those that call
-        them keep what was read of them, until an analysis that is not provisional.
+        them keep what was read of them, until an analysis that is not provisional. ``urgent`` gets the units of a
+        Python text that it waits for before all of them are analysed.
 
         Raises:
             OutdatedError: ``is_outdated`` says so.
@@ -260,7 +274,9 @@ class Analyser:
 
         view = PackageView(load, _context, lambda module: path if module == dotted else _path_of(root, module))
         scope = ModuleScope(file.index, CallGraph(load, named))
-        read = self._analysed(parsed, file.units, path, scope, view, name, is_outdated, provisional=provisional)
+        read = self._analysed(
+            parsed, file.units, path, scope, view, name, is_outdated, provisional=provisional, urgent=urgent
+        )
         return _with_judge(read, parsed, path)
 
     def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
@@ -291,6 +307,7 @@ class Analyser:
         is_outdated: Callable[[], bool] = lambda: False,
         *,
         provisional: bool = False,
+        urgent: UrgentLines | None = None,
     ) -> list[AnalysedUnit]:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
         context = view.context(scope.index)
@@ -343,7 +360,20 @@ class Analyser:
             readings[key] = reading
             return reading.code
 
-        analysed = [AnalysedUnit(unit, code_of(unit), sizes.get(unit)) for unit in units]
+        found: dict[int, AnalysedUnit] = {}  # by the place of the unit among all units
+
+        def find(places: Iterable[int]) -> None:
+            for place in places:
+                if place not in found:
+                    unit = units[place]
+                    found[place] = AnalysedUnit(unit, code_of(unit), sizes.get(unit))
+
+        for place in range(len(units)):
+            if urgent is not None and (lines := urgent.take()) is not None:
+                find(number for number, unit in enumerate(units) if _touches(unit, lines))
+                urgent.answer(_with_judge([found[number] for number in sorted(found)], parsed, path))
+            find([place])
+        analysed = [found[place] for place in range(len(units))]
         if name is not None:
             loaded = dict(self._loaded)
             self._readings[name] = _FileReadings(
@@ -524,6 +554,10 @@ def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | No
         replace(entry, code=replace(entry.code, judge=judge)) if entry.unit.kind == "program" else entry
         for entry in units
     ]
+
+
+def _touches(unit: Unit, lines: range) -> bool:
+    return unit.header.start_line < lines.stop and lines.start <= unit.header.end_line
 
 
 _NOT_ANALYSED = _Work(WorkFacts())

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 from rlm_core.errors import TooComplexError
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits, OutdatedError
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits, OutdatedError, UrgentLines
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
@@ -124,7 +125,8 @@ class LocatedUnit:
 class Analysis:
     """The units of one version of a document, in the order in which they start.
 
-    Where it is not ``settled``, units whose own text has not changed are as they were before the last edits.
+    Where it is not ``settled``, units whose own text has not changed are as they were before the last edits, and units
+    of a text that was just opened may be missing.
     """
 
     document: Document
@@ -147,6 +149,33 @@ class Analysis:
         )
 
 
+class _Urgent:
+    """The lines of a document that requests wait for while its first analysis runs.
+
+    The event loop asks, and the thread of the analysis answers. Implements
+    :class:`rlm_core.queries.analysis.UrgentLines`.
+    """
+
+    def __init__(self) -> None:
+        self._asked: deque[tuple[range, Callable[[list[AnalysedUnit]], None]]] = deque()
+        self._taken: Callable[[list[AnalysedUnit]], None] = lambda units: None
+
+    def ask(self, lines: range, answer: Callable[[list[AnalysedUnit]], None]) -> None:
+        """Have ``answer`` called, on the thread of the analysis, once the units of these lines are known."""
+        self._asked.append((lines, answer))
+
+    def take(self) -> range | None:
+        """The lines of the next request; None where none waits."""
+        if not self._asked:
+            return None
+        lines, self._taken = self._asked.popleft()
+        return lines
+
+    def answer(self, units: list[AnalysedUnit]) -> None:
+        """Answer the request that was taken last."""
+        self._taken(units)
+
+
 @dataclass(slots=True)
 class _Analyses:
     """The analyses of a document while all documents stay as they are; ``generation`` numbers those times."""
@@ -154,13 +183,16 @@ class _Analyses:
     generation: int
     provisional: asyncio.Future[Analysis | None] | None = None
     settled: asyncio.Future[Analysis | None] | None = None
+    urgent: _Urgent = field(default_factory=_Urgent)
 
     @property
     def shown(self) -> Analysis | None:
         """The first result, which hints were made from; None while there is none."""
         for future in (self.provisional, self.settled):
-            if future is not None and future.done() and not future.cancelled() and future.exception() is None:
-                return future.result()
+            if future is None or not future.done() or future.cancelled() or future.exception() is not None:
+                continue
+            if (analysis := future.result()) is not None:
+                return analysis
         return None
 
 
@@ -181,6 +213,7 @@ class Documents:
         self._generation = self._invalidated = 0
         self._put_at: dict[str, int] = {}
         self._took_long: set[str] = set()
+        self._analysed: set[str] = set()  # of which a version was
         self.notebooks = Notebooks()
         self._quick = _Lane("quick", Analyser(self._parsed.get, default_sizes, measured))
         self._slow = _Lane("slow", Analyser(self._parsed.get, default_sizes, measured))
@@ -213,6 +246,7 @@ class Documents:
         self._analyses.pop(uri, None)
         self._put_at.pop(uri, None)
         self._took_long.discard(uri)
+        self._analysed.discard(uri)
         self._generation += 1
         for lane in (self._quick, self._slow):
             lane.worker.submit(self._forget, uri, lane.analyser)
@@ -248,11 +282,14 @@ class Documents:
         document = self._open.get(uri)
         return document.version if document is not None else None
 
-    async def analysis(self, uri: str, codec: PositionCodec, *, provisional: bool = False) -> Analysis | None:
+    async def analysis(
+        self, uri: str, codec: PositionCodec, *, provisional: bool = False, lines: range | None = None
+    ) -> Analysis | None:
         """The units of a document as it is when this returns; None when it is closed, too large or not supported.
 
-        A ``provisional`` answer may come sooner and not be settled; :meth:`settle` says whether it was right. While
-        other documents are edited all the time, an answer may read them as they were a moment ago; the same applies.
+        A ``provisional`` answer may come sooner and not be settled; :meth:`settle` says whether it was right. Of a long
+        document that was just opened it may have the units of some ``lines`` alone. While other documents are edited
+        all the time, an answer may read them as they were a moment ago; the same applies.
         """
         rounds = 0
         while True:
@@ -264,7 +301,8 @@ class Documents:
             if known is None or known.generation != generation:
                 known = self._analyses[uri] = _Analyses(generation)
             # Several requests share one analysis: a cancelled request must not cancel it for the others.
-            analysis = await asyncio.shield(self._started(known, document, codec, provisional=provisional))
+            started = self._started(known, document, codec, provisional=provisional, lines=lines)
+            analysis = await asyncio.shield(started)
             rounds += 1
             is_current = self._open.get(uri) is document and (
                 self._generation_of(document) == generation or rounds >= _MOST_ROUNDS
@@ -279,21 +317,61 @@ class Documents:
         return max(self._invalidated, self._put_at[document.uri])
 
     def _started(
-        self, known: _Analyses, document: Document, codec: PositionCodec, *, provisional: bool
+        self, known: _Analyses, document: Document, codec: PositionCodec, *, provisional: bool, lines: range | None
     ) -> asyncio.Future[Analysis | None]:
         """The analysis that answers soonest."""
         first = known.provisional
         is_first_settled = first is None or (first.done() and known.shown is not None and known.shown.settled)
+        is_running = known.settled is None or not known.settled.done()
+        if provisional and lines is not None and is_running and self._is_new(document):
+            return self._started_with(lines, known, document, codec)
         if known.settled is not None and (known.settled.done() or first is None or not provisional):
             return known.settled
         if first is not None and (provisional or is_first_settled or not first.done()):
             return first
+        return self._submitted(known, document, codec, provisional=provisional)
+
+    def _is_new(self, document: Document) -> bool:
+        """Whether a document is a long Python file of which no version has been analysed."""
+        return (
+            document.language == "python"
+            and len(document.source) > _QUICK_BYTES
+            and document.uri not in self._analysed
+            and self.notebooks.of(document.uri) is None
+        )
+
+    def _started_with(
+        self, lines: range, known: _Analyses, document: Document, codec: PositionCodec
+    ) -> asyncio.Future[Analysis | None]:
+        """The units of some lines of a new document, or all units if those are known sooner."""
+        loop = asyncio.get_running_loop()
+        first: asyncio.Future[Analysis | None] = loop.create_future()
+        known.provisional = first
+
+        def answer(analysis: Analysis | None) -> None:
+            if not first.done():
+                first.set_result(analysis)
+
+        def answer_from_thread(units: list[AnalysedUnit]) -> None:
+            loop.call_soon_threadsafe(answer, _located(document, units, codec, settled=False))
+
+        known.urgent.ask(lines, answer_from_thread)
+        if known.settled is None:
+            known.settled = self._submitted(known, document, codec, provisional=False)
+        # An error is for those who wait for all units; the others ask again.
+        known.settled.add_done_callback(lambda _: answer(None))
+        return first
+
+    def _submitted(
+        self, known: _Analyses, document: Document, codec: PositionCodec, *, provisional: bool
+    ) -> asyncio.Future[Analysis | None]:
+        """An analysis that waits for its thread or runs."""
         cells = self._cells(document.uri)
         size = sum(map(len, cells.values())) if cells else len(document.source)
         is_quick = document.language == "python" and size <= _QUICK_BYTES and document.uri not in self._took_long
         lane = self._quick if is_quick else self._slow
         future = asyncio.get_running_loop().run_in_executor(
-            lane.worker, self._analyse, lane.analyser, document, cells, codec, provisional
+            lane.worker, self._analyse, lane.analyser, document, cells, codec, provisional, known.urgent
         )
         if provisional:
             known.provisional = future
@@ -332,6 +410,7 @@ class Documents:
         cells: dict[str, bytes],
         codec: PositionCodec,
         provisional: bool,
+        urgent: UrgentLines,
     ) -> Analysis | None:
         """The units of a version of a document; None when there is a newer one: what was found is kept for that."""
         assert document.language is not None, "only documents in a supported language are analysed"
@@ -341,7 +420,6 @@ class Documents:
 
         if is_outdated():
             return None
-        lines = Lines(document.source, codec)
         settled = True
         start = time.thread_time()
         try:
@@ -349,9 +427,11 @@ class Documents:
                 units = analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
             else:
                 units = analyser.analyse(
-                    document.parsed, document.path, document.uri, is_outdated, provisional=provisional
+                    document.parsed, document.path, document.uri, is_outdated, provisional=provisional, urgent=urgent
                 )
                 settled = analyser.is_settled(document.uri)
+            if document.uri in self._open:
+                self._analysed.add(document.uri)
         except OutdatedError:
             return None
         except TooComplexError as error:
@@ -360,12 +440,17 @@ class Documents:
         finally:
             if time.thread_time() - start > _QUICK_SECONDS:
                 self._took_long.add(document.uri)
-        return Analysis(document, tuple(locate(unit, lines) for unit in units), settled)
+        return _located(document, units, codec, settled=settled)
 
     def close(self) -> None:
         """Drop what waits for analysis."""
         for lane in (self._quick, self._slow):
             lane.worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _located(document: Document, units: Sequence[AnalysedUnit], codec: PositionCodec, *, settled: bool) -> Analysis:
+    lines = Lines(document.source, codec)
+    return Analysis(document, tuple(locate(unit, lines) for unit in units), settled)
 
 
 def locate(analysed: AnalysedUnit, lines: Lines) -> LocatedUnit:

@@ -45,6 +45,7 @@ _LOG_LEVELS = {
 }
 _log = logging.getLogger(__name__)
 _P = ParamSpec("_P")
+_DEPENDENTS = "dependents"  # the task that looks for units that the model now reads differently
 
 
 class Hook(Generic[_P]):
@@ -163,13 +164,16 @@ class Session:
     def _folders(self) -> list[Path]:
         return [folder for folder in self.settings_store.by_folder if folder is not None]
 
-    async def analysis(self, uri: str, *, provisional: bool = False) -> Analysis | None:
+    async def analysis(self, uri: str, *, provisional: bool = False, lines: range | None = None) -> Analysis | None:
         """The units of an open document; None when it is excluded or in a language that the settings leave out.
 
-        A ``provisional`` answer may come sooner: ``on_results`` follows if it was not right.
+        A ``provisional`` answer may come sooner, and have the units of some ``lines`` alone: ``on_results`` follows if
+        it was not right.
         """
         codec = self.client.workspace.position_codec
-        analysis = await self.documents.analysis(uri, codec, provisional=provisional)
+        analysis = await self.documents.analysis(uri, codec, provisional=provisional, lines=lines)
+        if analysis is not None and not analysis.settled and _DEPENDENTS not in self._tasks:
+            self.check_dependents(uri)
         if analysis is None or analysis.document.language not in self.settings_for(uri).languages:
             return None
         return None if self.settings_store.excludes(analysis.document.path) else analysis
@@ -244,7 +248,7 @@ class Session:
 
     def check_dependents(self, uri: str | None = None) -> None:
         """After a pause, refresh if a change, in ``uri`` or on disk, affects the predictions of other units."""
-        self.spawn("dependents", self._refresh_dependents(uri))
+        self.spawn(_DEPENDENTS, self._refresh_dependents(uri))
 
     async def _refresh_dependents(self, uri: str | None) -> None:
         await asyncio.sleep(self.settings.debounce_ms / 1000)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core.errors import TooComplexError
-from rlm_core.queries.analysis import Analyser, OutdatedError
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
@@ -302,6 +302,29 @@ def test_a_unit_that_an_edit_does_not_concern_is_not_read_again() -> None:
     second = {unit.unit.qualname: unit.code for unit in analyser.analyse(edited, None, "a")}
     assert second["other"] is first["other"]
     assert second["f"] != first["f"]
+
+
+class Waiting:
+    """Somebody who waits for lines from the second unit on."""
+
+    def __init__(self, *lines: range) -> None:
+        self.lines: list[range | None] = [None, *lines]
+        self.answers: list[list[AnalysedUnit]] = []
+
+    def take(self) -> range | None:
+        return self.lines.pop(0) if self.lines else None
+
+    def answer(self, units: list[AnalysedUnit]) -> None:
+        self.answers.append(units)
+
+
+def test_units_of_urgent_lines_are_analysed_first_and_like_all_others() -> None:
+    text = "".join(f"def f{number}(\n    n,\n):\n    return f{number - 1}(n)\n" for number in range(8))
+    expected = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    waiting = Waiting(range(22, 25), range(1000, 1001))
+    assert Analyser().analyse(ParsedSource(text.encode(), "python"), urgent=waiting) == expected
+    # Of the function in whose signature the lines begin, and of the one in which they end.
+    assert waiting.answers == [[expected[0], *expected[5:7]], [*expected[:2], *expected[5:7]]]
 
 
 def test_a_provisional_analysis_reads_only_units_whose_text_has_changed() -> None:

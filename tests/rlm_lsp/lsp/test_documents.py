@@ -6,12 +6,15 @@ import asyncio
 import gc
 import weakref
 from pathlib import Path
+from threading import Event
 
 import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.work.scope import ModuleScope
+from rlm_core.types import Unit
 from rlm_lsp.lsp.documents import (
     Analysis,
     Document,
@@ -296,4 +299,65 @@ async def test_lines_may_end_with_cr_alone(tmp_path: Path) -> None:
         ("f", types.Position(0, 9)),
         ("g", types.Position(4, 9)),
     ]
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, gates = ({name: Event() for name in ("f0", "f1", "f2")} for _ in range(2))
+    work_of = Analyser._work_of
+
+    def gated(analyser: Analyser, unit: Unit, scope: ModuleScope, context: int) -> object:
+        if unit.qualname in gates:
+            reached[unit.qualname].set()
+            assert gates[unit.qualname].wait(20)
+        return work_of(analyser, unit, scope, context)
+
+    monkeypatch.setattr(Analyser, "_work_of", gated)
+    documents = Documents()
+    function = "def f{0}(items):\n    return sorted(items, key=lambda item: item[{0}])  # as in most long files\n\n\n"
+    uri = opened(documents, tmp_path / "a.py", "".join(map(function.format, range(300))))
+    whole = asyncio.ensure_future(analysed(documents, uri))
+
+    def asked(function: int) -> asyncio.Task[Analysis | None]:
+        lines = range(4 * function, 4 * function + 1)
+        return asyncio.ensure_future(documents.analysis(uri, CODEC, provisional=True, lines=lines))
+
+    names: list[list[str]] = []
+    parts: list[Analysis] = []
+    for function_asked, gate in ((150, "f0"), (200, "f1")):
+        assert await asyncio.to_thread(reached[gate].wait, 20)
+        task = asked(function_asked)
+        await asyncio.sleep(0)
+        gates[gate].set()
+        part = await task
+        assert part is not None
+        assert not part.settled
+        assert not whole.done()
+        parts.append(part)
+        names.append([unit.analysed.unit.qualname for unit in part.units])
+    assert names == [["f0", "f150"], ["f0", "f1", "f150", "f200"]]
+    gates["f2"].set()
+    found = await whole
+    assert len(found.units) == 300
+    assert parts[-1].codes() <= found.codes()
+    assert await documents.settle(CODEC) == {uri}
+    assert await asked(250) is found
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_an_error_in_a_new_long_document_is_raised_for_all_that_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(analyser: Analyser, unit: Unit, scope: ModuleScope, context: int) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Analyser, "_work_of", fail)
+    documents = Documents()
+    uri = opened(documents, tmp_path / "a.py", "def f(a):\n    return a\n\n\n" * 1000)
+    with pytest.raises(ZeroDivisionError):
+        await documents.analysis(uri, CODEC, provisional=True, lines=range(10))
     documents.close()
