@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from cachetools import LRUCache
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from rlm_core.errors import ModelError, SourceError
 from rlm_core.inference import encoder as encodings
 from rlm_core.inference.encoder import Encodings, encode, open_session
@@ -182,3 +182,52 @@ def test_an_encoder_that_asks_for_too_much_memory_is_one_line(tmp_path: Path) ->
     )
     with pytest.raises(ModelError, match=r"not a usable ONNX model|the encoder of the model cannot be run"):
         encode(open_session(path), np.array([1, 2], np.int32))
+
+
+def product_session(weights: npt.NDArray[np.int8], path: Path) -> Path:
+    """A model that multiplies its input by weights of 8 bits, as the layers of the encoder do."""
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"]),
+        helper.make_node("MatMulInteger", ["q", "w", "zero"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["floats", "scale"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, len(weights)])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, weights.shape[1]])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_sums_of_8_bit_products_are_exact_on_this_cpu(tmp_path: Path) -> None:
+    weights = np.full((64, 3), 127, np.int8)
+    session = open_session(product_session(weights, tmp_path / "product.onnx"))
+    [found] = session.run(None, {"x": np.linspace(0.99, 1, 64, dtype=np.float32)[None]})
+    assert found == pytest.approx(np.full((1, 3), np.linspace(0.99, 1, 64).sum() * 127), rel=0.01)
+
+
+def test_whether_sums_saturate_is_asked_of_a_plain_product() -> None:
+    infos = [("a", TensorProto.UINT8), ("b", TensorProto.INT8), ("c", TensorProto.INT32)]
+    a, b, c = (helper.make_tensor_value_info(name, kind, None) for name, kind in infos)
+    graph = helper.make_graph([helper.make_node("MatMulInteger", ["a", "b"], ["c"])], "p", [a, b], [c])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)], ir_version=7)
+    expected = ModelProto.FromString(encodings._PRODUCT)
+    assert (model.graph, list(model.opset_import)) == (expected.graph, list(expected.opset_import))
+
+
+@pytest.mark.parametrize("result", [64 * 255 * 127, 64 * 32767 // 2])
+def test_exact_sums_are_asked_for_where_sums_saturate(result: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Product:
+        def __init__(self, model: bytes, providers: list[str]) -> None:
+            assert model == encodings._PRODUCT
+
+        def run(self, outputs: None, inputs: dict[str, Any]) -> list[npt.NDArray[np.int32]]:
+            return [np.array([[result]], np.int32)]
+
+    monkeypatch.setattr("onnxruntime.InferenceSession", Product)
+    assert encodings.saturates.__wrapped__() == (result != 64 * 255 * 127)
