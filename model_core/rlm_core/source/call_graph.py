@@ -146,25 +146,45 @@ def index_module(parsed: ParsedSource, dotted: str = "", *, is_package: bool = F
     return index_units(find_functions(parsed.source, parsed.root), parsed.root, dotted, is_package=is_package)
 
 
-def index_units(units: Sequence[Unit], root: Node, dotted: str = "", *, is_package: bool = False) -> ModuleIndex:
-    """Index a parsed Python file, or one of its top-level statements, whose functions are ``units``."""
+def index_units(
+    units: Sequence[Unit],
+    root: Node,
+    dotted: str = "",
+    *,
+    is_package: bool = False,
+    known: Sequence[ModuleIndex] = (),
+) -> ModuleIndex:
+    """Index a parsed Python file, or one of its top-level statements, whose functions are ``units``.
+
+    The calls and types of functions whose text is in a ``known`` index are taken from there.
+    """
     index = ModuleIndex(dotted)
     for unit in units:
         index.units[unit.qualname] = unit
         index.by_name.setdefault(unit.qualname.rsplit(".", 1)[-1], []).append(unit.qualname)
     _read_top_level(root, index, dotted if is_package else dotted.rpartition(".")[0])
-    _read_bodies(root, units, index)
+    for earlier in known:
+        for text in {unit.text for unit in units} & earlier.calls.keys():
+            index.calls[text] = earlier.calls[text]
+            if text in earlier.types:
+                index.types[text] = earlier.types[text]
+    if fresh := [unit for unit in units if unit.text not in index.calls]:
+        _read_bodies(root, fresh, index)
+    for unit in units:
+        _read_attributes(unit, index)
     return index
 
 
 def _read_bodies(root: Node, units: Sequence[Unit], index: ModuleIndex) -> None:
-    """Read calls with their loops and branches, and types of variables and attributes."""
+    """Read the calls of functions with their loops and branches, and types of their variables."""
+    cursor = QueryCursor(_query())
+    cursor.set_byte_range(min(unit.span.start_byte for unit in units), max(unit.span.end_byte for unit in units))
     calls: list[tuple[int, Call]] = []
     types: list[tuple[int, str, str]] = []
     around: list[tuple[int, int, int, float]] = []  # start, end, loops and literal trips; a branch has no loop
     called: set[int] = set()
     reads: list[tuple[int, int, str]] = []
-    for _, captures in QueryCursor(_query()).matches(root):
+    for _, captures in cursor.matches(root):
         if "call" in captures:
             node, target = captures["call"][0], captures.get("object")
             text = name_text(target[0])[:_MOST_TARGET] if target else None
@@ -207,12 +227,19 @@ def _read_bodies(root: Node, units: Sequence[Unit], index: ModuleIndex) -> None:
             variables.setdefault(name, text)
         if variables:
             index.types[unit.text] = variables
-        owner = unit.qualname.partition(".<locals>")[0].rpartition(".")[0]
-        for name, text in variables.items():
-            if owner in index.bases and name.startswith("self."):
-                known = variables.get(text[1:]) if text.startswith("=") else text
-                if known is not None and not known.startswith("="):
-                    index.attributes.setdefault(owner, {}).setdefault(name.removeprefix("self."), known)
+
+
+def _read_attributes(unit: Unit, index: ModuleIndex) -> None:
+    """Note the types of the attributes that a method sets."""
+    variables = index.types.get(unit.text, {})
+    owner = unit.qualname.partition(".<locals>")[0].rpartition(".")[0]
+    if owner not in index.bases:
+        return
+    for name, text in variables.items():
+        if name.startswith("self."):
+            known = variables.get(text[1:]) if text.startswith("=") else text
+            if known is not None and not known.startswith("="):
+                index.attributes.setdefault(owner, {}).setdefault(name.removeprefix("self."), known)
 
 
 class _Nesting:

@@ -17,6 +17,7 @@ from rlm_core.types import CodeText
 
 STEP_UNITS, STEPS_AT_ONCE = 16, 2
 PUBLISH_SECONDS = 0.5
+_SHOW_SECONDS = 0.05
 
 
 class Predict(Protocol):
@@ -124,10 +125,14 @@ class Scheduler:
         await asyncio.sleep(max(0.0, self._edited_at.get(uri, float("-inf")) + self.debounce - loop.time()))
 
     async def idle(self, uri: str) -> None:
-        """Wait until the pause after a document's last edit is over, and all that was asked for is predicted."""
+        """Wait until the pause after a document's last edit is over, and all that was asked for is predicted and shown.
+
+        What waits for this takes the processor: a client that asks for new hints first has them sooner.
+        """
         await self.quiet(uri)
         while (job := self._jobs.get(uri)) is not None and job.task is not None and not job.task.done():
             await asyncio.wait({job.task})
+            await asyncio.sleep(_SHOW_SECONDS)
 
     async def _work(self, uri: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()

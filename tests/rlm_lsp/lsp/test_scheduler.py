@@ -106,6 +106,21 @@ async def test_a_document_is_idle_when_all_requested_queries_are_predicted() -> 
     assert bench.started == [["f"], ["g"]]
 
 
+async def test_a_client_that_asks_again_at_once_is_answered_before_a_document_is_idle() -> None:
+    bench = Bench()
+    answered: list[str] = []
+
+    def asks_again(uri: str) -> None:
+        asyncio.get_running_loop().call_later(0.005, answered.append, uri)
+
+    bench.publish = asks_again
+    bench.gate.set()
+    task = bench.scheduler.schedule(URI, 1, codes("f"))
+    await bench.scheduler.idle(URI)
+    assert task.done()
+    assert answered == [URI]
+
+
 async def test_the_first_request_for_an_opened_document_does_not_wait() -> None:
     bench = Bench(debounce=3600)
     bench.gate.set()
