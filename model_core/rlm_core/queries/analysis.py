@@ -8,12 +8,9 @@ for names once, and a file is parsed when a call may run one of its functions.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,13 +18,11 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.errors import TooComplexError
-from rlm_core.files import read_regular
 from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, merged
-from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
-from rlm_core.source.units import MAX_FILE_BYTES, accessor_of, cell_source, find_units
+from rlm_core.source.units import accessor_of, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
 from rlm_core.source.work.outline_facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
@@ -43,23 +38,22 @@ from rlm_core.types import (
 )
 
 from .called_functions import CallReader, FileMeasurements, PackageView, sample_of_package
+from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
 
 # What was found of units, and what follows from it, see :meth:`Analyser._unchanged`.
 _Unchanged = tuple[tuple[FoundCost, ...], tuple[Anchor, ...], tuple[KnownCost, ...]]
-Overlay = Callable[[Path], ParsedSource | bytes | None]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
-_INDEXED_FILES = 512
+_MEASURED_FILES = 512  # around which measurements are remembered
 _ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines
 _FOUND_UNITS = 8_192  # all units of a file are looked up after each edit
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
 _MOST_TEXT = 256 * 1024  # characters of a kernel or module; its sizes and features take seconds then
-_SCANNED_FILES = 20_000  # of a package, for names of functions
-_PACKAGES = 16
+_MEASURED_FOLDERS = 16
 _READ_FILES = 8  # whose units are remembered as the model reads them
 
 
@@ -77,10 +71,10 @@ class OutdatedError(Exception):
 
 
 class UrgentLines(Protocol):
-    """Lines of a text whose units somebody waits for while all of it is analysed."""
+    """Lines of a text whose units a request waits for while all of it is analysed."""
 
     def take(self) -> range | None:
-        """The lines, 0-based, once; None where nobody waits."""
+        """The lines of the next request, 0-based; None where none waits."""
         ...
 
     def answer(self, units: list[AnalysedUnit]) -> None:
@@ -105,15 +99,6 @@ class MeasuredUnits(Protocol):
     def functions_in(self, folder: Path) -> Mapping[Path, Sequence[CalledFunction]]:
         """The measured functions below a folder by file, as they were when they were measured."""
         ...
-
-
-@dataclass(slots=True)
-class _Package:
-    """The names of functions in a package by module, and the version on disk of each file that was scanned."""
-
-    names: FunctionNames[str] = field(default_factory=FunctionNames)
-    versions: dict[Path, tuple[int, int]] = field(default_factory=dict)
-    is_current: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +146,8 @@ class Analyser:
         default_sizes: DefaultSizes | None = None,
         measured: MeasuredUnits | None = None,
     ) -> None:
-        self._overlay: Overlay = overlay or (lambda path: None)
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
-        self._indices: LRUCache[Path, tuple[object, ModuleIndex]] = LRUCache(_INDEXED_FILES)
+        self._files = PackageFiles(overlay or (lambda path: None), self._prepare)
         self._measured = measured
         self._of_found: dict[int, _Unchanged] = {}
         self._reader = PythonReader()
@@ -171,26 +155,24 @@ class Analyser:
         self._work: LRUCache[Hashable, _Work | None] = LRUCache(_ANALYSED_UNITS)
         self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
         self._calls = CallReader(self._known_costs)
-        self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
-        self._of_package: LRUCache[Path, MeasuredFunctions] = LRUCache(_INDEXED_FILES)  # by file
-        self._measured_in: LRUCache[Path, Mapping[Path, Sequence[CalledFunction]]] = LRUCache(_PACKAGES)
-        # Modules of the current analysis: a file is looked at once, however many calls lead to it.
-        self._loaded: dict[tuple[Path | None, str], ModuleIndex | None] = {}
-        self._contexts: dict[Path, int] = {}
-        self._changes: dict[Path | None, int] = {}
+        self._of_package: LRUCache[Path, MeasuredFunctions] = LRUCache(_MEASURED_FILES)  # by file
+        self._measured_in: LRUCache[Path, Mapping[Path, Sequence[CalledFunction]]] = LRUCache(_MEASURED_FOLDERS)
 
     def refresh(self) -> None:
         """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""
         self._readings.clear()
         self._of_package.clear()
         self._measured_in.clear()
-        for package in self._packages.values():
-            package.is_current = False
+        self._files.refresh()
 
     def forget(self, name: str) -> None:
         """Keep nothing of the versions of the text ``name``, which is no longer analysed."""
         self._readings.pop(name, None)
         self._reader.forget(name)
+
+    def _prepare(self, index: ModuleIndex) -> None:
+        if self._measured is not None:
+            self._measured.prepare(index.units)
 
     def _known_costs(self, path: Path | None, unit: Unit) -> tuple[KnownCost, ...]:
         """What was measured of the present text of a function."""
@@ -202,7 +184,7 @@ class Analyser:
             return MeasuredFunctions()
         known = self._of_package.get(path)
         if known is None:
-            root, dotted = _package_of(path)
+            root, dotted = package_of(path)
             package = root / dotted.partition(".")[0]
             is_package = (package / "__init__.py").is_file()
             folder = package if is_package else root
@@ -253,26 +235,26 @@ class Analyser:
             units = find_units(parsed, path)
             outlined = [AnalysedUnit(unit, self._outlined(unit, path)) for unit in units]
             return _with_judge(outlined, parsed, path)
-        root, dotted = _package_of(path) if path is not None else (None, "")
+        root, dotted = package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
-        self._loaded.clear()
+        self._files.start()
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
         if len(file.units) > _MOST_UNITS:
             raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
         if any(unit.kind in ("kernel", "module") and len(unit.text) > _MOST_TEXT for unit in file.units):
             raise TooComplexError(f"too complex to analyse: a kernel or module of more than {_MOST_TEXT} characters")
-        names = self._names(root, dotted)
+        names = self._files.names(root, dotted)
         if path is not None:
-            self._note(path, dotted, parsed.source, file.index, names)
+            self._files.note(path, dotted, parsed.source, file.index, names)
 
         def load(module: str) -> ModuleIndex | None:
-            return file.index if module == dotted else self._load(root, dotted, module)
+            return file.index if module == dotted else self._files.load(root, dotted, module)
 
         def named(name: str) -> list[ModuleIndex] | None:
             modules = names.files(name)
             return [home for home in map(load, modules) if home is not None] if modules is not None else None
 
-        view = PackageView(load, _context, lambda module: path if module == dotted else _path_of(root, module))
+        view = PackageView(load, context_of, lambda module: path if module == dotted else path_of(root, module))
         scope = ModuleScope(file.index, CallGraph(load, named))
         read = self._analysed(
             parsed, file.units, path, scope, view, name, is_outdated, provisional=provisional, urgent=urgent
@@ -290,7 +272,7 @@ class Analyser:
             self._cells[cell.source] = previous.get(cell.source) or self._reader.read(cell)
         files = [self._cells[cell.source] for cell in cells]
         index, graph = merged(file.index for file in files), CallGraph()
-        view = PackageView(graph.load, _context, lambda module: None)
+        view = PackageView(graph.load, context_of, lambda module: None)
         return [
             self._analysed(cell, file.units, None, ModuleScope(index, graph), view)
             for cell, file in zip(cells, files, strict=True)
@@ -311,7 +293,7 @@ class Analyser:
     ) -> list[AnalysedUnit]:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
         context = view.context(scope.index)
-        structure = sum(self._changes.values()) - self._changes.get(path, 0)
+        structure = self._files.structure(path)
         of_package = self._measured_around(path) if path is not None else MeasuredFunctions()
         around = self._calls.measurements(path, units, of_package)
         shared = _shared_names(units) if self._measured is not None else set()
@@ -375,7 +357,7 @@ class Analyser:
             find([place])
         analysed = [found[place] for place in range(len(units))]
         if name is not None:
-            loaded = dict(self._loaded)
+            loaded = dict(self._files.loaded)
             self._readings[name] = _FileReadings(
                 scope.index, context, structure, around, loaded, readings, frozenset(kept)
             )
@@ -469,81 +451,6 @@ class Analyser:
 
         return sizes_of(parsed, units, self._default_sizes(path)).units
 
-    def _load(self, root: Path | None, dotted: str, module: str) -> ModuleIndex | None:
-        # Only the file's package: what other packages cost is not looked up.
-        if root is None or module.partition(".")[0] != dotted.partition(".")[0]:
-            return None
-        key = root, module
-        if key not in self._loaded:
-            stem = root.joinpath(*module.split("."))
-            indices = (self._index(path, module, root) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
-            loaded = self._loaded[key] = next((index for index in indices if index is not None), None)
-            if self._measured is not None and loaded is not None:
-                self._measured.prepare(loaded.units)
-        return self._loaded[key]
-
-    def _names(self, root: Path | None, dotted: str) -> FunctionNames[str]:
-        """The names of functions in the package of a module; files are scanned when they are new or have changed."""
-        folder = root / dotted.partition(".")[0] if root is not None else None
-        if root is None or folder is None or not (folder / "__init__.py").is_file():
-            return FunctionNames()
-        package = self._packages.setdefault(folder, _Package())
-        if package.is_current:
-            return package.names
-        seen: dict[Path, tuple[int, int]] = {}
-        for path, version in _python_files(folder):
-            seen[path] = version
-            if package.versions.get(path) != version:
-                module = _module_of(root, path)
-                with suppress(OSError):
-                    overlay = self._overlay(path)
-                    source = overlay.source if isinstance(overlay, ParsedSource) else overlay
-                    if package.names.put(
-                        module, read_regular(path, MAX_FILE_BYTES, root) if source is None else source
-                    ):
-                        self._changes[path] = self._changes.get(path, 0) + 1
-        for path in package.versions.keys() - seen.keys():
-            package.names.remove(_module_of(root, path))
-            self._changes[path] = self._changes.get(path, 0) + 1
-        package.versions, package.is_current = seen, True
-        return package.names
-
-    def _note(self, path: Path, dotted: str, source: bytes, index: ModuleIndex, names: FunctionNames[str]) -> None:
-        """Notice what of a file other files depend on: the names that it defines, imports and classes."""
-        context = _context(index)
-        if (names.put(dotted, source) if len(names) else False) or self._contexts.get(path, context) != context:
-            self._changes[path] = self._changes.get(path, 0) + 1
-        self._contexts[path] = context
-
-    def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
-        overlay = self._overlay(path)
-        parsed = ParsedSource(overlay, "python") if isinstance(overlay, bytes) else overlay
-        try:
-            if parsed is None:
-                status = path.stat()
-                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-                    return None
-                version: object = (status.st_mtime_ns, status.st_size)
-            else:
-                version = parsed.source
-                if len(parsed.source) > MAX_FILE_BYTES:
-                    return None
-            known = self._indices.get(path)
-            if known is not None and known[0] == version:
-                return known[1]
-            if parsed is None or parsed.language != "python":
-                content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
-                parsed = ParsedSource(content, "python")
-            index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
-            context = _context(index)
-            if self._contexts.setdefault(path, context) != context:
-                self._changes[path] = self._changes.get(path, 0) + 1
-                self._contexts[path] = context
-        except (OSError, ValueError, TooComplexError):
-            return None
-        self._indices[path] = (version, index)
-        return index
-
 
 def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | None) -> list[AnalysedUnit]:
     """The units with the judge of the file's programs."""
@@ -580,19 +487,6 @@ def _shared_names(units: Sequence[Unit]) -> set[tuple[str, str]]:
     return {(unit.qualname, unit.text) for unit, key in zip(same_name, accessors, strict=True) if counts[key] > 1}
 
 
-def _context(index: ModuleIndex) -> int:
-    """A hash of everything but function bodies that the facts of a file's units depend on."""
-    return hash(
-        (
-            frozenset(index.imports.items()),
-            frozenset(index.constants.items()),
-            frozenset((name, tuple(bases)) for name, bases in index.bases.items()),
-            frozenset((name, frozenset(types.items())) for name, types in index.attributes.items()),
-            frozenset(index.units),
-        )
-    )
-
-
 def _dependencies(analysis: Analysis) -> tuple[tuple[str, str, str], ...]:
     """The functions that an analysis read. Their scopes are left out: they hold the index of a whole file."""
     return tuple(
@@ -610,45 +504,3 @@ def _is_current(work: _Work, scope: ModuleScope) -> bool:
         if unit is None or unit.text != text:
             return False
     return True
-
-
-def _python_files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
-    """The Python files of a package with their versions on disk, at most ``_SCANNED_FILES``."""
-    count = 0
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
-        for name in sorted(files):
-            if not name.endswith(".py"):
-                continue
-            path = Path(parent, name)
-            with suppress(OSError):
-                status = path.stat()
-                if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
-                    count += 1
-                    yield path, (status.st_mtime_ns, status.st_size)
-            if count >= _SCANNED_FILES:
-                return
-
-
-def _module_of(root: Path, path: Path) -> str:
-    """The dotted name of a file's module."""
-    parts = path.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _path_of(root: Path | None, module: str) -> Path | None:
-    """The file of a module."""
-    if root is None:
-        return None
-    stem = root.joinpath(*module.split("."))
-    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
-
-
-def _package_of(path: Path) -> tuple[Path, str]:
-    """The folder that holds a file's top-level package, and the file's dotted module name in it."""
-    path = path.resolve()
-    folder, parts = path.parent, [] if path.name == "__init__.py" else [path.stem]
-    while (folder / "__init__.py").is_file() and folder.parent != folder:
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return folder, ".".join(parts)

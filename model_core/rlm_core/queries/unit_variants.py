@@ -14,7 +14,8 @@ from rlm_core.source.canonical import dedent
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText
 
-from .analysis import AnalysedUnit, Analyser, Overlay
+from .analysis import AnalysedUnit, Analyser
+from .package_files import Overlay
 
 
 def variant_reader(

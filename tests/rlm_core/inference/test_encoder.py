@@ -211,7 +211,7 @@ def test_sums_of_8_bit_products_are_exact_on_this_cpu(tmp_path: Path) -> None:
     assert found == pytest.approx(np.full((1, 3), np.linspace(0.99, 1, 64).sum() * 127), rel=0.01)
 
 
-def test_whether_sums_saturate_is_asked_of_a_plain_product() -> None:
+def test_the_model_of_that_product_is_a_plain_one() -> None:
     infos = [("a", TensorProto.UINT8), ("b", TensorProto.INT8), ("c", TensorProto.INT32)]
     a, b, c = (helper.make_tensor_value_info(name, kind, None) for name, kind in infos)
     graph = helper.make_graph([helper.make_node("MatMulInteger", ["a", "b"], ["c"])], "p", [a, b], [c])
@@ -221,7 +221,7 @@ def test_whether_sums_saturate_is_asked_of_a_plain_product() -> None:
 
 
 @pytest.mark.parametrize("result", [64 * 255 * 127, 64 * 32767 // 2])
-def test_exact_sums_are_asked_for_where_sums_saturate(result: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_product_shows_whether_sums_saturate(result: int, monkeypatch: pytest.MonkeyPatch) -> None:
     class Product:
         def __init__(self, model: bytes, providers: list[str]) -> None:
             assert model == encodings._PRODUCT

@@ -305,7 +305,7 @@ def test_a_unit_that_an_edit_does_not_concern_is_not_read_again() -> None:
 
 
 class Waiting:
-    """Somebody who waits for lines from the second unit on."""
+    """Requests that wait for lines from the second unit on."""
 
     def __init__(self, *lines: range) -> None:
         self.lines: list[range | None] = [None, *lines]

@@ -1,0 +1,198 @@
+"""The files of the packages that analysed files belong to, on disk and in open editors.
+
+A package's files are scanned for the names of methods once, and a file is parsed when a call may run one of its
+functions. ``overlay`` gives the texts that take precedence over the disk, already parsed where they are analysed too.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from rlm_core.errors import TooComplexError
+from rlm_core.files import read_regular
+from rlm_core.source.call_graph import ModuleIndex, index_module
+from rlm_core.source.function_names import FunctionNames
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import MAX_FILE_BYTES
+
+Overlay = Callable[[Path], ParsedSource | bytes | None]
+_INDEXED_FILES = 512
+_SCANNED_FILES = 20_000  # of a package, for names of functions
+_PACKAGES = 16
+
+
+@dataclass(slots=True)
+class _Package:
+    """The names of methods in a package by module, and the version on disk of each file that was scanned."""
+
+    names: FunctionNames[str] = field(default_factory=FunctionNames)
+    versions: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    is_current: bool = False
+
+
+class PackageFiles:
+    """Names of methods and indices of modules of packages. Not thread-safe.
+
+    ``on_load`` gets each module that a call led to, once per analysis.
+    """
+
+    def __init__(self, overlay: Overlay, on_load: Callable[[ModuleIndex], None] = lambda index: None) -> None:
+        self._overlay, self._on_load = overlay, on_load
+        self._indices: LRUCache[Path, tuple[object, ModuleIndex]] = LRUCache(_INDEXED_FILES)
+        self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
+        # Modules of the current analysis: a file is looked at once, however many calls lead to it.
+        self.loaded: dict[tuple[Path | None, str], ModuleIndex | None] = {}
+        self._contexts: dict[Path, int] = {}
+        self._changes: Counter[Path | None] = Counter()
+
+    def refresh(self) -> None:
+        """Look at the files on disk again: some may be new, changed or gone."""
+        for package in self._packages.values():
+            package.is_current = False
+
+    def start(self) -> None:
+        """A new analysis starts."""
+        self.loaded.clear()
+
+    def structure(self, path: Path | None) -> int:
+        """A number that changes when names, imports or classes of another file than ``path`` do."""
+        return self._changes.total() - self._changes[path]
+
+    def load(self, root: Path | None, dotted: str, module: str) -> ModuleIndex | None:
+        """The index of a module that one of the module ``dotted`` calls; None outside its package or without a file."""
+        # Only the file's package: what other packages cost is not looked up.
+        if root is None or module.partition(".")[0] != dotted.partition(".")[0]:
+            return None
+        key = root, module
+        if key not in self.loaded:
+            stem = root.joinpath(*module.split("."))
+            indices = (self._index(path, module, root) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
+            loaded = self.loaded[key] = next((index for index in indices if index is not None), None)
+            if loaded is not None:
+                self._on_load(loaded)
+        return self.loaded[key]
+
+    def names(self, root: Path | None, dotted: str) -> FunctionNames[str]:
+        """The names of methods in the package of a module; files are scanned when they are new or have changed."""
+        folder = root / dotted.partition(".")[0] if root is not None else None
+        if root is None or folder is None or not (folder / "__init__.py").is_file():
+            return FunctionNames()
+        package = self._packages.setdefault(folder, _Package())
+        if package.is_current:
+            return package.names
+        seen: dict[Path, tuple[int, int]] = {}
+        for path, version in _python_files(folder):
+            seen[path] = version
+            if package.versions.get(path) != version:
+                module = _module_of(root, path)
+                with suppress(OSError):
+                    overlay = self._overlay(path)
+                    source = overlay.source if isinstance(overlay, ParsedSource) else overlay
+                    if source is None:
+                        source = read_regular(path, MAX_FILE_BYTES, root)
+                    if package.names.put(module, source):
+                        self._changes[path] += 1
+        for path in package.versions.keys() - seen.keys():
+            package.names.remove(_module_of(root, path))
+            self._changes[path] += 1
+        package.versions, package.is_current = seen, True
+        return package.names
+
+    def note(self, path: Path, dotted: str, source: bytes, index: ModuleIndex, names: FunctionNames[str]) -> None:
+        """Notice what of a file other files depend on: the names that it defines, imports and classes."""
+        context = context_of(index)
+        if (names.put(dotted, source) if len(names) else False) or self._contexts.get(path, context) != context:
+            self._changes[path] += 1
+        self._contexts[path] = context
+
+    def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
+        overlay = self._overlay(path)
+        parsed = ParsedSource(overlay, "python") if isinstance(overlay, bytes) else overlay
+        try:
+            if parsed is None:
+                status = path.stat()
+                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+                    return None
+                version: object = (status.st_mtime_ns, status.st_size)
+            else:
+                version = parsed.source
+                if len(parsed.source) > MAX_FILE_BYTES:
+                    return None
+            known = self._indices.get(path)
+            if known is not None and known[0] == version:
+                return known[1]
+            if parsed is None or parsed.language != "python":
+                content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
+                parsed = ParsedSource(content, "python")
+            index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
+            context = context_of(index)
+            if self._contexts.setdefault(path, context) != context:
+                self._changes[path] += 1
+                self._contexts[path] = context
+        except (OSError, ValueError, TooComplexError):
+            return None
+        self._indices[path] = (version, index)
+        return index
+
+
+def context_of(index: ModuleIndex) -> int:
+    """A hash of everything but function bodies that the facts of a file's units depend on."""
+    return hash(
+        (
+            frozenset(index.imports.items()),
+            frozenset(index.constants.items()),
+            frozenset((name, tuple(bases)) for name, bases in index.bases.items()),
+            frozenset((name, frozenset(types.items())) for name, types in index.attributes.items()),
+            frozenset(index.units),
+        )
+    )
+
+
+def _python_files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The Python files of a package with their versions on disk, at most ``_SCANNED_FILES``."""
+    count = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        for name in sorted(files):
+            if not name.endswith(".py"):
+                continue
+            path = Path(parent, name)
+            with suppress(OSError):
+                status = path.stat()
+                if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
+                    count += 1
+                    yield path, (status.st_mtime_ns, status.st_size)
+            if count >= _SCANNED_FILES:
+                return
+
+
+def _module_of(root: Path, path: Path) -> str:
+    """The dotted name of a file's module."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def path_of(root: Path | None, module: str) -> Path | None:
+    """The file of a module."""
+    if root is None:
+        return None
+    stem = root.joinpath(*module.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+
+
+def package_of(path: Path) -> tuple[Path, str]:
+    """The folder that holds a file's top-level package, and the file's dotted module name in it."""
+    path = path.resolve()
+    folder, parts = path.parent, [] if path.name == "__init__.py" else [path.stem]
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts)
