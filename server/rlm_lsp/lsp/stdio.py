@@ -58,24 +58,30 @@ class MessageInput:
 
 
 class MessageOutput:
-    """Writes messages; ``on_gone`` is called when the client no longer reads them."""
+    """Writes messages; ``on_gone`` is called when the client no longer reads them.
+
+    Messages after the end of the output are dropped: work that is under way then still reports what it does.
+    """
 
     def __init__(self, stream: BinaryIO, on_gone: Callable[[], None]) -> None:
         self._stream, self._on_gone = stream, on_gone
 
     def write(self, data: bytes) -> None:
         """Write a message."""
-        try:
-            self._stream.write(data)
-        except (BrokenPipeError, ConnectionError):
-            self._on_gone()
+        self._try(lambda: self._stream.write(data))
 
     def flush(self) -> None:
         """Send what was written."""
+        self._try(self._stream.flush)
+
+    def _try(self, action: Callable[[], object]) -> None:
         try:
-            self._stream.flush()
+            action()
         except (BrokenPipeError, ConnectionError):
             self._on_gone()
+        except ValueError:
+            if not self._stream.closed:
+                raise
 
     def close(self) -> None:
         """End the output."""

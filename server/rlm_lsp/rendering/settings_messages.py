@@ -16,6 +16,7 @@ def invalid_settings(problems: Sequence[SettingsProblem]) -> str:
     first = problems[0]
     place = _PLACES.get(first.place, Path(first.place).name)
     text = first.text.replace("`", '"')
+    text += "" if text.endswith(("?", ".")) else "."
     if len(problems) == 1:
-        return f"rlm-lsp ignores what is not valid in {place}: {text}."
-    return f"rlm-lsp ignores {len(problems)} settings that are not valid. The first, in {place}: {text}."
+        return f"rlm-lsp ignores what is not valid in {place}: {text}"
+    return f"rlm-lsp ignores {len(problems)} settings that are not valid. The first, in {place}: {text}"

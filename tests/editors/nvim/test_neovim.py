@@ -95,7 +95,7 @@ def test_hints_that_are_hidden_in_all_files_are_hidden_in_a_new_session_too(neov
     neovim.hints(0)
     elsewhere = neovim.home.folder / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "rlm-lsp.toml").touch()
+    (elsewhere / "rlm-lsp.toml").write_text('hints-shown = "all"\n')
     (elsewhere / "new.py").write_text(SOURCE)
     neovim.command(f"edit {elsewhere / 'new.py'}")
     # Diagnostics come from the new server, and are not hidden.
@@ -145,8 +145,10 @@ def test_a_model_that_cannot_be_loaded_is_reported_with_a_fix(neovim: Neovim) ->
 
 
 def test_the_log_of_the_server_is_shown(neovim: Neovim) -> None:
-    (neovim.home.project / "rlm-lsp.toml").write_text("hintz = true\n")
+    (neovim.home.project / "rlm-lsp.toml").write_text('hintz = true\nhints-shown = "all"\n')
     neovim.open(neovim.home.file)
+    if "Press ENTER" in neovim.terminal.shows("rlm-lsp ignores what"):  # a long notice may wait for a key
+        neovim.terminal.keys("Enter")
     neovim.hints(2)
     neovim.command("RlmLspLog")
     neovim.terminal.shows("warning: ")

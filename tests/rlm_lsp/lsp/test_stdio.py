@@ -9,7 +9,7 @@ import threading
 from io import BytesIO
 
 import pytest
-from rlm_lsp.lsp.stdio import MOST_BYTES, MessageInput, watch_process
+from rlm_lsp.lsp.stdio import MOST_BYTES, MessageInput, MessageOutput, watch_process
 
 _GOOD = b"Content-Length: 2\r\n\r\n{}"
 
@@ -82,3 +82,34 @@ def test_a_process_that_does_not_run_here_is_not_watched() -> None:
     watch_process(process.pid, lambda: os.abort())
     watch_process(2**40, lambda: os.abort())
     assert threading.active_count() == before
+
+
+def test_messages_after_the_end_of_the_output_are_dropped() -> None:
+    stream, gone = BytesIO(), []
+    output = MessageOutput(stream, lambda: gone.append(True))
+    output.write(b"first")
+    output.flush()
+    assert stream.getvalue() == b"first"
+    output.close()
+    output.write(b"second")
+    output.flush()
+    assert not gone
+
+
+def test_an_output_without_a_reader_is_reported() -> None:
+    class Broken(BytesIO):
+        def write(self, data: object) -> int:
+            raise BrokenPipeError
+
+    gone: list[bool] = []
+    MessageOutput(Broken(), lambda: gone.append(True)).write(b"x")
+    assert gone == [True]
+
+
+def test_another_error_of_an_output_is_raised() -> None:
+    class Faulty(BytesIO):
+        def write(self, data: object) -> int:
+            raise ValueError("another")
+
+    with pytest.raises(ValueError, match="another"):
+        MessageOutput(Faulty(), lambda: None).write(b"x")

@@ -21,3 +21,9 @@ def test_several_problems_are_counted_and_the_first_is_described() -> None:
     text = 'rlm-lsp ignores 2 settings that are not valid. The first, in the {}: setting "{}" is wrong.'
     assert invalid_settings([client, variable]) == text.format("editor's settings", "w")
     assert invalid_settings([variable, client]) == text.format("environment", "e")
+
+
+def test_a_question_is_not_followed_by_a_full_stop() -> None:
+    problem = SettingsProblem("environment", "unknown setting `hintz`; did you mean `hints`?")
+    text = 'rlm-lsp ignores what is not valid in the environment: unknown setting "hintz"; did you mean "hints"?'
+    assert invalid_settings([problem]) == text

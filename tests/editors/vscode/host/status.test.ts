@@ -30,6 +30,7 @@ describe('status', () => {
     const document = await vscode.workspace.openTextDocument({ language: 'python', content: functions.join('\n\n') });
     await vscode.window.showTextDocument(document);
     await someHints(document);
+    await until('predictions of many functions', () => [...said].some((words) => /^predicting \d+ of \d+$/.test(words)));
     await until('the end of the predictions', () => session.works.length === 0 && status.said.words === 'ready');
     listener.dispose();
     const counted = [...said].filter((words) => /^predicting \d+ of \d+$/.test(words));
