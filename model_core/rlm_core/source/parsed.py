@@ -7,9 +7,10 @@ functions below give the spans, names and texts of a tree's nodes.
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from tree_sitter import Language, Node, Parser, QueryCursor, Tree
 
@@ -19,7 +20,8 @@ from rlm_core.types import Span
 from . import languages
 
 _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
-_PIECE_BYTES = 4096
+_PIECE_BYTES = 4096  # that a parser reads at once
+_NODE_BYTES = 256  # that a node reads at once; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
@@ -108,14 +110,50 @@ def _parse(source: bytes, grammar: Language, previous: Tree | None = None) -> Tr
     if _depth_exceeds(source, _MOST_OPEN):
         raise TooComplexError(_TOO_COMPLEX)
     end = time.thread_time() + _PARSE_SECONDS
+    pieces = _Pieces(source)
     try:
         return Parser(grammar).parse(
-            lambda offset, _: source[offset : offset + _PIECE_BYTES],
+            pieces.read,
             **before,
             progress_callback=lambda offset, has_error: time.thread_time() > end,
         )
     except ValueError:
         raise TooComplexError(_TOO_COMPLEX) from None
+    finally:
+        pieces.is_parsed = True
+
+
+class _Buffer(threading.local):
+    """A buffer for one piece of a text; each thread has its own."""
+
+    def __init__(self) -> None:
+        self.piece = bytearray(_PIECE_BYTES)
+
+
+class _Pieces:
+    """The pieces of a text for its parser, and for the nodes of the tree once it is parsed.
+
+    py-tree-sitter up to 0.26 never releases the objects that a parser reads: with new ones, a long text would stay in
+    memory with each parse. So a parser reads each piece from the same buffer, whose content it needs until it asks for
+    the next piece. Nodes can read nothing but ``bytes``, which they release.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self.is_parsed = False
+
+    def read(self, offset: int, _point: object) -> bytes:
+        """What follows an offset; empty at the end of the text."""
+        if self.is_parsed:
+            return self._source[offset : offset + _NODE_BYTES]
+        if not (text := self._source[offset : offset + _PIECE_BYTES]):
+            return b""
+        piece = _buffer.piece
+        piece[: len(text)] = text
+        return cast("bytes", piece if len(text) == len(piece) else memoryview(piece)[: len(text)])
+
+
+_buffer = _Buffer()
 
 
 def _depth_exceeds(source: bytes, limit: int) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import TooComplexError
+from rlm_core.source import languages
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource, imported_names, name_text
 from tree_sitter import Language, Node, Parser
@@ -108,3 +111,40 @@ def test_the_nodes_of_a_long_text_have_their_texts() -> None:
     root = ParsedSource(source, "python").root
     assert root.text == source
     assert {name_text(node.child_by_field_name("name")) for node in root.named_children} == {"fµ"}
+
+
+def long_text(number: int) -> bytes:
+    """A Python text of many pieces."""
+    return b"".join(b"def f%d_%d(items):\n    return %r\n" % (number, i, "\u00e4" * (i % 300)) for i in range(200))
+
+
+def test_a_long_text_has_the_tree_and_the_texts_of_its_nodes() -> None:
+    source = long_text(0)
+    root = ParsedSource(source, "python").root
+    assert str(root) == str(Parser(languages.grammar("python")).parse(source).root_node)
+    for node in root.children:
+        assert node.text == source[node.start_byte : node.end_byte]
+    assert root.text == source
+
+
+def test_threads_parse_long_texts_at_the_same_time() -> None:
+    texts = [long_text(number) for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda source: ParsedSource(source, "python").root, texts * 4))
+    for source, root in zip(texts * 4, found, strict=True):
+        assert root.children[-1].text == source[root.children[-1].start_byte :].rstrip(b"\n")
+        assert len(root.children) == 200
+
+
+def test_a_long_text_that_is_gone_leaves_nothing_in_memory() -> None:
+    texts = [long_text(number) for number in range(30)]
+    assert ParsedSource(texts[0], "python").root.end_byte
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for source in texts:
+            assert ParsedSource(source, "python").root.end_byte
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < len(texts[0]) < sum(map(len, texts)) / 20
