@@ -21,7 +21,7 @@ from . import languages
 
 _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
 _PIECE_BYTES = 4096  # that a parser reads at once
-_NODE_BYTES = 256  # that a node reads at once; most are names
+_NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
@@ -141,11 +141,15 @@ class _Pieces:
     def __init__(self, source: bytes) -> None:
         self._source = source
         self.is_parsed = False
+        self._size, self._end = _NODE_BYTES, -1  # of the last piece that a node read
 
     def read(self, offset: int, _point: object) -> bytes:
         """What follows an offset; empty at the end of the text."""
         if self.is_parsed:
-            return self._source[offset : offset + _NODE_BYTES]
+            # Each piece of a long node copies those before it, so pieces grow.
+            self._size = _NODE_BYTES if offset != self._end else 8 * self._size
+            self._end = offset + self._size
+            return self._source[offset : self._end]
         if not (text := self._source[offset : offset + _PIECE_BYTES]):
             return b""
         piece = _buffer.piece
