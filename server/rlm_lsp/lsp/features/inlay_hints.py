@@ -122,8 +122,7 @@ class InlayHints:
         """The hints of the units in the requested range, as far as they are known."""
         session, uri = self._session, params.text_document.uri
         refreshes = bool(session.capability(_REFRESH))
-        lines = range(params.range.start.line, params.range.end.line + 1)
-        analysis = await session.analysis(uri, provisional=refreshes, lines=lines)
+        analysis = await session.analysis(uri, provisional=refreshes)
         settings = session.settings_for(uri)
         if analysis is None or not settings.hints or self.hidden.hides(uri, analysis.document.language):
             return []
