@@ -355,11 +355,21 @@ class Documents:
         def answer_from_thread(units: list[AnalysedUnit]) -> None:
             loop.call_soon_threadsafe(answer, _located(document, units, codec, settled=False))
 
+        def end(settled: asyncio.Future[Analysis | None]) -> None:
+            if first.done():
+                return
+            if settled.cancelled():
+                first.cancel()
+            elif (error := settled.exception()) is not None:
+                first.set_exception(error)
+                first.exception()  # who waits for it gets it; it is not lost if the request was cancelled
+            else:
+                first.set_result(settled.result())
+
         known.urgent.ask(lines, answer_from_thread)
         if known.settled is None:
             known.settled = self._submitted(known, document, codec, provisional=False)
-        # An error is for those who wait for all units; the others ask again.
-        known.settled.add_done_callback(lambda _: answer(None))
+        known.settled.add_done_callback(end)
         return first
 
     def _submitted(

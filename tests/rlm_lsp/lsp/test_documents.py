@@ -276,17 +276,39 @@ async def test_an_analysis_of_another_language_holds_while_other_documents_are_e
     documents.close()
 
 
+@pytest.mark.parametrize("lines", [None, range(1)], ids=["all units", "the units of some lines"])
+@pytest.mark.parametrize("repeated", [300, 900], ids=["short", "long"])
 @pytest.mark.asyncio
-async def test_edits_of_other_documents_cannot_hold_an_analysis_up_for_ever(tmp_path: Path) -> None:
+async def test_edits_of_other_documents_cannot_hold_an_analysis_up_for_ever(
+    tmp_path: Path, lines: range | None, repeated: int
+) -> None:
     documents = Documents()
-    uri = opened(documents, tmp_path / "a.py", "def f(n):\n    return [n] * n\n" * 300)
-    waiting = asyncio.ensure_future(analysed(documents, uri))
+    uri = opened(documents, tmp_path / "a.py", "def f(n):\n    return [n] * n\n" * repeated)
+    waiting = asyncio.ensure_future(documents.analysis(uri, CODEC, provisional=lines is not None, lines=lines))
     version = 1
     while not waiting.done():
         version += 1
         opened(documents, tmp_path / "b.py", f"x = {version}\n", version)
         await asyncio.sleep(0)
-    assert len((await waiting).units) == 300
+    analysis = await waiting
+    assert analysis is not None
+    assert lines is not None or len(analysis.units) == repeated
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_edits_of_other_documents_cannot_hold_a_text_up_that_is_too_complex(tmp_path: Path) -> None:
+    documents = Documents()
+    uri = opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n" * 5_001)
+    waiting = asyncio.ensure_future(documents.analysis(uri, CODEC, provisional=True, lines=range(1)))
+    version = 1
+    while not waiting.done():
+        version += 1
+        opened(documents, tmp_path / "b.py", f"x = {version}\n", version)
+        await asyncio.sleep(0)
+    analysis = await waiting
+    assert analysis is not None
+    assert not analysis.units
     documents.close()
 
 

@@ -122,7 +122,8 @@ class InlayHints:
         """The hints of the units in the requested range, as far as they are known."""
         session, uri = self._session, params.text_document.uri
         refreshes = bool(session.capability(_REFRESH))
-        analysis = await session.analysis(uri, provisional=refreshes)
+        lines = range(params.range.start.line, params.range.end.line + 1)
+        analysis = await session.analysis(uri, provisional=refreshes, lines=lines)
         settings = session.settings_for(uri)
         if analysis is None or not settings.hints or self.hidden.hides(uri, analysis.document.language):
             return []
