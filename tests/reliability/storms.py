@@ -146,7 +146,7 @@ def _uris() -> list[str]:
 
 
 async def cancellations(requests: int, seed: int) -> Report:
-    """Requests of which three in four are cancelled, most at once; half of them are about a text that was just edited."""
+    """Three in four requests are cancelled, most of them at once; half are about a text that was just edited."""
     rng = random.Random(seed)
     async with session(refresh=True) as client:
         storm, uris = _Storm(client, rng), _uris()
