@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError
-from rlm_core.source.call_graph import CallGraph, index_module
+from rlm_core.source.call_graph import CallGraph
+from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.analysis import work_facts
 from rlm_core.source.work.scope import ModuleScope

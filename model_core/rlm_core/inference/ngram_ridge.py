@@ -143,7 +143,7 @@ def contributions(parts: Mapping[str, NgramRidge], basis: str, language: str, id
 
 
 class _File(Mapping[str, NgramRidge]):
-    """The parts of an open file. Each is read when it is asked for: a session needs one or two of them."""
+    """The parts of an open file. Each is read on first use: most sessions need one or two of them."""
 
     def __init__(self, path: Path) -> None:
         from safetensors import safe_open

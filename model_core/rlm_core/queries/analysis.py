@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.errors import TooComplexError
-from rlm_core.source.call_graph import CallGraph, ModuleIndex, index_module, merged
+from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
+from rlm_core.source.module_index import ModuleIndex, index_module, merged
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
 from rlm_core.source.units import accessor_of, cell_source, find_units

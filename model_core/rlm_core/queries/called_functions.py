@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from rlm_core.source.call_graph import CallGraph, ModuleIndex
+from rlm_core.source.call_graph import CallGraph
+from rlm_core.source.module_index import ModuleIndex
 from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, MeasuredFunctions, Unit
 
 # What was measured of a function in a file; the file is None where it is not known.

@@ -18,8 +18,8 @@ from cachetools import LRUCache
 
 from rlm_core.errors import TooComplexError
 from rlm_core.files import read_regular
-from rlm_core.source.call_graph import ModuleIndex, index_module
 from rlm_core.source.function_names import FunctionNames
+from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 

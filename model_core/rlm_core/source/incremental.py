@@ -19,7 +19,7 @@ from tree_sitter import Node
 
 from rlm_core.types import Span, Unit
 
-from .call_graph import ModuleIndex, index_units, merged
+from .module_index import ModuleIndex, index_units, merged
 from .parsed import ParsedSource, common_prefix
 from .solutions import path_evidence
 from .units import find_functions, is_stub, python_units
@@ -101,8 +101,8 @@ class PythonReader:
                 return _whole(parsed, dotted, is_package, path)
             before = last.statements if last is not None else []
             known = {last.parsed.source[entry.start : entry.end]: entry for entry in before} if last is not None else {}
-            indices = [entry.index for entry in before]
-            statements = _statements(source, root.children, known, indices, dotted, is_package)
+            functions = merged(entry.index for entry in before)
+            statements = _statements(source, root.children, known, functions, dotted, is_package)
         if name is not None:
             self._versions[name] = _Version(parsed, statements, place)
         units = [unit for statement in statements for unit in statement.units]
@@ -117,18 +117,21 @@ def _statements(
     source: bytes,
     nodes: Sequence[Node],
     known: Mapping[bytes, _Statement],
-    indices: Sequence[ModuleIndex],
+    functions: ModuleIndex,
     dotted: str,
     is_package: bool,
 ) -> list[_Statement]:
-    """The statements of a tree; those with a known text are shifted, the others are analysed, but known functions."""
+    """The statements of a tree; those with a known text are shifted, the others are analysed.
+
+    Of their functions, those that are in the index ``functions`` with the same text are not read again.
+    """
     statements = []
     for node in nodes:
         start, end, row = node.start_byte, node.end_byte, node.start_point.row
         statement = known.get(source[start:end])
         if statement is None:
             units = find_functions(source, node)
-            index = index_units(units, node, dotted, is_package=is_package, known=indices)
+            index = index_units(units, node, dotted, is_package=is_package, known=functions)
             shown = [unit for unit in units if not is_stub(unit)]
             statements.append(_Statement(start, end, row, shown, index))
         else:
@@ -158,8 +161,8 @@ def _after_edit(source: bytes, last: _Version, dotted: str, is_package: bool) ->
     if root.has_error or any(node.start_point.column for node in root.children):
         return None
     row = statements[first].row
-    indices = [entry.index for entry in statements[first:following]]
-    read = _statements(text, root.children, {}, indices, dotted, is_package)
+    functions = merged(entry.index for entry in statements[first:following])
+    read = _statements(text, root.children, {}, functions, dotted, is_package)
     touched = [_shifted(entry, start, row) for entry in read]
     rows = source.count(b"\n", same, end + offset) - before.count(b"\n", same, end)
     return [*statements[:first], *touched, *(_shifted(entry, offset, rows) for entry in statements[following:])]

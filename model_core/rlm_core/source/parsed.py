@@ -133,9 +133,9 @@ class _Buffer(threading.local):
 class _Pieces:
     """The pieces of a text for its parser, and for the nodes of the tree once it is parsed.
 
-    py-tree-sitter up to 0.26 never releases the objects that a parser reads: with new ones, a long text would stay in
-    memory with each parse. So a parser reads each piece from the same buffer, whose content it needs until it asks for
-    the next piece. Nodes can read nothing but ``bytes``, which they release.
+    py-tree-sitter up to 0.26 leaks a reference to each object that a parser reads, so the parser always reads the same
+    buffer. It needs the content of a piece only until it asks for the next one. Nodes must read ``bytes``; they release
+    them.
     """
 
     def __init__(self, source: bytes) -> None:

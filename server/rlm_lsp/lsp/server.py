@@ -21,7 +21,6 @@ from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, 
 
 from rlm_lsp import __version__
 
-from .documents import SyncedWorkspace
 from .features import (
     code_actions,
     code_lens,
@@ -40,6 +39,7 @@ from .features import (
 from .features.head_diff import HeadDiffs
 from .session import Session
 from .stdio import watch_process
+from .synced_texts import SyncedWorkspace
 from .unit_rules import UnitRules
 
 # Clients ask these again after each edit, so they must not wait for answers about the text before it. Code lenses are

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from cachetools import LRUCache
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnxruntime import SessionOptions
 from rlm_core.errors import ModelError, SourceError
 from rlm_core.inference import encoder as encodings
 from rlm_core.inference.encoder import Encodings, encode, open_session
@@ -223,7 +224,7 @@ def test_the_model_of_that_product_is_a_plain_one() -> None:
 @pytest.mark.parametrize("result", [64 * 255 * 127, 64 * 32767 // 2])
 def test_a_product_shows_whether_sums_saturate(result: int, monkeypatch: pytest.MonkeyPatch) -> None:
     class Product:
-        def __init__(self, model: bytes, providers: list[str]) -> None:
+        def __init__(self, model: bytes, options: SessionOptions, providers: list[str]) -> None:
             assert model == encodings._PRODUCT
 
         def run(self, outputs: None, inputs: dict[str, Any]) -> list[npt.NDArray[np.int32]]:

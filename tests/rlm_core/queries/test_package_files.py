@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core.queries.package_files import Overlay, PackageFiles, context_of, package_of, path_of
-from rlm_core.source.call_graph import ModuleIndex, index_module
+from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
 
 

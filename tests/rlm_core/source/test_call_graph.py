@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.source.call_graph import MAX_CALLEES, CallGraph, ModuleIndex, index_module
+from rlm_core.source.call_graph import MAX_CALLEES, CallGraph
+from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
 
 Found = list[tuple[str, int]]

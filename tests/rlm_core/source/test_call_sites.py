@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.source.call_graph import MAX_CANDIDATES, CallGraph, ModuleIndex, ResolvedCalls, index_module
+from rlm_core.source.call_graph import MAX_CANDIDATES, CallGraph, ResolvedCalls
 from rlm_core.source.function_names import FunctionNames
+from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
 
 

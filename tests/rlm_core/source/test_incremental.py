@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.source import incremental
-from rlm_core.source.call_graph import CallGraph, index_module
+from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
+from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_functions, find_units
 from rlm_core.types import Unit

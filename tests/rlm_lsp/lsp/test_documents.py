@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 from lsprotocol import types
-from pygls.workspace import PositionCodec, TextDocument, Workspace
+from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.scope import ModuleScope
@@ -19,9 +19,6 @@ from rlm_lsp.lsp.documents import (
     Analysis,
     Document,
     Documents,
-    Notebooks,
-    SyncedDocument,
-    SyncedWorkspace,
     locate,
 )
 from rlm_lsp.lsp.text_positions import Lines
@@ -155,38 +152,6 @@ async def test_closed_unknown_and_huge_documents_have_no_units(tmp_path: Path) -
     huge = opened(documents, tmp_path / "huge.py", "x = 1\n" * 500_000)
     assert await documents.analysis(huge, CODEC) is None
     documents.close()
-
-
-def test_a_notebook_knows_its_cells_in_order() -> None:
-    notebooks = Notebooks()
-    assert notebooks.put("n", ["a", "b", "c"]) == []
-    assert notebooks.put("n", ["c", "a"]) == ["b"]
-    assert notebooks.around("a") == ("c", "a")
-    assert (notebooks.of("c"), notebooks.of("b")) == ("n", None)
-    assert notebooks.put("n", []) == ["c", "a"]
-    assert notebooks.of("a") is None
-
-
-def test_a_change_replaces_a_range_or_the_whole_text() -> None:
-    synced = SyncedDocument("file:///a.py", "a\nb", 1, "python", position_codec=CODEC)
-    place = types.Range(types.Position(1, 0), types.Position(1, 1))
-    synced.apply_change(types.TextDocumentContentChangePartial(place, "d"))
-    assert synced.source == "a\nd"
-    synced.apply_change(types.TextDocumentContentChangeWholeDocument("c"))
-    assert synced.source == "c"
-
-
-def test_the_workspace_keeps_its_folders_and_its_encoding() -> None:
-    folder = types.WorkspaceFolder("file:///one", "one")
-    before = Workspace("file:///one", workspace_folders=[folder], position_encoding=types.PositionEncodingKind.Utf8)
-    after = SyncedWorkspace.like(before)
-    assert (after.root_uri, dict(after.folders)) == ("file:///one", {"file:///one": folder})
-    after.put_text_document(types.TextDocumentItem("file:///one/a.py", "python", 1, "ä\x0cb\n"))
-    place = types.Range(types.Position(0, 3), types.Position(0, 4))
-    change = types.TextDocumentContentChangePartial(place, "x")
-    after.update_text_document(types.VersionedTextDocumentIdentifier(2, "file:///one/a.py"), change)
-    found = after.get_text_document("file:///one/a.py")
-    assert (found.source, found.version) == ("ä\x0cx\n", 2)
 
 
 NESTED = b"def outer(\n    a,\n):\n    def inner(): return a\n    return inner\n\n"

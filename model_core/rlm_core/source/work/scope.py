@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rlm_core.source.call_graph import Call, CallGraph, ModuleIndex
+from rlm_core.source.call_graph import CallGraph
+from rlm_core.source.module_index import Call, ModuleIndex
 
 _MOST_HOPS = 4
 
