@@ -385,10 +385,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class CpuScale:
-    """Latencies were multiplied by ``ratio`` for this machine's CPU, whose score was measured on ``date`` (ISO)."""
+    """Latencies were multiplied by ``ratio`` for this machine's CPU, whose score was measured on ``date`` (ISO).
+
+    ``waits`` seconds of them were not: no CPU shortens what the text waits at the least.
+    """
 
     ratio: float
     date: str
+    waits: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,11 @@ _FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp")
 @click.command()
 @options.model
 @options.threads
-@click.option("--rescore", is_flag=True, help="Measure the score of the CPU again.")
-def command(model: str, threads: int, rescore: bool) -> None:
+@click.option("--score-cpu", is_flag=True, help="Measure this CPU, and scale latencies of functions to it from now on.")
+def command(model: str, threads: int, score_cpu: bool) -> None:
     """Show versions, the model, the CPU and a self-test.
 
-    The first run measures a score of this CPU, to which latencies of calls are then scaled.
+    Predictions stay as they are, unless --score-cpu measures this CPU.
     """
     console.line(f"rlm-lsp      {__version__} ({Path(__file__).parents[1]})")
     console.line(f"python       {platform.python_version()} ({sys.executable})")
@@ -56,7 +56,7 @@ def command(model: str, threads: int, rescore: bool) -> None:
         f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms"
     )
     console.line(f"             a small function: {render.label(predictions) or 'no prediction'}")
-    _print_score(rescore)
+    _print_score(score_cpu)
 
 
 def _print_model(model_id: str, model: str) -> None:
@@ -70,20 +70,30 @@ def _print_model(model_id: str, model: str) -> None:
         console.line(f"             {name} {size / 2**20:.2f} MiB")
 
 
-def _print_score(rescore: bool) -> None:
+def _print_score(measure: bool) -> None:
     path = cpu_score.default_path()
-    score = None if rescore else cpu_score.read(path)
+    before = cpu_score.read(path)
+    score = cpu_score.measure() if measure else before
     if score is None:
-        score = cpu_score.measure()
+        console.line("cpu score    not measured: latencies of functions are those of the reference machine")
+        console.line("             (rlm-lsp doctor --score-cpu measures this CPU)")
+        return
+    if measure:
         cpu_score.write(score, path)
     console.line(
         f"cpu score    {score.overall:.2f} times the reference, within a factor of {10**score.spread:.2f}"
-        f" ({score.date}; --rescore measures again)"
+        f" ({score.date}; --score-cpu measures again)"
     )
     parts = (("interpreter", score.interpreter), ("allocation", score.allocation), ("numpy", score.numpy))
     console.line("             " + ", ".join(f"{name} {value:.2f}" for name, value in parts))
-    used = "scaled by" if cpu_score.enabled() else f"not scaled ({cpu_score.SWITCH} is off) by"
-    console.line(f"             latencies of calls are {used} {1 / score.overall:.2g} to this CPU")
+    used = "are" if cpu_score.enabled() else f"would be ({cpu_score.SWITCH} is off)"
+    earlier = f"; before: {_factor(before)}" if measure else ""
+    console.line(f"             latencies of functions {used} multiplied by {_factor(score)}{earlier}")
+
+
+def _factor(score: cpu_score.CpuScore | None) -> str:
+    """What latencies are multiplied by."""
+    return f"{1 / score.overall:.2g}" if score is not None else "1"
 
 
 def _version(package: str) -> str:

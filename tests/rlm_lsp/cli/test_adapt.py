@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -120,18 +121,41 @@ def test_candidates_are_printed_unchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("fake")
-def test_doctor_scores_the_cpu_once_and_again_on_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_scores_the_cpu_on_request_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     scores = [0.5, 0.8]
     first = cpu_score.score(cpu_score.reference(), cpu_score.reference())
     monkeypatch.setattr(cpu_score, "default_path", lambda: tmp_path / "score.json")
     monkeypatch.setattr(cpu_score, "measure", lambda: replace(first, overall=scores.pop(0)))
-    for options, overall, factor in (([], "0.50", "2"), ([], "0.50", "2"), (["--rescore"], "0.80", "1.2")):
+
+    def last_line(*options: str) -> str:
         result = run("doctor", *options)
         assert result.exit_code == 0, result.stderr
-        assert f"cpu score    {overall} times the reference" in result.stdout
-        assert f"are scaled by {factor} to this CPU" in result.stdout
+        return result.stdout.splitlines()[-1].strip()
+
+    assert "doctor --score-cpu" in last_line()
+    assert not (tmp_path / "score.json").exists()
+    assert last_line("--score-cpu") == "latencies of functions are multiplied by 2; before: 1"
+    assert last_line() == "latencies of functions are multiplied by 2"
+    assert last_line("--score-cpu") == "latencies of functions are multiplied by 1.2; before: 2"
     monkeypatch.setenv(cpu_score.SWITCH, "0")
-    assert "RLM_LSP_CPU_SCALE is off" in run("doctor").stdout
+    assert last_line() == "latencies of functions would be (RLM_LSP_CPU_SCALE is off) multiplied by 1.2"
+
+
+@pytest.mark.usefixtures("fake")
+def test_doctor_does_not_score_a_busy_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cpu_score, "default_path", lambda: tmp_path / "score.json")
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.5, 0.0, 0.0))
+    result = run("doctor", "--score-cpu")
+    assert result.exit_code == 2
+    assert "the machine is busy (load 1.5 on 2 cores); score its CPU when it is idle" in result.stderr
+    assert not (tmp_path / "score.json").exists()
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 0.0, 0.0))
+    monkeypatch.setattr(cpu_score, "measure_rates", lambda: replace(cpu_score.reference(), spread=0.1))
+    result = run("doctor", "--score-cpu")
+    assert result.exit_code == 2
+    assert "repeats differ by a factor of 1.26" in result.stderr
+    assert not (tmp_path / "score.json").exists()
 
 
 def test_scaling_is_switched_off_by_an_option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """A score of this machine's CPU against the one on which function labels were measured, and predictions scaled by it.
 
-``measure`` runs a fixed benchmark of about two seconds; ``write`` and ``read`` keep its score in the user's cache
-folder; ``ScaledPredictor`` divides the latencies of function calls by it and widens their bands by its spread.
+``measure`` runs a fixed benchmark of about two seconds, unless the machine is busy; ``write`` and ``read`` keep its
+score in the user's cache folder; ``ScaledPredictor`` divides the latencies of function calls by it, apart from what
+they wait, and widens their bands by its spread.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
+from rlm_core.inference.work_mixture import facts_of, known_wait
 from rlm_core.types import LEVELS, MEDIAN, CodeText, CpuScale, Prediction, Query
 
 FORMAT = "rlm-cpu-score-1"
 FILE = "cpu_score.json"
 SWITCH = "RLM_LSP_CPU_SCALE"
 _ROUNDS, _BLOCKS = 210, 3
+# Beyond these a score says more about other load than about the CPU: load average per core, and log10 spread.
+_MOST_LOAD, _MOST_SPREAD = 0.5, 0.05
 # Function labels are calls of Python code: mostly interpreter, then objects, then array code.
 _SHARES = {"interpreter": 0.5, "allocation": 0.3, "numpy": 0.2}
 
@@ -156,8 +160,21 @@ def score(rates: Rates, base: Rates) -> CpuScore:
 
 
 def measure() -> CpuScore:
-    """Run the benchmark (about two seconds) and score this machine."""
-    return score(measure_rates(), reference())
+    """Run the benchmark (about two seconds) and score this machine.
+
+    Raises:
+        DataError: the machine is busy.
+    """
+    cores = os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load > _MOST_LOAD * cores:
+        raise DataError(f"the machine is busy (load {load:.1f} on {cores} cores); score its CPU when it is idle")
+    rates = measure_rates()
+    if rates.spread > _MOST_SPREAD:
+        raise DataError(
+            f"the machine is busy (repeats differ by a factor of {10**rates.spread:.2f}); score its CPU when it is idle"
+        )
+    return score(rates, reference())
 
 
 def cpu_name() -> str:
@@ -212,7 +229,7 @@ def enabled() -> bool:
 
 
 def stored() -> CpuScore | None:
-    """This user's score, None where ``rlm-lsp doctor`` has not run or scaling is off."""
+    """This user's score, None where ``rlm-lsp doctor --score-cpu`` has not run or scaling is off."""
     return read(default_path()) if enabled() else None
 
 
@@ -225,29 +242,47 @@ class ScaledPredictor(PredictorWrapper):
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
-        return [[scaled(answer, self.cpu) for answer in answers] for answers in self.base.predict(texts, queries)]
+        found = self.base.predict(texts, queries)
+        return [
+            [scaled(answer, self.cpu, _least_wait(code)) if _applies(answer) else answer for answer in answers]
+            for code, answers in zip(texts, found, strict=True)
+        ]
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile of the value before scaling: training values are those of the reference machine."""
-        if prediction.median is not None and prediction.bands and prediction.bands[0].source.cpu_scale is not None:
-            unscaled = prediction.median * self.cpu.overall, prediction.floor * self.cpu.overall
-            prediction = replace(prediction, median=unscaled[0], floor=unscaled[1])
+        scale = prediction.band.source.cpu_scale if prediction.band is not None else None
+        if prediction.median is not None and scale is not None:
+            waits = min(scale.waits, prediction.median)
+            median = waits + (prediction.median - waits) * self.cpu.overall
+            prediction = replace(prediction, median=median, floor=prediction.floor * self.cpu.overall)
         return self.base.percentile(prediction, language)
 
 
-def scaled(prediction: Prediction, cpu: CpuScore) -> Prediction:
+def _applies(prediction: Prediction) -> bool:
+    where = (prediction.basis, prediction.metric, prediction.device)
+    return where == ("call", "latency", "x86-64") and prediction.median is not None
+
+
+def _least_wait(code: CodeText) -> float:
+    facts = facts_of(code)
+    return known_wait(facts)[0] if facts is not None else 0.0
+
+
+def scaled(prediction: Prediction, cpu: CpuScore, waits: float = 0.0) -> Prediction:
     """A prediction for this CPU: divided by its score, each side of a band widened by its spread.
 
     Widening is in log space and in quadrature, by as many standard deviations as a normal band of that coverage has.
+    The first ``waits`` seconds, which the text waits whatever the CPU, stay as they are.
     """
-    applies = (prediction.basis, prediction.metric, prediction.device) == ("call", "latency", "x86-64")
-    if not applies or prediction.median is None:
+    if not _applies(prediction) or prediction.median is None:
         return prediction
     ratio, floor = 1 / cpu.overall, prediction.floor
+    waits = min(waits, prediction.median)
     # Below the floor there is no scale to widen on: the floor replaces a median below it.
-    centre = max(prediction.median, floor)
+    centre = max(prediction.median - waits, floor)
 
     def moved(level: float, end: float) -> float:
+        """A quantile of the time without waits."""
         slack = abs(NormalDist().inv_cdf(level)) * cpu.spread
         if level < 0.5:
             if end > 0 and centre > 0:
@@ -258,13 +293,16 @@ def scaled(prediction: Prediction, cpu: CpuScore) -> Prediction:
             end = centre * 10 ** math.hypot(math.log10(end / centre), slack)
         return end * ratio
 
-    found = tuple(moved(*pair) for pair in zip(LEVELS, prediction.quantiles, strict=True))
-    found = (*found[:MEDIAN], prediction.median * ratio, *found[MEDIAN + 1 :])
+    quantiles = zip(LEVELS, prediction.quantiles, strict=True)
+    found = tuple(waits + moved(level, max(value - waits, 0.0)) for level, value in quantiles)
+    median = waits + (prediction.median - waits) * ratio
+    found = (*found[:MEDIAN], median, *found[MEDIAN + 1 :])
     band = prediction.bands[0]
+    source = replace(band.source, cpu_scale=CpuScale(ratio, cpu.date, waits))
     return replace(
         prediction,
-        median=prediction.median * ratio,
+        median=median,
         floor=floor * ratio,
-        bands=bands(found, band.groups, band.rows, replace(band.source, cpu_scale=CpuScale(ratio, cpu.date))),
+        bands=bands(found, band.groups, band.rows, source),
         quantiles=found,
     )

@@ -35,6 +35,21 @@ CALL = Prediction(
 )
 
 
+class Fake(WithoutComparison):
+    """Answers every query with ``CALL``."""
+
+    model_id = "test-1"
+
+    def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
+        return (Query("latency", "x86-64"),)
+
+    def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
+        return ("x86-64",)
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        return [[CALL for _ in line] for line in queries]
+
+
 def test_an_equal_machine_scores_one() -> None:
     found = cpu_score.score(BASE, BASE)
     assert (found.overall, found.spread) == pytest.approx((1.0, 0.0))
@@ -54,7 +69,7 @@ def test_parts_that_differ_widen_the_spread() -> None:
 
 def test_the_benchmark_measures_and_is_steady_enough_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_score, "_ROUNDS", 6)
-    found = cpu_score.measure()
+    found = cpu_score.score(cpu_score.measure_rates(), cpu_score.reference())
     assert 0.01 < found.overall < 100
     assert 0 <= found.spread < 1
     assert found.cpu == cpu_score.cpu_name() != ""
@@ -125,6 +140,26 @@ def test_a_value_below_the_floor_stays_below_the_scaled_floor() -> None:
     assert found.band.high == pytest.approx(1e-7 * 10 ** (1.2816 * SLOW.spread), rel=1e-4)
 
 
+def test_no_cpu_shortens_a_wait() -> None:
+    waiting = replace(CALL, median=1.0 + 1e-4, quantiles=tuple(1.0 + value for value in QUANTILES))
+    found = scaled(waiting, SLOW, 1.0)
+    own = scaled(CALL, SLOW)
+    assert found.median == pytest.approx(1.0 + 2e-4)
+    assert found.quantiles == pytest.approx([1.0 + value for value in own.quantiles])
+    assert found.band is not None
+    assert found.band.low > 1.0
+    # The share of training values below it is that of the reference machine's value.
+    asked: list[float | None] = []
+
+    class Recorded(Fake):
+        def percentile(self, prediction: Prediction, language: str) -> float | None:
+            asked.append(prediction.median)
+            return 0.5
+
+    ScaledPredictor(Recorded(), SLOW).percentile(found, "python")
+    assert asked == pytest.approx([1.0 + 1e-4])
+
+
 def test_an_open_band_stays_open() -> None:
     found = scaled(replace(CALL, quantiles=(*QUANTILES[:12], *[math.inf] * 5)), SLOW)
     assert found.band is not None
@@ -146,21 +181,12 @@ def test_all_but_latencies_of_calls_on_the_reference_device_pass_through(change:
 
 
 def test_the_scaled_predictor_passes_questions_on() -> None:
-    class Fake(WithoutComparison):
-        model_id = "test-1"
-
-        def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-            return (Query("latency", "x86-64"),)
-
-        def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
-            return ("x86-64",)
-
-        def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
-            return [[CALL for _ in line] for line in queries]
-
     predictor = ScaledPredictor(Fake(), SLOW)
     assert predictor.model_id == "test-1"
     assert predictor.default_queries("call", "python") == (Query("latency", "x86-64"),)
     assert predictor.devices("call") == ("x86-64",)
     [[answer]] = predictor.predict([CodeText("x", "python", "call")], [[Query("latency", "x86-64")]])
     assert answer == scaled(CALL, SLOW)
+    waits = "def f():\n    time.sleep(5e-5)\n"
+    [[answer]] = predictor.predict([CodeText(waits, "python", "call")], [[Query("latency", "x86-64")]])
+    assert answer == scaled(CALL, SLOW, 5e-5)
