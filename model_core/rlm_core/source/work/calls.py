@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from rlm_core.types import CauseKind, WaitKind
 
 from . import library
 from .comprehensions import without_end
+from .concurrency import in_background, in_rounds, longest, within
 from .containers import is_stored
 from .function_bodies import FunctionBodies
 from .meter import Meter, PendingCause
@@ -20,6 +22,7 @@ from .values import MISSING, NONE, UNKNOWN, Value, literal
 
 _INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
 _GROWING = {"append": 1, "add": 1, "appendleft": 1, "insert": 1, "push": 1, "put": 1}
+_STARTING = frozenset({"create_task", "ensure_future"})
 _MERGING = frozenset({"extend", "update", "extendleft"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right"})
 ENDLESS = 1e290  # items or trips: more never end
@@ -62,6 +65,19 @@ class RuleCall:
             result = self.owner.call_value(function, list(args), {}, "")
         self.owner.meter.add(body, times)
         return result
+
+    def in_pool(self, function: Value, times: Quantity, args: Sequence[Value], workers: Quantity | None) -> Value:
+        """The result of calling ``function``, ``times`` times, ``workers`` at a time."""
+        with self.owner.region(Meter(parallel=True)) as body:
+            result = self.apply(function, times, args)
+        body.waits = in_rounds(body.waits, times, workers)
+        self.owner.meter.add(body)
+        return result
+
+    def start(self, function: Value, args: Sequence[Value]) -> None:
+        """Start a call of ``function`` in the background."""
+        with self.owner.started():
+            self.owner.call_value(function, list(args), {}, "")
 
     def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
         """The call waits."""
@@ -114,6 +130,13 @@ class Calls(FunctionBodies):
             target = self.value(function)
         if target.kind in ("function", "module") and target.name.endswith(("asyncio.gather", "asyncio.wait")):
             return self._together(node)
+        if target.kind in ("function", "module") and target.name.endswith("asyncio.wait_for") and node.args:
+            return self._limited(node)
+        if called_name(node).rpartition(".")[2] in _STARTING:
+            with self.started():
+                for argument in node.args:
+                    self.value(argument)
+            return UNKNOWN
         args = [self.value(argument) for argument in node.args]
         keywords = {word.arg: self.value(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
@@ -191,17 +214,27 @@ class Calls(FunctionBodies):
                 value = self.value(argument)
                 if value.kind == "iterator":
                     self.consume(value)
-        longest: dict[WaitKind, object] = {}
-        waits = []
-        for wait in sorted(
-            body.waits, key=lambda wait: -(wait.seconds.evaluate(lambda n: 1.0)[1] if wait.seconds else 0)
-        ):
-            if wait.kind not in longest:
-                longest[wait.kind] = wait
-                waits.append(wait)
-        body.waits = waits
+        body.waits = longest(body.waits)
         self.meter.add(body)
         return Value("list")
+
+    def _limited(self, node: ast.Call) -> Value:
+        """A coroutine that is given up when its time is over."""
+        with self.region() as body:
+            result = self.value(node.args[0])
+        timeouts = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "timeout")]
+        limits = [self.value(timeout).number for timeout in timeouts]
+        body.waits = within(body.waits, limits[0] if limits else None)
+        self.meter.add(body)
+        return result
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """What is evaluated here waits in the background, where it may also run for ever."""
+        with self.region(Meter(parallel=True)) as body:
+            yield
+        body.waits, body.endless = in_background(body.waits), None
+        self.meter.add(body)
 
     def _stopped(self, name: str, node: ast.Call, args: list[Value]) -> Value | None:
         """``any``, ``all`` and ``next`` stop early: the least is one item."""

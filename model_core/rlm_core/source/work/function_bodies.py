@@ -13,6 +13,7 @@ from rlm_core.types import CauseKind
 
 from . import object_sizes
 from .comprehensions import without_end
+from .concurrency import ended
 from .expressions import Expressions
 from .frames import Frame, Function, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
@@ -180,6 +181,7 @@ class FunctionBodies(Expressions):
             self.frame, self.deep = caller, deep
         if any(wait.call.endswith(".acquire") for wait in body.waits):
             body.waits = [wait for wait in body.waits if not _is_released(wait.call, node)]
+        body.waits = ended(body.waits)
         body.reach = ALWAYS
         if frame.recursive:
             body = self._repeated_body(frame, body, start)

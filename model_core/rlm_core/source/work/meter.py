@@ -21,13 +21,17 @@ _MOST_WAITS = 40
 
 @dataclass(frozen=True, slots=True)
 class PendingWait:
-    """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known."""
+    """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known.
+
+    That of a task in the ``background`` goes on while others start: several take as long as the longest.
+    """
 
     kind: WaitKind
     line: int
     call: str
     seconds: Quantity | None
     share: Range
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,12 @@ class Meter:
     def _note(self, wait: PendingWait) -> None:
         """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them."""
         for index, other in enumerate(self.waits):
-            if (other.line, other.kind, other.call) == (wait.line, wait.kind, wait.call):
+            place = (other.line, other.kind, other.call, other.background)
+            if place == (wait.line, wait.kind, wait.call, wait.background):
                 seconds = None
                 if other.seconds is not None and wait.seconds is not None:
-                    seconds = larger(other.seconds, wait.seconds) if self.parallel else other.seconds + wait.seconds
+                    at_once = self.parallel or wait.background
+                    seconds = larger(other.seconds, wait.seconds) if at_once else other.seconds + wait.seconds
                 low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
                 self.waits[index] = replace(other, seconds=seconds, share=(low, likely, high))
                 return
@@ -132,7 +138,8 @@ class Meter:
         for wait in other.waits:
             seconds = wait.seconds
             if seconds is not None:
-                seconds = self.weighted(seconds if once or self.parallel else seconds * times)
+                at_once = once or self.parallel or wait.background
+                seconds = self.weighted(seconds if at_once else seconds * times)
             self._note(replace(wait, seconds=seconds, share=scaled(wait.share, reach)))
         for cause in other.causes:
             amount, count = cause.amount, cause.count

@@ -336,6 +336,16 @@ def _serves(kind: WaitKind) -> Rule:
     return rule
 
 
+def _executor(name: str, seconds: float) -> Rule:
+    """A pool; its ``number`` is that of its workers where the text says it."""
+
+    def rule(call: Call) -> Value:
+        call.spend(seconds)
+        return Value("object", name=name, number=argument(call, 0, "max_workers").number)
+
+    return rule
+
+
 def _executor_map(kind: WaitKind) -> Rule:
     """The processor time of the function is counted here: threads share one interpreter lock."""
 
@@ -343,11 +353,19 @@ def _executor_map(kind: WaitKind) -> Rule:
         function, items = argument(call, 0, "fn", "func"), argument(call, 1, "iterable")
         times = call.consume(items)
         call.spend(times.times(2e-5))
-        result = call.apply(function, times, [items.item or UNKNOWN])
+        workers = call.receiver.number if call.receiver is not None else None
+        result = call.in_pool(function, times, [items.item or UNKNOWN], workers)
         call.wait(kind)
         return Value("iterator", size=times, item=result)
 
     return rule
+
+
+def _submit(call: Call) -> Value:
+    """A thread runs the function; leaving the pool waits for it."""
+    call.spend(2e-5)
+    call.start(argument(call, 0, "fn"), call.args[1:])
+    return instance("concurrent.futures.Future")
 
 
 def _first_argument(call: Call) -> Value:
@@ -789,7 +807,8 @@ METHODS: dict[tuple[str, str], Rule] = {
     **{("subprocess.Popen", method): rule for method, rule in _POPEN_METHODS.items()},
     **{("urllib3.PoolManager", method): _network(_HTTP_RESPONSE) for method in ("request", "urlopen")},
     **{("database.Connection", method): rule for method, rule in _CONNECTION_METHODS.items()},
-    **{(name, "submit"): _costs(2e-5, instance("concurrent.futures.Future")) for name in _EXECUTORS},
+    ("concurrent.futures.ThreadPoolExecutor", "submit"): _submit,
+    ("concurrent.futures.ProcessPoolExecutor", "submit"): _costs(2e-5, instance("concurrent.futures.Future")),
     **{(name, "map"): _executor_map(kind) for name, kind in _EXECUTORS.items()},
     **{(name, "shutdown"): _waits(kind, NONE) for name, kind in _EXECUTORS.items()},
     **{
@@ -839,14 +858,9 @@ FUNCTIONS |= {
         "asyncio.Queue",
     )
 }
-FUNCTIONS |= {
-    name: _costs(seconds, instance(name))
-    for name, seconds in (
-        ("concurrent.futures.ThreadPoolExecutor", 2e-5),
-        ("concurrent.futures.ProcessPoolExecutor", 1e-4),
-        ("multiprocessing.pool.ThreadPool", 2e-3),
-    )
-}
+FUNCTIONS["multiprocessing.pool.ThreadPool"] = _costs(2e-3, instance("multiprocessing.pool.ThreadPool"))
+FUNCTIONS["concurrent.futures.ThreadPoolExecutor"] = _executor("concurrent.futures.ThreadPoolExecutor", 2e-5)
+FUNCTIONS["concurrent.futures.ProcessPoolExecutor"] = _executor("concurrent.futures.ProcessPoolExecutor", 1e-4)
 FUNCTIONS["multiprocessing.Pool"] = _costs(10 * _PROCESS_SECONDS, instance("multiprocessing.Pool"))
 FUNCTIONS |= dict.fromkeys(
     (

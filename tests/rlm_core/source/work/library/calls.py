@@ -53,6 +53,12 @@ class RecordingCall:
         self.spend(inner.spent * times)
         return result
 
+    def in_pool(self, function: Value, times: Quantity, args: Sequence[Value], workers: Quantity | None) -> Value:
+        return self.apply(function, times, args)
+
+    def start(self, function: Value, args: Sequence[Value]) -> None:
+        self.apply(function, ONE, args)
+
     def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
         self.waits.append((kind, seconds))
 
