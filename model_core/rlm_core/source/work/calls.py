@@ -24,7 +24,7 @@ _INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
 _GROWING = {"append": 1, "add": 1, "appendleft": 1, "insert": 1, "push": 1, "put": 1}
 _STARTING = frozenset({"create_task", "ensure_future"})
 _MERGING = frozenset({"extend", "update", "extendleft"})
-_INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right"})
+_INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
 ENDLESS = 1e290  # items or trips: more never end
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
 _MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
@@ -395,14 +395,7 @@ class Calls(FunctionBodies):
         """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""
         if function.attr not in _GROWING:
             return
-        inner: ast.expr = function.value
-        while isinstance(inner, (ast.Subscript, ast.Call, ast.Attribute)):
-            inner = inner.func if isinstance(inner, ast.Call) else inner.value
-        outer = self.frame.names.get(inner.id) if isinstance(inner, ast.Name) else None
-        if outer is not None and isinstance(inner, ast.Name) and outer.kind in ("list", "dict", "object"):
-            added = constant(_INNER_ITEM_BYTES) + args[-1].bytes
-            self.frame.filled[inner.id] = self.frame.filled.get(inner.id, ZERO) + added
-            self.frame.bind(inner.id, replace(outer, bytes=outer.bytes + added))
+        self.fill(function.value, constant(_INNER_ITEM_BYTES) + args[-1].bytes)
 
     def apply_rule(
         self,

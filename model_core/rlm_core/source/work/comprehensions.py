@@ -69,7 +69,8 @@ class Comprehensions(Containers):
         variable = self.bind_items(first.target, iterable)
         if variable is not None:
             variable.restart()
-        self.frame.loops.append(Loop(variable))
+        loop = Loop(variable, trips)
+        self.frame.loops.append(loop)
         share = ONE
         with self.region() as body:
             for test in first.ifs:
@@ -78,6 +79,7 @@ class Comprehensions(Containers):
                     condition.variable.points = condition.hits
                 self.meter.spend(primitive("branch"))
                 share = share * Quantity({(): condition.share})
+            loop.trips = trips * share
             with self.region() as inner:
                 entry: Value | None = None
                 if rest:
@@ -92,7 +94,8 @@ class Comprehensions(Containers):
                     else:
                         element = node.elt  # type: ignore[attr-defined]
                         item = self.value(element)
-                        if is_stored(element) and item.kind not in NUMBERS:
+                        is_fresh = iterable.kind == "iterator" and same_name(element, first.target)
+                        if is_stored(element) and not is_fresh and item.kind not in NUMBERS:
                             item = replace(item, bytes=ZERO)
                     self.meter.spend(each(_PRODUCERS[type(node)]))
             self.meter.add(inner, share)
@@ -124,6 +127,11 @@ class Comprehensions(Containers):
         stand_in = ast.comprehension(node.generators[0].target, Evaluated(iterable), node.generators[0].ifs, 0)
         count, item, _ = self._generated([stand_in, *node.generators[1:]], node, body)
         return count, item, None
+
+
+def same_name(first: ast.expr, second: ast.expr) -> bool:
+    """Whether two expressions are one name: what an iterator yields is held by nothing else."""
+    return isinstance(first, ast.Name) and isinstance(second, ast.Name) and first.id == second.id
 
 
 def without_end(item: Value, body: Meter) -> Value:

@@ -9,13 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
 from rlm_core.types import WaitKind
 
 from .meter import PendingWait
-from .quantities import Quantity, constant
+from .quantities import Quantity, Range, constant
 
 
 def longest(waits: Sequence[PendingWait]) -> list[PendingWait]:
@@ -42,12 +39,14 @@ def ended(waits: Sequence[PendingWait]) -> list[PendingWait]:
     if first is None:
         return list(waits)
     own = [wait for wait in waits if not wait.background]
-    meanwhile = sum((_range(wait) for wait in waits[first:] if not wait.background), np.zeros(3))
+    meanwhile = [_range(wait) for wait in waits[first:] if not wait.background]
+    least, usual, most = (sum(values) for values in zip((0.0, 0.0, 0.0), *meanwhile, strict=True))
     tasks = []
     for wait in longest([wait for wait in waits if wait.background]):
-        if wait.seconds is not None and meanwhile.any():
-            low, likely, high = np.maximum(_range(wait) - meanwhile[::-1], 0.0).tolist()
-            wait = replace(wait, seconds=constant(low, high, likely))
+        if wait.seconds is not None and most > 0:
+            low, likely, high = _range(wait)
+            span = max(low - most, 0.0), max(likely - usual, 0.0), max(high - least, 0.0)
+            wait = replace(wait, seconds=constant(span[0], span[2], span[1]))
         tasks.append(replace(wait, background=False))
     return [*own, *tasks]
 
@@ -77,10 +76,10 @@ def within(waits: Sequence[PendingWait], timeout: Quantity | None) -> list[Pendi
     return found
 
 
-def _range(wait: PendingWait) -> npt.NDArray[np.float64]:
+def _range(wait: PendingWait) -> Range:
     """The least, likely and most seconds, with sizes of 1; zeros where they are not known."""
-    return np.array(wait.seconds.evaluate(lambda name: 1.0) if wait.seconds is not None else (0.0, 0.0, 0.0))
+    return wait.seconds.evaluate(lambda name: 1.0) if wait.seconds is not None else (0.0, 0.0, 0.0)
 
 
 def _likely(wait: PendingWait) -> float:
-    return float(_range(wait)[1])
+    return _range(wait)[1]

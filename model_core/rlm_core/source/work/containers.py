@@ -256,6 +256,17 @@ class Containers(Conditions):
         self.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
         if base.kind == "dict" and isinstance(target.value, ast.Name) and not _is_update(base, index):
             self.grown(target.value.id, base, ONE, index, value)
+        elif base.kind == "dict" and isinstance(target.value, ast.Subscript):
+            self.fill(target.value, constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes)
+
+    def fill(self, inner: ast.expr, added: Quantity) -> None:
+        """Let the container that a name holds grow by what is added to a container inside it."""
+        while isinstance(inner, (ast.Subscript, ast.Call, ast.Attribute)):
+            inner = inner.func if isinstance(inner, ast.Call) else inner.value
+        outer = self.frame.names.get(inner.id) if isinstance(inner, ast.Name) else None
+        if outer is not None and isinstance(inner, ast.Name) and outer.kind in ("list", "dict", "object"):
+            self.frame.filled[inner.id] = self.frame.filled.get(inner.id, ZERO) + added
+            self.frame.bind(inner.id, replace(outer, bytes=outer.bytes + added))
 
     def grown(self, name: str, base: Value, count: Quantity, item: Value, entry: Value | None = None) -> None:
         """Rebind a container that got ``count`` items more."""

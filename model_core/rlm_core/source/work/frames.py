@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from . import object_sizes
 from .meter import ALWAYS, Meter, scaled
-from .quantities import ZERO, Quantity, Range, larger, mixed, of_size
+from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
 from .values import MISSING, UNKNOWN, Value
 
@@ -59,10 +59,11 @@ class Loop:
 
     ``may_leave`` says whether something in it may end it early, at a trip that is not known; ``exits`` whether such a
     statement was reached. ``exit`` is the statement that leaves in a trip that is known, and ``exit_share`` the share
-    of the trips in which it does.
+    of the trips in which it does. ``trips`` is how often what is read once runs.
     """
 
     variable: LoopVariable | None = None
+    trips: Quantity = ONE
     may_leave: bool = False
     exits: bool = False
     exit: ast.If | None = None
@@ -71,10 +72,14 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Recursive:
-    """A recursive call inside a function that is being read: the arguments, and the share of runs that gets there."""
+    """A recursive call inside a function that is being read.
+
+    The arguments, the share of runs that gets there, and how often the loops around it repeat it.
+    """
 
     arguments: Mapping[str, Value]
     share: tuple[float, float, float]
+    times: Quantity = ONE
 
 
 @dataclass(slots=True)
@@ -101,7 +106,9 @@ class Frame:
     recursive: list[Recursive] = field(default_factory=list)
     recurses: bool = False
     cached: bool = False
+    # Of a recursive function: the share of calls that end at once, and how many checks end them.
     base_share: float = 0.5
+    checks: int = 1
     handlers: int = 0
 
     def lookup(self, name: str) -> Value | None:

@@ -17,8 +17,9 @@ from .concurrency import ended
 from .expressions import Expressions
 from .frames import Frame, Function, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
-from .quantities import ZERO, Quantity, Range, constant, of_size
-from .recursion import SYMBOL, base_share, changing_parameters, is_cached, recurrence
+from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
+from .recursion import SYMBOL, recurrence
+from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
 from .scope import Definition, Scope
 from .syntax import called_name, parse
 from .unit_costs import primitive
@@ -81,7 +82,10 @@ class FunctionBodies(Expressions):
             share = self._share_in(active)
             # How many values a `*args` has left is not known.
             share = share if node.args.vararg is None else (0.0, share[1], share[2])
-            active.recursive.append(Recursive(names, share))
+            times = ONE
+            for loop in active.loops:
+                times = times * loop.trips
+            active.recursive.append(Recursive(names, share, times))
             # A function that takes a container usually returns one of about the same size.
             sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
             return Value(size=sized.size) if sized is not None else UNKNOWN
@@ -208,7 +212,8 @@ class FunctionBodies(Expressions):
         if changing is None:
             return {}
         frame.recurses = True
-        frame.base_share, frame.cached = base_share(frame.node), is_cached(frame.node)
+        frame.base_share, frame.checks = base_share(frame.node), checks(frame.node)
+        frame.cached = is_cached(frame.node)
         start: dict[str, Quantity] = {}
         for name in changing:
             value = frame.names.get(name)
@@ -253,6 +258,9 @@ class FunctionBodies(Expressions):
             cached=frame.cached,
             base_share=frame.base_share,
             fallback=fallback or f"?{frame.line}",
+            checks=frame.checks,
+            bounds=self._bounds(frame),
+            levels=self._levels(frame),
         )
         result = Meter(body.parallel)
         result.add(body, shape.calls)
@@ -263,6 +271,38 @@ class FunctionBodies(Expressions):
         name = frame.node.name if not isinstance(frame.node, ast.Lambda) else "lambda"
         result.causes.append(PendingCause(CauseKind.RECURSION, line, name, result.seconds, shape.calls))
         return result
+
+    def _levels(self, frame: Frame) -> Quantity | None:
+        """How deep a recursion gets that appends to a list until it has a certain length."""
+        assert frame.node is not None
+        filled = filled_list(frame.node)
+        if filled is None:
+            return None
+        outer, self.frame = self.frame, frame
+        limit = self.scratch(filled[1])
+        self.frame = outer
+        if limit.number is not None:
+            return limit.number
+        return of_size(limit.name) if limit.kind == "unknown" and limit.name else None
+
+    def _bounds(self, frame: Frame) -> dict[str, Quantity]:
+        """What the symbols of arguments are compared with where that ends the recursion, by symbol."""
+        assert frame.node is not None
+        found: dict[str, Quantity] = {}
+        outer, self.frame = self.frame, frame
+        for name, (limit, is_length) in ends_of(frame.node).items():
+            value = frame.names.get(name)
+            amount = None if value is None else value.size if is_length else value.number
+            if amount is None or len(amount.names) != 1:
+                continue
+            bound = self.scratch(limit)
+            number = bound.number
+            if number is not None:
+                found[next(iter(amount.names))] = number
+            elif bound.kind == "unknown" and bound.name:
+                found[next(iter(amount.names))] = of_size(bound.name)
+        self.frame = outer
+        return found
 
     def definition(self, target: Value) -> tuple[Function, Scope, str, Frame | None] | None:
         """The syntax tree of a function of the program, its scope, its qualified name, and the frame around it."""

@@ -22,7 +22,7 @@ from .trips import NEVER
 from .unit_costs import primitive, seconds
 from .values import MISSING, Entries, Value, literal, number_of
 
-_UNROLLED = 12
+_UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
 _UNROLLED_NODES = 400
 _TWICE_DEPTH = 4
 FEWEST_REPORTED = 100
@@ -90,9 +90,16 @@ class Loops(TripCounts):
             items = [value for value in iterable.payload if isinstance(value, Value)]
         elif iterable.known and isinstance(iterable.constant, (tuple, str)) and len(iterable.constant) <= _UNROLLED:
             items = [literal(part) for part in iterable.constant]
+        elif iterable.kind in _GROWN and iterable.item is not None and not self.block(node).risks:
+            count = iterable.size.exact if iterable.size is not None else None
+            items = [iterable.item] * round(count) if count is not None and count <= _UNROLLED else None
         if items is None or node.orelse or any(item.kind == "unknown" for item in items):
             return False
-        if len(items) > 1 and len(items) * self.block(node).nodes > _UNROLLED_NODES:
+        block = self.block(node)
+        if len(items) > 1 and len(items) * block.nodes > _UNROLLED_NODES:
+            return False
+        if len(items) > _UNROLLED_WITH_CALLS and block.risks:
+            # Each call of a function of the program takes a share of the budget.
             return False
         outer = self.meter
         names_of_items = [replace(item, bytes=ZERO) for item in items]
@@ -155,6 +162,7 @@ class Loops(TripCounts):
     ) -> Quantity:
         """Read a loop's body and add it as often as it runs; the number of iterations."""
         frame = self.frame
+        loop.trips = trips
         before, held = dict(frame.names), frame.held
         assigned = self.block(node).assigned
         for name in assigned.keys() & before.keys():
@@ -163,6 +171,7 @@ class Loops(TripCounts):
                 frame.names[name] = replace(value, constant=MISSING, payload=None)
         first = dict(frame.names)
         results, filled, yields = len(frame.results), dict(frame.filled), frame.yields
+        recursive = [len(one.recursive) for one in self.open]
         frame.yields = ZERO
         body, exit_range = self._body(node, loop, bind)
         count = self._early(trips, loop, exit_range, node)
@@ -172,6 +181,8 @@ class Loops(TripCounts):
         after = dict(frame.names)
         if moving and self.loop_depth < _TWICE_DEPTH and _reads(node, moving):
             del frame.results[results:]
+            for one, known in zip(self.open, recursive, strict=True):
+                del one.recursive[known:]
             frame.yields = ZERO
             frame.restore(first | rebound, held)
             half = count.times(0.5)
@@ -305,7 +316,7 @@ class Loops(TripCounts):
                 continue
             if old is None or new is None or old is new or old.kind != new.kind:
                 continue
-            if old.kind in ("list", "set", "dict", "str", "bytes", "deque", "bytearray", "object"):
+            if old.kind in ("list", "tuple", "set", "dict", "str", "bytes", "deque", "bytearray", "object"):
                 if old.size is not None and new.size is not None:
                     size = new.size - old.size
                     changes[name] = (size, None, new.bytes - old.bytes)

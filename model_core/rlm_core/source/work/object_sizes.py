@@ -16,6 +16,7 @@ REFERENCE = 8.0
 _EMPTY = {"list": 56.0, "tuple": 56.0, "set": 216.0, "frozenset": 216.0, "dict": 64.0, "deque": 760.0}
 _TEXT = {"str": 41.0, "bytes": 33.0, "bytearray": 57.0}
 _DEQUE_BLOCK = 64
+DICT_ENTRY = 50.0  # of a dictionary's table, averaged over sizes
 ARRAY_HEADER = 80.0  # of array.array
 # A generator, its frame, and what it iterates over.
 GENERATOR = constant(440.0)
@@ -58,7 +59,7 @@ def _average(kind: str, grown: bool) -> float:
     if kind in ("set", "frozenset"):
         return 48.0 if grown else 45.0
     if kind == "dict":
-        return 75.0 if grown else 50.0
+        return 75.0 if grown else DICT_ENTRY
     return REFERENCE * (1.06 if grown and kind == "list" else 1.0)
 
 

@@ -6,20 +6,19 @@ symbol changes (``n - 1``, ``n // 2``, a part of a list) and how many recursive 
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
-from .frames import Function, Recursive
-from .quantities import LINEAR, Monomial, Quantity, Range, constant, exponential, of_size
+from .frames import Recursive
+from .quantities import LINEAR, ONE, Monomial, Quantity, Range, constant, exponential, of_size
+from .values import Value
 
 SYMBOL = "#"
 _MOST_EXACT = 20_000
-_CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
-_EVEN_BASE = 0.5
 _BRANCHING = 1.5  # recursive calls per call
+_CERTAIN = 0.9  # share of the runs
+_TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,16 @@ def _without(monomial: Monomial, size: str) -> Monomial:
     return tuple((factor, power) for factor, power in monomial if factor[0] != size)
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """How a recursive call changes a symbol: the share that it passes on, or the fixed amount that it adds."""
+
+    symbol: str
+    ratio: float
+    added: float
+    step: Recursive
+
+
 def recurrence(
     steps: Sequence[Recursive],
     start: Mapping[str, Quantity],
@@ -82,6 +91,9 @@ def recurrence(
     cached: bool,
     base_share: float,
     fallback: str,
+    checks: int = 1,
+    bounds: Mapping[str, Quantity] | None = None,
+    levels: Quantity | None = None,
 ) -> Recurrence:
     """The recursion with these recursive calls.
 
@@ -92,30 +104,28 @@ def recurrence(
         cached: whether calls with equal arguments run once.
         base_share: the share of calls that was taken to end at once.
         fallback: the name of the size where no argument is known to shrink.
+        checks: how many statements end a call at once.
+        bounds: what symbols are compared with where that ends the recursion, by symbol.
+        levels: how deep the recursion gets, where a list that each level appends to says so.
     """
-    shrinking: list[tuple[str, float, float, float]] = []  # symbol, ratio, amount less, how many calls
-    branches = 0.0
-    for step in steps:
-        weight = step.share[1]
-        branches += weight
-        change = _change(step, start)
-        if change is not None:
-            shrinking.append((*change, weight))
-    branches = branches / max(1 - base_share, 0.05)
+    share = max(1 - base_share, 0.05)
+    branches = sum(step.share[1] for step in steps) / share
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
-    if not shrinking:
+    if levels is not None and not cached:
+        return _backtracking(steps, start, share, levels)
+    moves = [move for step in steps if (move := _move(step, start, bounds or {})) is not None]
+    if not moves:
         size = of_size(fallback)
-        parts = any(
-            value.kind == "unknown" and "." in value.name for step in steps for value in step.arguments.values()
-        )
-        if branches > _BRANCHING and not parts:
-            # Each call tries several ways, and no argument says how deep: backtracking.
+        values = [value for step in steps for value in step.arguments.values()]
+        parts = any(value.kind == "unknown" and "." in value.name for value in values)
+        # What only grows, such as a message or a depth, tells of parts of parts.
+        parts = parts or any(_grows(value, start) for value in values)
+        if branches * share ** (checks - 1) > _BRANCHING and not parts:
+            # Each call tries several ways, and neither an argument nor a number of checks says how deep: backtracking.
             return Recurrence(exponential(2.0, size), size, fallback, 1.0, branches, "tries all ways")
         return Recurrence(size, size.log(), fallback, 1.0, 1.0, "calls itself for each part")
-    symbol = shrinking[0][0]
-    first = start.get(symbol, of_size(symbol))
-    known = first.constant
-    ratios = [ratio for _, ratio, _, _ in shrinking if ratio < 1]
+    symbol = moves[0].symbol
+    ratios = [move.ratio for move in moves if move.ratio < 1]
     if ratios:
         ratio = sum(ratios) / len(ratios)
         ratio = min(max(ratio, 0.05), 0.95)
@@ -127,32 +137,189 @@ def recurrence(
         return Recurrence(
             of_size(symbol).power(power).times(2.0 - 1.0 / branches), depth, symbol, ratio, branches, "halves its input"
         )
-    decrements = [max(less, 1e-9) for _, _, less, _ in shrinking]
-    depth = (of_size(symbol) - constant(base)).times(1 / min(decrements))
-    if known is not None:
-        depth = _each(known, lambda size: max(math.ceil((size - base) / min(decrements)), 0.0) + 1)
-    symbols = sorted({entry[0] for entry in shrinking})
+    return _counted(moves, start, base, cached, share, branches, bounds or {})
+
+
+def _backtracking(
+    steps: Sequence[Recursive], start: Mapping[str, Quantity], share: float, levels: Quantity
+) -> Recurrence:
+    """The recursion of calls that append to a list until it is full, and take back what they appended."""
+    depth = levels.constant
+    items = made = 0.0
+    for step in steps:
+        count = max(step.times.substituted(start).evaluate(_typical)[1], 0.0)
+        items, made = items + count, made + count * min(step.share[1] / share, 1.0)
+    if depth is None or depth[2] > _MOST_EXACT:
+        calls = exponential(max(made, 1.05), levels)
+        return Recurrence(calls, levels + ONE, next(iter(levels.names), ""), 1.0, max(made, 1.0), "tries all ways")
+    narrows = any(_narrows(step, start) for step in steps)
+
+    def count_to(places: float, each: float) -> float:
+        filled = range(1, int(places) + 1)
+        return min(1.0 + sum(_ways_to_fill(items, place, places, narrows) * each**place for place in filled), 1e290)
+
+    each = made / items if items else 0.0
+    is_certain = each > _CERTAIN
+    low = count_to(depth[0], each) if is_certain else depth[0] + 1
+    high = count_to(depth[2], each if is_certain else 1.0)
+    calls = Quantity({(): (low, count_to(depth[1], each), high)})
+    return Recurrence(calls, levels + ONE, "", 1.0, 2.0, "tries all ways")
+
+
+def _narrows(step: Recursive, start: Mapping[str, Quantity]) -> bool:
+    """Whether the next level begins after the item that this one took: an argument is between a symbol and its end."""
+    numbers = [value.number for value in step.arguments.values() if value.number is not None]
+    keys = [(((symbol, LINEAR), 1.0),) for symbol in start]
+    return any(0 < number.terms[key][1] < 0.99 for number in numbers for key in keys if key in number.terms)
+
+
+def _ways_to_fill(items: float, places: int, most: float, narrows: bool) -> float:
+    """The ways to fill so many places from items: in order, each once if there are just enough, or with repetitions."""
+    if narrows:
+        return math.comb(round(items), places)
+    if abs(items - most) < 0.5:
+        return float(math.perm(round(items), places))
+    return min(items**places, 1e290) if items < 1e6 else 1e290
+
+
+def _counted(
+    moves: Sequence[_Move],
+    start: Mapping[str, Quantity],
+    base: float,
+    cached: bool,
+    share: float,
+    branches: float,
+    bounds: Mapping[str, Quantity],
+) -> Recurrence:
+    """The recursion of calls that pass on a fixed amount more or less."""
+    symbol = moves[0].symbol
+    # How far each symbol is from its end: in all, and in the first call where that is known.
+    spans: dict[str, Quantity] = {}
+    for move in moves:
+        end = constant(base) if move.added < 0 else bounds.get(move.symbol)
+        if end is not None and move.added > 0:
+            spans[move.symbol] = end.substituted(start) - start.get(move.symbol, of_size(move.symbol))
+        else:
+            spans[move.symbol] = of_size(move.symbol) - constant(base)
+    known: dict[str, Range] = {}
+    for name, span in spans.items():
+        fixed = span.substituted(start).constant
+        if fixed is not None:
+            known[name] = fixed
+    stride = min(max(abs(move.added), 1e-9) for move in moves)
+    depth = spans[symbol].times(1 / stride)
+    if symbol in known:
+        depth = _each(known[symbol], lambda span: max(math.ceil(span / stride), 0.0) + 1)
+    symbols = list(spans)
     if cached and len(symbols) > 1:
         # One call for each combination of arguments.
         calls = depth
-        for other in symbols:
-            if other != symbol:
-                calls = calls * start.get(other, of_size(other))
+        for other in symbols[1:]:
+            calls = calls * start.get(other, of_size(other))
         return Recurrence(calls, depth, symbol, 1.0, 1.0, "calls itself")
-    if cached or branches < 1.3:
+    grouped: dict[tuple[str, float], tuple[_Move, _Ways]] = {}
+    for move in moves:
+        ways_of, key = _Ways.of(move, symbol, share), (move.symbol, move.added)
+        grouped[key] = (move, ways_of + grouped[key][1] if key in grouped else ways_of)
+    moves, ways = [move for move, _ in grouped.values()], [ways for _, ways in grouped.values()]
+    strides = [max(abs(move.added), 1e-9) for move in moves]
+    most = sum(way.most(100.0) for way in ways)
+    if cached or max(most, branches) < 1.3:
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
-    scale = max(len(decrements), 1)
-    weights = [branches / scale] * scale
-    if known is not None and known[2] <= _MOST_EXACT:
-        calls = _each(known, lambda size: _count(size, base, decrements, weights))
-        return Recurrence(calls, depth, symbol, 1.0, branches, "calls itself")
-    root = _root(decrements, weights)
-    return Recurrence(exponential(root, of_size(symbol)), depth, symbol, 1.0, branches, "calls itself")
+    name = "calls itself" if all(way.most(1.0) <= 2 for way in ways) else "tries all ways"
+    several = max(branches, 2.0)
+    if len(symbols) == 2 and len(known) == 2:
+        sizes = [known[one][1] for one in symbols]
+        if (sizes[0] + 1) * (sizes[1] + 1) <= _MOST_EXACT:
+            deep = depth + _each(known[symbols[1]], lambda span: max(span, 0.0))
+            calls = constant(
+                _count_two(
+                    sizes,
+                    [
+                        (symbols.index(move.symbol), abs(move.added), way.likely(1.0))
+                        for move, way in zip(moves, ways, strict=True)
+                    ],
+                )
+            )
+            return Recurrence(calls, deep, symbol, 1.0, several, name)
+    if symbol in known and known[symbol][2] <= _MOST_EXACT:
+        first = start.get(symbol)
+        offset = 0.0 if moves[0].added > 0 or first is None else base
+
+        def count(span: float, share: str) -> float:
+            chosen = [getattr(way.for_span(span) if share == "likely" else way, share) for way in ways]
+            return _count(span, strides, chosen, offset)
+
+        low, likely, high = known[symbol]
+        if all(way.is_certain for way in ways):
+            calls = _each(known[symbol], lambda span: count(span, "likely"))
+        else:
+            calls = Quantity({(): (max(low, 0.0) + 1, count(likely, "likely"), count(high, "most"))})
+        return Recurrence(calls, depth, symbol, 1.0, several, name)
+    weights = [way.likely(_TYPICAL_WAYS) for way in ways]
+    root = _root(strides, weights) if sum(weights) > 1.05 else 1.05
+    return Recurrence(exponential(root, spans[symbol]), depth, symbol, 1.0, several, name)
 
 
-def _change(step: Recursive, start: Mapping[str, Quantity]) -> tuple[str, float, float] | None:
-    """The symbol that a recursive call shrinks: its name, the share passed on, and the fixed amount less."""
-    best: tuple[str, float, float] | None = None
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How many calls a recursive call in the text makes, by the size that it shrinks: ``slope * size + fixed``."""
+
+    slope: float
+    fixed: float
+    share: float
+    left: bool = False
+
+    @classmethod
+    def of(cls, move: _Move, symbol: str, all_runs: float) -> _Ways:
+        """From the loops around the call; ``all_runs`` is the share of runs that do not end at once.
+
+        A loop over the parts of an object, which may be a node of a tree, counts once.
+        """
+        share = min(move.step.share[1] / max(all_runs, 1e-9), 1.0)
+        linear = (((symbol, LINEAR), 1.0),)
+        times = move.step.times
+        terms = times.terms
+        if not terms.keys() <= {(), linear}:
+            is_tree = any("." in name or name.startswith("?") for name in times.names)
+            return cls(0.0, 1.0, share) if is_tree else cls(0.0, max(times.evaluate(_typical)[1], 1.0), min(share, 0.9))
+        slope, fixed = (terms.get(key, (0.0, 0.0, 0.0)) for key in (linear, ()))
+        most = slope[2] + fixed[2]
+        return cls(slope[2], fixed[2], share * (slope[1] + fixed[1]) / most if most > 0 else share)
+
+    def __add__(self, other: _Ways) -> _Ways:
+        """Those of two calls that change the same argument alike."""
+        mine, theirs = self.slope + self.fixed, other.slope + other.fixed
+        share = (mine * self.share + theirs * other.share) / (mine + theirs) if mine + theirs > 0 else self.share
+        return _Ways(self.slope + other.slope, self.fixed + other.fixed, share)
+
+    def for_span(self, span: float) -> _Ways:
+        """The same where as many levels choose among as many items under a condition: each item is left once."""
+        once = not self.is_certain and not self.slope and abs(self.fixed - span) < 0.5
+        return replace(self, left=True) if once else self
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing decides from call to call how many calls are made."""
+        return self.share > _CERTAIN
+
+    def most(self, size: float) -> float:
+        """The calls that are made if all conditions hold."""
+        return max(self.slope * size + self.fixed, 0.0)
+
+    def likely(self, size: float) -> float:
+        """The calls that are likely made."""
+        made = self.most(size) * self.share
+        return min(made, size) if self.left else made
+
+
+def _typical(name: str) -> float:
+    return _TYPICAL_WAYS
+
+
+def _move(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str, Quantity]) -> _Move | None:
+    """How a recursive call gets closer to its end; None where that is not known."""
+    best: _Move | None = None
     for value in step.arguments.values():
         amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
         if amount is None:
@@ -162,13 +329,27 @@ def _change(step: Recursive, start: Mapping[str, Quantity]) -> tuple[str, float,
             if key not in amount.terms:
                 continue
             slope = amount.terms[key][1]
-            less = -amount.terms.get((), (0.0, 0.0, 0.0))[1]
+            added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
             if 0 < slope < 0.99:
-                return symbol, slope, 0.0
-            if abs(slope - 1) < 0.01 and less != 0:
-                # Counting up to a bound takes as many steps as counting down.
-                best = symbol, 1.0, abs(less)
+                return _Move(symbol, slope, 0.0, step)
+            if abs(slope - 1) < 0.01 and added != 0:
+                # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
+                is_known = start[symbol].constant is not None
+                if added < 0 or symbol in bounds or not is_known:
+                    move = _Move(symbol, 1.0, added, step)
+                    best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
     return best
+
+
+def _grows(value: Value, start: Mapping[str, Quantity]) -> bool:
+    amount = value.size if value.size is not None else value.number
+    return amount is not None and any(
+        (((symbol, LINEAR), 1.0),) in amount.terms and amount.terms.get((), (0.0, 0.0, 0.0))[1] > 0 for symbol in start
+    )
+
+
+def _rank(move: _Move, bounds: Mapping[str, Quantity]) -> int:
+    return 2 if move.added < 0 else int(move.symbol in bounds)
 
 
 def _each(known: Range, count: Callable[[float], float]) -> Quantity:
@@ -177,17 +358,31 @@ def _each(known: Range, count: Callable[[float], float]) -> Quantity:
     return Quantity({(): (low, likely, high)})
 
 
-def _count(size: float, base: float, decrements: Sequence[float], weights: Sequence[float]) -> float:
-    """The number of calls where each makes ``weights[i]`` calls with ``decrements[i]`` less, down to ``base``."""
-    steps = [max(round(less), 1) for less in decrements]
-    levels = max(int(size - base), 0)
+def _count(span: float, strides: Sequence[float], ways: Sequence[Callable[[float], float]], offset: float) -> float:
+    """The number of calls to the end of a span; each makes ``ways[i](size)`` calls with ``strides[i]`` less."""
+    steps = [max(round(stride), 1) for stride in strides]
+    levels = max(int(span), 0)
     counts = [1.0] * (levels + 1)
     for level in range(1, levels + 1):
         total = 1.0
-        for less, weight in zip(steps, weights, strict=True):
-            total += weight * (counts[level - less] if level >= less else 1.0)
+        for less, way in zip(steps, ways, strict=True):
+            total += way(level + offset) * (counts[level - less] if level >= less else 1.0)
         counts[level] = min(total, 1e290)
     return counts[levels]
+
+
+def _count_two(spans: Sequence[float], moves: Sequence[tuple[int, float, float]]) -> float:
+    """The number of calls where each move ``(which, stride, calls)`` shrinks one of two spans, of which either ends."""
+    first, second = (max(int(span), 0) for span in spans)
+    counts = [[1.0] * (second + 1) for _ in range(first + 1)]
+    for i in range(1, first + 1):
+        for j in range(1, second + 1):
+            total = 1.0
+            for which, stride, calls in moves:
+                less = max(round(stride), 1)
+                total += calls * (counts[max(i - less, 0)][j] if which == 0 else counts[i][max(j - less, 0)])
+            counts[i][j] = min(total, 1e290)
+    return counts[first][second]
 
 
 def _root(decrements: Sequence[float], weights: Sequence[float]) -> float:
@@ -198,101 +393,3 @@ def _root(decrements: Sequence[float], weights: Sequence[float]) -> float:
         value = sum(weight * middle**-less for less, weight in zip(decrements, weights, strict=True))
         low, high = (middle, high) if value > 1 else (low, middle)
     return round((low + high) / 2, 3)
-
-
-@lru_cache(maxsize=128)
-def changing_parameters(node: Function) -> dict[str, float] | None:
-    """The parameters that a function's calls of itself change; None for a function that does not call itself.
-
-    The values are the largest constants that the parameters are compared with, which end the recursion.
-    """
-    if isinstance(node, ast.Lambda):
-        return None
-    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    is_method = bool(names) and names[0] in ("self", "cls")
-    given = names[1:] if is_method else names
-    changing: dict[str, float] = {}
-    recursive = False
-    comparisons: dict[str, float] = {}
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method):
-            recursive = True
-            for name, argument in zip(given, inner.args, strict=False):
-                if not (isinstance(argument, ast.Name) and argument.id == name):
-                    changing.setdefault(name, 1.0)
-            for keyword in inner.keywords:
-                if keyword.arg in given and not (
-                    isinstance(keyword.value, ast.Name) and keyword.value.id == keyword.arg
-                ):
-                    changing.setdefault(str(keyword.arg), 1.0)
-        elif isinstance(inner, ast.Compare) and len(inner.ops) == 1:
-            limit = _limit(inner)
-            if limit is not None:
-                comparisons[limit[0]] = max(comparisons.get(limit[0], -math.inf), limit[1])
-    if not recursive:
-        return None
-    return {name: comparisons.get(name, 0.0 if name not in comparisons else 1.0) for name in changing}
-
-
-def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
-    if isinstance(function, ast.Name):
-        return function.id == name and not is_method
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == name
-        and isinstance(function.value, ast.Name)
-        and function.value.id in ("self", "cls")
-    )
-
-
-def _limit(test: ast.Compare) -> tuple[str, float] | None:
-    left, right, op = test.left, test.comparators[0], test.ops[0]
-    if isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len" and left.args:
-        left = left.args[0]
-    if isinstance(left, ast.Name) and isinstance(right, ast.Constant) and isinstance(right.value, (int, float)):
-        value = float(right.value)
-        if isinstance(op, (ast.Lt,)):
-            return left.id, value - 1
-        if isinstance(op, (ast.LtE, ast.Eq)):
-            return left.id, value
-        if isinstance(op, (ast.Gt,)):
-            return left.id, value
-    return None
-
-
-def base_share(node: Function) -> float:
-    """The share of calls of a recursive function that end at once: half of them if each calls itself twice or more."""
-    if isinstance(node, ast.Lambda):
-        return _EVEN_BASE
-    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
-    sites = sum(
-        isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method) for inner in ast.walk(node)
-    )
-    return 0.05 if sites < 2 else _EVEN_BASE
-
-
-def is_cached(node: Function) -> bool:
-    """Whether a decorator keeps the results of calls."""
-    if isinstance(node, ast.Lambda):
-        return False
-    for decorator in node.decorator_list:
-        part = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
-        if name in _CACHES:
-            return True
-    # A dictionary that results are looked up in and stored to.
-    stores = {
-        target.value.id
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Assign)
-        for target in inner.targets
-        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
-    }
-    return any(
-        isinstance(inner, ast.Compare)
-        and len(inner.ops) == 1
-        and isinstance(inner.ops[0], (ast.In, ast.NotIn))
-        and isinstance(inner.comparators[0], ast.Name)
-        and inner.comparators[0].id in stores
-        for inner in ast.walk(node)
-    )

@@ -101,9 +101,11 @@ class Interpreter(WhileLoops):
     def _assign(self, targets: Sequence[ast.expr], source: ast.expr) -> None:
         value = self.value(source)
         self.meter.spend(primitive("assign"))
-        if value.kind == "object" and value.bytes.terms and isinstance(source, ast.Call):
-            # `node = Node(item, node)`: the new object keeps the previous one.
-            passed = {argument.id for argument in source.args if isinstance(argument, ast.Name)}
+        is_new = value.kind == "object" and isinstance(source, ast.Call)
+        if (is_new or isinstance(source, (ast.Tuple, ast.List))) and value.bytes.terms:
+            # `node = Node(item, node)` and `node = (item, node)`: the new object keeps the previous one.
+            parts = source.args if isinstance(source, ast.Call) else source.elts  # type: ignore[attr-defined]
+            passed = {part.id for part in parts if isinstance(part, ast.Name)}
             for target in targets:
                 previous = self.frame.names.get(target.id) if isinstance(target, ast.Name) else None
                 if previous is not None and isinstance(target, ast.Name) and target.id in passed:
@@ -212,7 +214,8 @@ class Interpreter(WhileLoops):
         if leaves == "raise":
             guess = _RAISE_GUESS
         elif leaves == "return" and self.frame.recurses and share[0] < share[2]:
-            guess = self.frame.base_share
+            # All checks together end that share of the calls.
+            guess = 1 - (1 - self.frame.base_share) ** (1 / self.frame.checks)
         elif first:
             guess = min(share[1], _EXIT_GUESS)
         if condition.variable is not None:

@@ -151,14 +151,18 @@ class BlockSyntax:
             if isinstance(root, ast.Name):
                 self.assigned[root.id] = None
         name = called_name(node)
-        if name.rpartition(".")[2].startswith("insort") and node.args and isinstance(node.args[0], ast.Name):
+        inserts = name.rpartition(".")[2].startswith(("insort", "heappush"))
+        if inserts and node.args and isinstance(node.args[0], ast.Name):
             self.assigned[node.args[0].id] = None
         self.leaves_program |= name in LEAVING
 
     def _subscript(self, node: ast.Subscript, nested: bool) -> None:
         self.risks = True
-        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            self.assigned[node.value.id] = None
+        root = node.value
+        while isinstance(root, ast.Subscript):
+            root = root.value
+        if isinstance(node.ctx, ast.Store) and isinstance(root, ast.Name):
+            self.assigned[root.id] = None
 
     def _operation(self, node: ast.BinOp, nested: bool) -> None:
         self.takes_middle |= isinstance(node.op, (ast.FloorDiv, ast.RShift, ast.Div))

@@ -232,13 +232,20 @@ def test_a_list_that_a_loop_fills_has_its_size(trips: int, step: int) -> None:
 @pytest.mark.parametrize(
     ("lines", "times"),
     [
-        (("total = 0", "for i in range(20):", "    for j in range(total):", f"        {SLEEP}", "    total += 1"), 190),
-        (("i = 0", "for k in range(20):", "    while i < 100:", f"        {SLEEP}", "        i += 1"), 100),
-        (("n = 5", "for k in range(20):", "    for j in range(n):", f"        {SLEEP}", "    n = 3"), 62),
-        (("items = [0]", "for k in range(20):", "    for j in items:", f"        {SLEEP}", "    items.append(k)"), 210),
+        (("total = 0", "for i in range(30):", "    for j in range(total):", f"        {SLEEP}", "    total += 1"), 435),
+        (("i = 0", "for k in range(30):", "    while i < 100:", f"        {SLEEP}", "        i += 1"), 100),
+        (("n = 5", "for k in range(30):", "    for j in range(n):", f"        {SLEEP}", "    n = 3"), 92),
+        (("items = [0]", "for k in range(30):", "    for j in items:", f"        {SLEEP}", "    items.append(k)"), 465),
     ],
 )
 def test_what_a_loop_carries_from_trip_to_trip_is_a_range(lines: tuple[str, ...], times: int) -> None:
     known = count(function(*lines))
     assert known.least <= times <= known.most
     assert known.least < known.most
+
+
+def test_a_short_loop_without_calls_is_read_trip_by_trip() -> None:
+    # The list doubles in each of 14 trips.
+    lines = ("result = [[]]", "for x in range(14):", "    result += [s + [x] for s in result]", "for s in result:")
+    known = count(function(*lines, f"    {SLEEP}"))
+    assert known.least == known.most == 2**14

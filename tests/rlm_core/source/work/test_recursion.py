@@ -12,7 +12,7 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.frames import Function
 from rlm_core.source.work.quantities import degree, of_size
-from rlm_core.source.work.recursion import Recurrence, base_share, changing_parameters, is_cached
+from rlm_core.source.work.recursion import Recurrence
 from rlm_core.types import CauseKind
 
 from .counting import count, facts_of, ran
@@ -112,42 +112,6 @@ def test_sums_over_halving_calls_follow_the_master_theorem(
     assert max(degree(monomial)[1] for monomial in total.terms) == pytest.approx(max(power, exponent), abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("text", "changing"),
-    [
-        ("def f(n):\n    return 1\n", None),
-        ("def f(n):\n    if n < 3:\n        return 1\n    return f(n - 1)\n", {"n": 2}),
-        ("def f(n, k):\n    if n <= 3:\n        return 1\n    return f(n - 1, k)\n", {"n": 3}),
-        ("def f(a):\n    if len(a) == 1:\n        return 1\n    return f(a[1:])\n", {"a": 1}),
-        ("def f(a, n=0):\n    return f(a, n=n + 1)\n", {"n": 0}),
-        ("def f(self, n):\n    return self.f(n - 1)\n", {"n": 0}),
-        ("def f(self, n):\n    return f(n - 1)\n", None),
-        ("def f(self, n):\n    return other.f(n - 1)\n", None),
-    ],
-)
-def test_the_arguments_that_recursive_calls_change(text: str, changing: dict[str, float] | None) -> None:
-    assert changing_parameters(function(text)) == changing
-
-
-@pytest.mark.parametrize(
-    ("text", "cached"),
-    [
-        ("@cache\ndef f(n): return f(n - 1)", True),
-        ("@functools.lru_cache(maxsize=None)\ndef f(n): return f(n - 1)", True),
-        ("@other\ndef f(n): return f(n - 1)", False),
-        ("def f(n, memo):\n    if n in memo:\n        return memo[n]\n    memo[n] = f(n - 1)\n", True),
-        ("def f(n, memo):\n    memo[n] = f(n - 1)\n", False),
-    ],
-)
-def test_caches_are_decorators_or_dictionaries(text: str, cached: bool) -> None:
-    assert is_cached(function(text)) is cached
-
-
-def test_half_of_the_calls_of_a_branching_recursion_end_at_once() -> None:
-    assert base_share(function("def f(n): return f(n - 1) + f(n - 2)")) == 0.5
-    assert base_share(function("def f(n): return f(n - 1)")) < 0.1
-
-
 def test_a_recursion_that_only_some_calls_reach_ends() -> None:
     handler = "try:\n        return int(text)\n    except ValueError:\n        return f(text.strip())\n"
     assert facts_of(f"def f(text):\n    {handler}").endless is None
@@ -169,3 +133,95 @@ class Address:
     [work] = [entry.code.work for entry in units if entry.unit.qualname == "Address.scheme"]
     assert work is not None
     assert work.endless is None
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 4), st.integers(0, 5))
+def test_calls_in_a_loop_are_multiplied(ways: int, depth: int) -> None:
+    lines = ["def g(n):", "    time.sleep(1)", "    if n == 0:", "        return", f"    for i in range({ways}):"]
+    text = called("\n".join([*lines, "        g(n - 1)"]), f"g({depth})")
+    known = count(text)
+    assert known.least == known.likely == known.most == ran(text)
+
+
+@pytest.mark.parametrize("size", range(6))
+def test_the_orders_of_what_is_left_are_counted(size: int) -> None:
+    lines = ["def g(rest, taken):", "    time.sleep(1)", "    if not rest:", "        return"]
+    loop = ["    for i in range(len(rest)):", "        g(rest[:i] + rest[i + 1:], taken + [rest[i]])"]
+    text = called("\n".join([*lines, *loop]), f"g(list(range({size})), [])")
+    assert count(text).likely == pytest.approx(ran(text), rel=0.01)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 12), st.integers(1, 3))
+def test_counting_up_to_a_bound_is_counted(bound: int, sites: int) -> None:
+    calls = " + ".join(["g(i + 1)"] * sites)
+    lines = ["def g(i):", "    time.sleep(1)", f"    if i >= {bound}:", "        return 1", f"    return {calls}"]
+    text = called("\n".join(lines), "g(0)")
+    if sites < 3 or bound < 9:
+        assert count(text).likely == pytest.approx(ran(text), rel=0.01)
+
+
+def test_a_bound_may_be_a_name_of_the_function_around() -> None:
+    inner = ["n = 5", "def g(row, taken):", "    time.sleep(1)", "    if row == n:", "        return 1"]
+    loop = ["    total = 0", "    for c in range(n):", "        total += g(row + 1, taken + [c])", "    return total"]
+    text = called("\n".join([*inner, *loop]), "g(0, [])")
+    assert count(text).likely == ran(text)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 6), st.integers(0, 6))
+def test_two_parameters_that_shrink_are_counted(first: int, second: int) -> None:
+    lines = ["def g(m, n):", "    time.sleep(1)", "    if m == 0 or n == 0:", "        return 1"]
+    text = called("\n".join([*lines, "    return g(m - 1, n) + g(m, n - 1)"]), f"g({first}, {second})")
+    assert count(text).likely == pytest.approx(ran(text), rel=0.01)
+
+
+@pytest.mark.parametrize("checks", [["n == 0", "n == 1"], ["n == 0", "n == 1", "n == 2"]])
+def test_several_checks_for_the_end_are_one(checks: list[str]) -> None:
+    ends = [line for check in checks for line in (f"    if {check}:", "        return 1")]
+    lines = ["def g(n):", "    time.sleep(1)", *ends, "    return g(n - 1) + g(n - 2)"]
+    text = called("\n".join(lines), "g(12)")
+    assert ran(text) / 3 < count(text).likely < 3 * ran(text)
+
+
+@pytest.mark.parametrize(("items", "places"), [(6, 0), (6, 1), (6, 3), (7, 7), (9, 4)])
+def test_backtracking_with_a_list_counts_the_choices(items: int, places: int) -> None:
+    lines = ["path = []", "def g(start):", "    time.sleep(1)", f"    if len(path) == {places}:", "        return"]
+    loop = [
+        f"    for i in range(start, {items}):", "        path.append(i)", "        g(i + 1)", "        path.pop()",
+    ]  # fmt: skip
+    text = called("\n".join([*lines, *loop]), "g(0)")
+    assert count(text).likely == ran(text)
+
+
+def test_backtracking_over_all_orders_takes_each_item_once() -> None:
+    lines = [
+        "path, used = [], [False] * 6",
+        "def g():",
+        "    time.sleep(1)",
+        "    if len(path) == 6:",
+        "        return",
+    ]
+    loop = [
+        "        return", "    for i in range(6):", "        if used[i]:", "            continue",
+        "        used[i] = True", "        path.append(i)", "        g()", "        path.pop()",
+        "        used[i] = False",
+    ]  # fmt: skip
+    text = called("\n".join([*lines, *loop]), "g()")
+    assert count(text).likely == pytest.approx(ran(text), rel=0.3)
+
+
+def test_a_condition_on_the_choices_leaves_a_range() -> None:
+    lines = ["def g(row, taken):", "    time.sleep(1)", "    if row == 6:", "        return 1", "    total = 0"]
+    loop = ["    for c in range(6):", "        if c not in taken:", "            total += g(row + 1, taken + [c])"]
+    text = called("\n".join([*lines, *loop, "    return total"]), "g(0, [])")
+    known, true = count(text), ran(text)
+    assert known.least < known.likely < known.most
+    assert known.least <= true <= known.most
+    assert true / 3 < known.likely < 3 * true
+
+
+def test_a_walk_over_the_parts_of_an_object_is_no_search() -> None:
+    walk = "def f(node, depth=0):\n    for child in node.children:\n        f(child, depth + 1)\n"
+    assert {factor.base for factor in facts_of(walk).latency.growth} == {1.0}

@@ -1,0 +1,168 @@
+"""What the syntax of a recursive function says: the parameters that it changes, and what ends the recursion."""
+
+from __future__ import annotations
+
+import ast
+import math
+from functools import lru_cache
+
+from .frames import Function
+
+_ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+_CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
+_EVEN_BASE = 0.5
+
+
+@lru_cache(maxsize=128)
+def changing_parameters(node: Function) -> dict[str, float] | None:
+    """The parameters that a function's calls of itself change; None for a function that does not call itself.
+
+    The values are the largest constants that the parameters are compared with, which end the recursion.
+    """
+    if isinstance(node, ast.Lambda):
+        return None
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    is_method = bool(names) and names[0] in ("self", "cls")
+    given = names[1:] if is_method else names
+    changing: dict[str, float] = {}
+    recursive = False
+    comparisons: dict[str, float] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method):
+            recursive = True
+            for name, argument in zip(given, inner.args, strict=False):
+                if not (isinstance(argument, ast.Name) and argument.id == name):
+                    changing.setdefault(name, 1.0)
+            for keyword in inner.keywords:
+                if keyword.arg in given and not (
+                    isinstance(keyword.value, ast.Name) and keyword.value.id == keyword.arg
+                ):
+                    changing.setdefault(str(keyword.arg), 1.0)
+        elif isinstance(inner, ast.Compare) and len(inner.ops) == 1:
+            limit = _limit(inner)
+            if limit is not None:
+                comparisons[limit[0]] = max(comparisons.get(limit[0], -math.inf), limit[1])
+    if not recursive:
+        return None
+    return {name: comparisons.get(name, 0.0 if name not in comparisons else 1.0) for name in changing}
+
+
+@lru_cache(maxsize=128)
+def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
+    """What parameters that recursive calls change are compared with, and whether their length is."""
+    found: dict[str, tuple[ast.expr, bool]] = {}
+    changing = changing_parameters(node) or {}
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.Compare) or len(inner.ops) != 1 or not isinstance(inner.ops[0], _ENDS):
+            continue
+        for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
+            length_of = _length_of(side)
+            name = side.id if isinstance(side, ast.Name) else length_of
+            if name is not None and name in changing:
+                found.setdefault(name, (other, length_of is not None))
+                break
+    return found
+
+
+def _length_of(node: ast.expr) -> str | None:
+    """The name in ``len(name)``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+        return node.args[0].id if isinstance(node.args[0], ast.Name) else None
+    return None
+
+
+@lru_cache(maxsize=128)
+def filled_list(node: Function) -> tuple[str, ast.expr] | None:
+    """The list that each level of a recursion appends to and takes back, and the length that ends it."""
+    if isinstance(node, ast.Lambda):
+        return None
+    limits: dict[str, ast.expr] = {}
+    methods: dict[str, set[str]] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.ops[0], (ast.Eq, ast.GtE)):
+            for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
+                subject = _length_of(side)
+                if subject is not None:
+                    limits.setdefault(subject, other)
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+            methods.setdefault(inner.value.id, set()).add(inner.attr)
+    for name, limit in limits.items():
+        if methods.get(name, set()) >= {"append", "pop"}:
+            return name, limit
+    return None
+
+
+def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
+    if isinstance(function, ast.Name):
+        return function.id == name and not is_method
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == name
+        and isinstance(function.value, ast.Name)
+        and function.value.id in ("self", "cls")
+    )
+
+
+def _limit(test: ast.Compare) -> tuple[str, float] | None:
+    right, op = test.comparators[0], test.ops[0]
+    name = test.left.id if isinstance(test.left, ast.Name) else _length_of(test.left)
+    if name is not None and isinstance(right, ast.Constant) and isinstance(right.value, (int, float)):
+        value = float(right.value)
+        if isinstance(op, (ast.Lt,)):
+            return name, value - 1
+        if isinstance(op, (ast.LtE, ast.Eq, ast.Gt)):
+            return name, value
+    return None
+
+
+def base_share(node: Function) -> float:
+    """The share of calls of a recursive function that end at once: half of them if each calls itself twice or more."""
+    if isinstance(node, ast.Lambda):
+        return _EVEN_BASE
+    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+    sites = sum(
+        isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method) for inner in ast.walk(node)
+    )
+    return 0.05 if sites < 2 else _EVEN_BASE
+
+
+def checks(node: Function) -> int:
+    """The number of statements that end a call of a recursive function at once, at least 1."""
+    found = 0
+    if not isinstance(node, ast.Lambda):
+        is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.If) and isinstance(inner.body[-1], ast.Return):
+                found += not any(
+                    isinstance(part, ast.Call) and _calls(part.func, node.name, is_method=is_method)
+                    for statement in inner.body
+                    for part in ast.walk(statement)
+                )
+    return max(found, 1)
+
+
+def is_cached(node: Function) -> bool:
+    """Whether a decorator keeps the results of calls."""
+    if isinstance(node, ast.Lambda):
+        return False
+    for decorator in node.decorator_list:
+        part = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+        if name in _CACHES:
+            return True
+    # A dictionary that results are looked up in and stored to.
+    stores = {
+        target.value.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Assign)
+        for target in inner.targets
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
+    }
+    return any(
+        isinstance(inner, ast.Compare)
+        and len(inner.ops) == 1
+        and isinstance(inner.ops[0], (ast.In, ast.NotIn))
+        and isinstance(inner.comparators[0], ast.Name)
+        and inner.comparators[0].id in stores
+        for inner in ast.walk(node)
+    )

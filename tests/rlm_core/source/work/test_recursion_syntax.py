@@ -1,0 +1,91 @@
+"""What the syntax of a recursive function says."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from rlm_core.source.work.frames import Function
+from rlm_core.source.work.recursion_syntax import (
+    base_share,
+    changing_parameters,
+    checks,
+    ends_of,
+    filled_list,
+    is_cached,
+)
+
+
+def function(text: str) -> Function:
+    """The function of a text."""
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return node
+
+
+@pytest.mark.parametrize(
+    ("text", "changing"),
+    [
+        ("def f(n):\n    return 1\n", None),
+        ("def f(n):\n    if n < 3:\n        return 1\n    return f(n - 1)\n", {"n": 2}),
+        ("def f(n, k):\n    if n <= 3:\n        return 1\n    return f(n - 1, k)\n", {"n": 3}),
+        ("def f(a):\n    if len(a) == 1:\n        return 1\n    return f(a[1:])\n", {"a": 1}),
+        ("def f(a, n=0):\n    return f(a, n=n + 1)\n", {"n": 0}),
+        ("def f(self, n):\n    return self.f(n - 1)\n", {"n": 0}),
+        ("def f(self, n):\n    return f(n - 1)\n", None),
+        ("def f(self, n):\n    return other.f(n - 1)\n", None),
+    ],
+)
+def test_the_arguments_that_recursive_calls_change(text: str, changing: dict[str, float] | None) -> None:
+    assert changing_parameters(function(text)) == changing
+
+
+@pytest.mark.parametrize(
+    ("text", "cached"),
+    [
+        ("@cache\ndef f(n): return f(n - 1)", True),
+        ("@functools.lru_cache(maxsize=None)\ndef f(n): return f(n - 1)", True),
+        ("@other\ndef f(n): return f(n - 1)", False),
+        ("def f(n, memo):\n    if n in memo:\n        return memo[n]\n    memo[n] = f(n - 1)\n", True),
+        ("def f(n, memo):\n    memo[n] = f(n - 1)\n", False),
+    ],
+)
+def test_caches_are_decorators_or_dictionaries(text: str, cached: bool) -> None:
+    assert is_cached(function(text)) is cached
+
+
+def test_half_of_the_calls_of_a_branching_recursion_end_at_once() -> None:
+    assert base_share(function("def f(n): return f(n - 1) + f(n - 2)")) == 0.5
+    assert base_share(function("def f(n): return f(n - 1)")) < 0.1
+
+
+def test_checks_end_a_call_without_another() -> None:
+    lines = ["def f(n):", "    if n == 0:", "        return 0", "    if n % 2:", "        return f(n - 1)"]
+    assert checks(function("\n".join([*lines, "    return f(n // 2)"]))) == 1
+    lines = ["def f(n):", "    if n == 0:", "        return 0", "    elif n == 1:", "        return 1"]
+    assert checks(function("\n".join([*lines, "    return f(n - 1) + f(n - 2)"]))) == 2
+    assert checks(function("def f(n):\n    return n and f(n - 1)")) == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("i == n", {"i": ("n", False)}),
+        ("n <= i", {"i": ("n", False)}),
+        ("len(path) >= k + 1", {"path": ("k + 1", True)}),
+        ("i != n", {}),
+        ("other == n", {}),
+    ],
+)
+def test_what_ends_a_recursion(end: str, expected: dict[str, tuple[str, bool]]) -> None:
+    text = f"def f(i, path, other):\n    if {end}:\n        return\n    f(i + 1, path + [i], other)"
+    found = ends_of(function(text))
+    assert {name: (ast.unparse(limit), of_length) for name, (limit, of_length) in found.items()} == expected
+
+
+def test_a_list_that_is_filled_and_emptied() -> None:
+    text = "def f():\n    if len(path) == n:\n        return\n    path.append(1)\n    f()\n    path.pop()"
+    found = filled_list(function(text))
+    assert found is not None
+    assert (found[0], ast.unparse(found[1])) == ("path", "n")
+    assert filled_list(function(text.replace("    path.pop()", "    pass"))) is None
