@@ -29,7 +29,10 @@ def client(*, pull: bool = True, refresh: bool = False) -> types.ClientCapabilit
 
 
 async def codes(session: Recording, uri: str) -> list[str]:
-    return [str(item.code) for item in (await session.pull(uri)).items]
+    """The codes of a document's diagnostics, whose messages are plain text."""
+    items = (await session.pull(uri)).items
+    assert not [item.message for item in items if "`" in item.message]
+    return [str(item.code) for item in items]
 
 
 async def test_a_unit_over_its_budget_is_underlined_next_to_its_budget(tmp_path: Path) -> None:
@@ -69,6 +72,28 @@ async def test_malformed_comments_are_reported_without_a_model(tmp_path: Path) -
     async with recording(client(), tmp_path, options={"model": str(tmp_path / "none")}) as session:
         uri = session.open(tmp_path / "a.py", f"# rlm: latency < 1 parsec\n{SIMPLE}# rlm: sizes M=\n")
         assert await codes(session, uri) == ["malformed-budget", "malformed-sizes"]
+
+
+KERNEL = "import triton\n\n\n{comment}@triton.jit\ndef add(x, n):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ("M", "M is not NAME=VALUE"),
+        ("M=1 M=2", "M is given twice"),
+        ("width=4", "unknown size width"),
+        ("dtype=word", "unknown type word"),
+        ("M=0", "0 is not a size"),
+        ("M=-x", "-x is neither a size nor a word"),
+    ],
+)
+async def test_messages_are_plain_text(tmp_path: Path, sizes: str, said: str) -> None:
+    async with recording(client(), tmp_path, options={"model": str(tmp_path / "none")}) as session:
+        comment = f"# rlm: latency < 1 ms on\n# rlm: sizes {sizes}\n"
+        uri = session.open(tmp_path / "a.py", KERNEL.format(comment=comment))
+        assert set(await codes(session, uri)) == {"malformed-budget", "malformed-sizes"}
+        assert any(item.message.startswith(f"malformed sizes: {said}") for item in (await session.pull(uri)).items)
 
 
 async def test_configured_budgets_count_and_their_mistakes_are_reported_in_their_file(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from rlm_lsp.lsp.document_findings import DocumentFindings, findings_of
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.lsp.unit_rules import UnitRules
+from rlm_lsp.rendering.work_words import plain
 from rlm_lsp.settings.files import FILE_NAMES
 from rlm_lsp.settings.project import read_budgets
 from rlm_lsp.sources import path_of_uri
@@ -223,7 +224,7 @@ def diagnostics(findings: DocumentFindings, uri: str, source: bytes, form: Diagn
     items += [
         types.Diagnostic(
             _range(lines, problem.span),
-            f"malformed sizes: {problem.text}",
+            plain(f"malformed sizes: {problem.text}"),
             types.DiagnosticSeverity.Error,
             MALFORMED_SIZES,
             _link(f"{DOCS}#{MALFORMED_SIZES}") if form.links else None,
