@@ -13,6 +13,7 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource, CodeText, Prediction
 
+from . import labels
 from .escaping import printable
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def sizes_origin(sizes: UnitSizes, kind: str) -> str:
 def scaling(source: CalibrationSource) -> str:
     """How latencies were scaled to this machine; empty where they were not."""
     scale = source.cpu_scale
-    return f"scaled by {scale.ratio:.2g} to this CPU (score of {scale.date})" if scale is not None else ""
+    return (
+        f"scaled by {labels.ratio_digits(scale.ratio)} to this CPU (score of {scale.date})" if scale is not None else ""
+    )
 
 
 def _task(task: str, basis: Basis) -> str:

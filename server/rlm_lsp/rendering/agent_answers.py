@@ -50,7 +50,7 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     above = change.above(1.0)
     direction, probability = ("higher", above) if change.ratio >= 1 else ("lower", 1 - above)
     parts = [
-        f"{name} about {labels.number(change.ratio)}× ({band.coverage * 100:.0f} % band {labels.ratio_band(band)}),"
+        f"{name} {labels.about(change.ratio)} ({band.coverage * 100:.0f} % band {labels.ratio_band(band)}),"
         f" {direction} with {percent(probability)} probability"
     ]
     old, new = before.growth, after.growth

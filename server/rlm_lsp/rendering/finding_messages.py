@@ -61,6 +61,7 @@ def regression_message(
         if parts:
             parts.append(f"its {metric}{about} ({percent(probability)})")
         else:
+            # The setting as it was written: `1.25×` is not `1.2×`.
             sure = f"{percent(probability)} probability of at least {ratio:g}×"
             grows = f"{cost_of(unit, metric)} is predicted to grow{about}"
             parts.append(f"{grows} since {revision} ({sure})")

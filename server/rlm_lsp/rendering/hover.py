@@ -249,7 +249,8 @@ def _doubts(measured: Sequence[Anchor]) -> Iterable[str]:
         cost = anchor.cost
         words = [_DOUBTS[mark] for mark in cost.marks]
         if cost.cpu_ratio is not None:
-            words.append(f"scaled by {cost.cpu_ratio:.2g} from the processor that it was measured on to this one")
+            scale = labels.ratio_digits(cost.cpu_ratio)
+            words.append(f"scaled by {scale} from the processor that it was measured on to this one")
         for text in words:
             metrics.setdefault(text, {})[labels.METRIC_WORDS[cost.metric]] = None
     for text, names in metrics.items():

@@ -1,10 +1,12 @@
 """SI values -> text for people: ``10–160 µs``, ``≤3 KiB``, and the label of an inlay hint.
 
 Two significant digits in one unit that is chosen after rounding (``1 µs``, never ``1000 ns``); times in ns, µs, ms, s,
-sizes in B, KiB, MiB, GiB, accuracies in %. A band whose lower end is 0 reads ``≤high``: the value may be below what the
-measurement resolves. ``✓`` marks what was measured and ``≈`` what is carried over from a measurement of an earlier
-text, each with its median first: ``✓ 2.1 µs (1.8–3 µs)``. A unit that waits is labelled with what it waits for, and
-with its computing time. A label never exceeds its width.
+sizes in B, KiB, MiB, GiB. Accuracies have one decimal, ``93.9 %``: those of the networks that people compare differ by
+less than one per cent. Ratios are written by :func:`ratio_digits` alone, so that one ratio has one text: ``2.1×``,
+``>999×``. A band whose lower end is 0 reads ``≤high``: the value may be below what the measurement resolves. ``✓``
+marks what was measured and ``≈`` what is carried over from a measurement of an earlier text, each with its median
+first: ``✓ 2.1 µs (1.8–3 µs)``. A unit that waits is labelled with what it waits for, and with its computing time. A
+label never exceeds its width.
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ LEAST_COST_SHARE = 0.25
 LEAST_WAIT = 1e-5
 MAY_NOT_END = "may not end"
 RISEN, FALLEN = "▲", "▼"
+# Ratios beyond these are written as ">999" and "<0.001": hints have no room for more, and bands there are wide.
+MOST_RATIO, LEAST_RATIO = 999, 0.001
 # In front of a number that was measured, or carried over from a measurement; followed by a question mark in doubt.
 SOURCE_MARKS: Mapping[NumberSource, str] = MappingProxyType({"measured": "✓", "anchored": "≈", "predicted": ""})
 DOUBTFUL = "?"
@@ -78,7 +82,10 @@ class _ScaledUnit:
     symbol: str
 
     def digits(self, value: float) -> str:
-        """``value`` in this unit, to two significant digits."""
+        """``value`` in this unit, to two significant digits; per cents with one decimal."""
+        if self.symbol == "%":
+            # The extension rounds in the same way (`quantity.ts`).
+            return f"{math.floor(value / self.scale * 10 + 0.5) / 10:.1f}"
         rounded = float(f"{value / self.scale:.2g}")
         if rounded >= 10_000:
             return f"{rounded:.1e}".replace("e+0", "e").replace("e+", "e").replace(".0e", "e")
@@ -125,7 +132,7 @@ def measured(measurement: Measurement | MeasuredCost) -> str:
 
 
 def spread(prediction: Prediction) -> str:
-    """The median and its distance to the ends of the default band: ``40 −30/+120 µs``, ``90 ±3 %``.
+    """The median and its distance to the ends of the default band: ``40 −30/+120 µs``, ``93.9 ±0.2 %``.
 
     Empty where an end is unknown or the median is below what the measurement resolves.
     """
@@ -138,38 +145,49 @@ def spread(prediction: Prediction) -> str:
     return f"{unit.digits(centre)} {distances} {unit.symbol}"
 
 
-def factor(ratio: float) -> str:
-    """A ratio of at least 1 as ``2.1×``, with two significant digits."""
-    return f"{float(f'{ratio:.2g}'):g}×" if ratio < 999.5 else ">999×"
-
-
 def number(value: float) -> str:
     """A number with two significant digits, never as a power of ten."""
     return f"{Decimal(f'{value:.2g}'):,f}"
 
 
-def ratio_band(interval: Band) -> str:
-    """An interval of a ratio as ``0.9–2.3×``."""
-    low, high = number(interval.low), number(interval.high)
-    if math.isinf(interval.high) or interval.high >= 1e4:
-        return f"≥{low}×"
-    return f"{low}×" if low == high else f"{low}–{high}×"
+def ratio_digits(ratio: float) -> str:
+    """A ratio without its sign: ``2.1``, ``0.48``, and ``>999`` or ``<0.001`` where more digits would say no more."""
+    rounded = float(f"{ratio:.2g}")
+    if rounded > MOST_RATIO:
+        return f">{MOST_RATIO}"
+    return f"{rounded:g}" if rounded >= LEAST_RATIO else f"<{LEAST_RATIO:g}"
 
 
 def times(ratio: float) -> str:
     """A ratio as ``2.1×`` or ``0.48×``."""
-    return factor(ratio) if ratio >= 1 else f"{ratio:.2g}×"
+    return f"{ratio_digits(ratio)}×"
 
 
 def about(ratio: float) -> str:
-    """A ratio in a sentence: ``about 2.1×``, ``over 999×``."""
+    """A ratio in a sentence: ``about 2.1×``, ``over 999×``, ``under 0.001×``."""
     text = times(ratio)
-    return f"over {text[1:]}" if text.startswith(">") else f"about {text}"
+    word = {">": "over", "<": "under"}.get(text[0])
+    return f"{word} {text[1:]}" if word is not None else f"about {text}"
+
+
+def ratio_band(interval: Band) -> str:
+    """An interval of ratios as ``0.9–2.3×``, ``≥1.4×`` or ``≤0.9×``."""
+    low, high = ratio_digits(interval.low), ratio_digits(interval.high)
+    if low == high:
+        return f"{low}×"
+    if high.startswith(">") and not low.startswith("<"):
+        return f"≥{low}×"
+    return f"≤{high}×" if low.startswith("<") and not high.startswith(">") else f"{low}–{high}×"
+
+
+def error(factor: float) -> str:
+    """A median error as ``1.04×``: it is close to 1, where two significant digits would hide what is left of it."""
+    return f"{factor:.2f}×"
 
 
 def mark(ratio: float) -> str:
     """How a cost has changed: ``▲ 2.1×`` for one that has grown, ``▼ 1.8×`` for one that has fallen."""
-    return f"{RISEN} {factor(ratio)}" if ratio >= 1 else f"{FALLEN} {factor(1 / max(ratio, 1e-12))}"
+    return f"{RISEN} {times(ratio)}" if ratio >= 1 else f"{FALLEN} {times(1 / max(ratio, 1e-12))}"
 
 
 def workload(named: Mapping[str, str]) -> str:

@@ -153,7 +153,8 @@ def tuning(before: Sequence[TaskSummary], after: Sequence[TaskSummary]) -> Chart
             mode="markers",
             name=name,
             marker={"color": _COLOURS[1 - number], "size": 12, "symbol": symbol, "line": {"width": 2}},
-            hovertemplate="%{y}: %{x:.2f}×<extra>%{fullData.name}</extra>",
+            text=[labels.error(pair[number].error) for pair in pairs],
+            hovertemplate="%{y}: %{text}<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(title="median factor between predicted and measured (1 is exact)", ticksuffix="×")
     figure.update_yaxes(autorange="reversed", automargin=True)

@@ -115,7 +115,7 @@ def _summary_table(summaries: Sequence[TaskSummary]) -> str:
             f"{task.rows:,}",
             f"{task.groups:,}",
             "" if task.spearman is None else f"{task.spearman:.3f}",
-            f"{task.error:.2f}×",
+            labels.error(task.error),
             f"{task.coverage:.0%}",
         ]
         for task in summaries
@@ -179,7 +179,7 @@ def _surprises(content: ReportContent) -> str:
                 (labels.METRIC_WORDS[outlier.row.metric], None),
                 (_predicted(outlier), outlier.median),
                 (figures.measured(outlier), outlier.measured),
-                (f"{labels.factor(ratio)} {word}", outlier.factor),
+                (f"{labels.times(ratio)} {word}", outlier.factor),
             ]
         )
     head = ("unit", "where", "metric", "predicted band", "measured", "ratio to the median")

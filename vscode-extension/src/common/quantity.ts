@@ -16,10 +16,16 @@ const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: 
   accuracy: [[0.01, '%']],
 };
 
-/** A value with two significant digits, in the largest unit in which the rounded value is at least 1: `1 µs`. */
+/**
+ * A value with two significant digits, in the largest unit in which the rounded value is at least 1: `1 µs`.
+ * An accuracy has one decimal: `93.9 %`.
+ */
 export function quantity(metric: string, value: number): string {
   const units = UNITS[metric] ?? [[1, '']];
   const [scale, symbol] = units.find(([size]) => twoDigits(value / size) >= 1) ?? units.at(-1) ?? [1, ''];
+  if (symbol === '%') {
+    return `${(Math.floor((value / scale) * 10 + 0.5) / 10).toFixed(1)} %`;
+  }
   const rounded = twoDigits(value / scale);
   const digits = rounded >= 10_000 ? rounded.toExponential().replace('e+', 'e') : String(rounded);
   return `${digits} ${symbol}`.trimEnd();

@@ -3,7 +3,6 @@
 import { Network, Prediction } from '../common/protocol';
 import { FromPage, ToPage } from '../network/messages';
 import { element } from './dom';
-import { percent, percentBand } from './numbers';
 import { compared } from './plot';
 
 declare function acquireVsCodeApi(): { postMessage(message: FromPage): void };
@@ -81,8 +80,8 @@ function accuracy(prediction: Prediction): HTMLElement {
     return element('p', {}, `No prediction ${trained}: ${prediction.abstained ?? 'the reason is unknown'}`);
   }
   return element('p', {}, [
-    element('strong', {}, percent(prediction.median)),
-    ` ${trained}; the 80 % range is ${percentBand(prediction)}.`,
+    element('strong', {}, prediction.medianText),
+    ` ${trained}; the 80 % range is ${prediction.bandText}.`,
   ]);
 }
 

@@ -4,7 +4,6 @@ import { Networks, Point } from '../common/protocol';
 import { quantity } from '../common/quantity';
 import { FromPage } from '../network/messages';
 import { drawn, element } from './dom';
-import { percent, percentBand } from './numbers';
 
 const [WIDTH, HEIGHT] = [720, 380];
 const MARGIN = { left: 62, right: 24, top: 28, bottom: 52 };
@@ -80,10 +79,10 @@ function plot(points: readonly Point[], current: string | undefined, send: Send)
       place.x(point.latency.high ?? median(point.latency)),
     ];
     const [bottom, top] = [place.y(point.accuracy.low ?? 0), place.y(point.accuracy.high ?? 1)];
-    const words = `${point.name}: ${point.latency.medianText}, ${percent(point.accuracy.median)}`;
+    const words = `${point.name}: ${point.latency.medianText}, ${point.accuracy.medianText}`;
     const kind = point.uri === current ? 'point current' : point.front ? 'point front' : 'point';
     const mark = element('g', { class: kind, tabindex: '0', role: 'link', 'aria-label': words }, [
-      drawn('title', {}, `${words} (${point.latency.bandText}, ${percentBand(point.accuracy)})`),
+      drawn('title', {}, `${words} (${point.latency.bandText}, ${point.accuracy.bandText})`),
       element('line', { class: 'band', x1: px(left), y1: px(y), x2: px(right), y2: px(y) }),
       element('line', { class: 'band', x1: px(x), y1: px(bottom), x2: px(x), y2: px(top) }),
       element('circle', { cx: px(x), cy: px(y), r: point.uri === current ? '7' : '5' }),
@@ -219,8 +218,8 @@ function table(points: readonly Point[], current: string | undefined, send: Send
       element('th', { scope: 'row' }, [link(point.name, point.uri, current, send)]),
       element('td', { class: 'number' }, point.latency.medianText),
       element('td', { class: 'number' }, point.latency.bandText),
-      element('td', { class: 'number' }, percent(point.accuracy.median)),
-      element('td', { class: 'number' }, percentBand(point.accuracy)),
+      element('td', { class: 'number' }, point.accuracy.medianText),
+      element('td', { class: 'number' }, point.accuracy.bandText),
       element('td', {}, point.front ? 'yes' : ''),
     ]),
   );
