@@ -325,9 +325,9 @@ def test_a_label_never_exceeds_its_width(
     assert bool(render.label(predictions, form, MAX_LABEL, marks, work=work)) == bool(predictions)
 
 
-def rounding(metric: Metric) -> dict[str, float]:
-    """How far a text may be from its value; accuracies have one decimal."""
-    return {"abs": 5.01e-4, "rel": 1e-9} if metric == "accuracy" else {"rel": 0.051}
+def near(metric: Metric, value: float) -> object:
+    """What a text of a value may say; accuracies have one decimal."""
+    return pytest.approx(value, abs=5.01e-4, rel=1e-9) if metric == "accuracy" else pytest.approx(value, rel=0.051)
 
 
 def parse(text: str) -> float:
@@ -343,7 +343,7 @@ def test_a_larger_value_never_reads_smaller(metric: Metric, a: float, b: float) 
 
 @given(METRICS, st.floats(min_value=1e-7, max_value=1e14))
 def test_a_text_is_within_rounding_of_its_value(metric: Metric, value: float) -> None:
-    assert parse(render.quantity(metric, value)) == pytest.approx(value, **rounding(metric))
+    assert parse(render.quantity(metric, value)) == near(metric, value)
 
 
 @given(METRICS, st.floats(min_value=1e-7, max_value=1e14), st.floats(min_value=1e-7, max_value=1e14))
@@ -352,8 +352,8 @@ def test_both_ends_of_a_band_are_within_rounding(metric: Metric, a: float, b: fl
     match = re.fullmatch(r"([\d.e-]+)(?: (\S+?))?(?:–([\d.e-]+) (\S+))?", render.band(metric, band_of(low, high)))
     assert match is not None
     first, unit, second, last_unit = match[1], match[2] or match[4], match[3] or match[1], match[4] or match[2]
-    assert float(first) * SCALE[unit] == pytest.approx(low, **rounding(metric))
-    assert float(second) * SCALE[last_unit] == pytest.approx(high, **rounding(metric))
+    assert float(first) * SCALE[unit] == near(metric, low)
+    assert float(second) * SCALE[last_unit] == near(metric, high)
 
 
 @given(METRICS, st.floats(min_value=1e-7, max_value=1e12))
