@@ -118,7 +118,7 @@ def recurrence(
         size = of_size(fallback)
         values = [value for step in steps for value in step.arguments.values()]
         parts = any(value.kind == "unknown" and "." in value.name for value in values)
-        # What only grows, such as a message or a depth, tells of parts of parts.
+        # What only grows, such as a message or a depth, is passed down to the parts of parts.
         parts = parts or any(_grows(value, start) for value in values)
         if branches * share ** (checks - 1) > _BRANCHING and not parts:
             # Each call tries several ways, and neither an argument nor a number of checks says how deep: backtracking.
