@@ -1,4 +1,4 @@
-/** Bundles the extension and the script of its page into `dist/`. */
+/** Bundles the extension, the script that runs after it was uninstalled, and the script of its page into `dist/`. */
 
 import * as esbuild from 'esbuild';
 
@@ -8,16 +8,11 @@ const common = {
   sourcemap: !process.argv.includes('--minify'),
   logLevel: 'info',
 };
+const node = { ...common, platform: 'node', target: 'node20', format: 'cjs' };
 const builds = [
-  {
-    ...common,
-    entryPoints: ['src/extension.ts'],
-    outfile: 'dist/extension.js',
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
-    external: ['vscode'],
-  },
+  { ...node, entryPoints: ['src/extension.ts'], outfile: 'dist/extension.js', external: ['vscode'] },
+  // It runs without VS Code's API.
+  { ...node, entryPoints: ['src/uninstall.ts'], outfile: 'dist/uninstall.js' },
   {
     ...common,
     entryPoints: ['src/webview/network-page.ts'],

@@ -57,7 +57,7 @@ in_terminal() {
 }
 
 of_vscode() {
-    local vsix=$checkout/vscode-extension/rlm-lsp.vsix after=("tests in its extension host" "what can go wrong" "trust")
+    local vsix=$checkout/vscode-extension/rlm-lsp.vsix after=("tests in its extension host" "what can go wrong" "trust" "update and uninstalling")
     rm -rf "$pictures/vscode"
     part "VS Code: Node.js, code-server, Chromium" "$vscode/get_vscode.sh" &&
         part "VS Code: lint, types, package" packaged &&
@@ -65,7 +65,7 @@ of_vscode() {
         left_out "VS Code: all tests, since it could not be prepared"
         return
     }
-    part "VS Code: the package has the same bytes each time" in_terminal vscode
+    part "VS Code: the package has the same bytes each time; the script that uninstalls" in_terminal vscode
     part "the report in Chromium" in_terminal report
     # The others need the server that it installs.
     part "VS Code: a person's way" in_vscode journey.mjs "$vsix" "$workspace" "$pictures/vscode"
@@ -73,6 +73,7 @@ of_vscode() {
         part "VS Code: ${after[0]}" in_host
         part "VS Code: ${after[1]}" in_vscode failures.mjs "$vsix" "$workspace" "$pictures/vscode"
         part "VS Code: ${after[2]}" in_vscode trust.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[3]}" in_vscode uninstall.mjs "$vsix" "$workspace" "$pictures/vscode"
     else
         for name in "${after[@]}"; do left_out "VS Code: $name, since the server was not installed"; done
     fi

@@ -84,6 +84,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   if (chosen !== undefined) {
     context.subscriptions.push(chosen);
   }
+  void session.bundled.record();
   void session.restart();
   return { session, status, overview, mcp, log: vscode.Uri.joinPath(context.logUri, 'rlm-lsp.log') };
 }

@@ -99,8 +99,11 @@ function writeSettings(user, settings) {
   }
 }
 
-/** VS Code as a person sees it; the extension is installed from the vsix. With `trust`, folders are to be trusted first. */
-export async function openForPerson(home, folder, settings, vsix, changed = {}, trust = false) {
+/**
+ * VS Code as a person sees it; before it is started, `change` (arguments) installs an extension or uninstalls it. With
+ * `trust`, folders are to be trusted first.
+ */
+export async function openForPerson(home, folder, settings, change, changed = {}, trust = false) {
   const port = await freePort();
   const user = path.join(home, 'user');
   const config = path.join(home, 'code-server.yaml');
@@ -117,11 +120,9 @@ export async function openForPerson(home, folder, settings, vsix, changed = {}, 
     '--extensions-dir',
     path.join(home, 'extensions'),
   ];
-  const install = spawn(node, [...common, '--install-extension', vsix], { env, stdio: 'inherit' });
+  const first = spawn(node, [...common, ...change], { env, stdio: 'inherit' });
   await new Promise((resolve, reject) =>
-    install.once('exit', (code) =>
-      code === 0 ? resolve() : reject(new Error(`the vsix was not installed (${code})`)),
-    ),
+    first.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`${change.join(' ')} failed (${code})`)))),
   );
   const quiet = [
     '--disable-telemetry',

@@ -28,7 +28,7 @@ export class Person {
     person.settings = { ...SETTINGS, 'security.workspace.trust.enabled': trust, ...settings };
     person.screenshots = screenshots;
     mkdirSync(screenshots, { recursive: true });
-    person.code = await openForPerson(home, folder, person.settings, vsix, env, trust);
+    person.code = await openForPerson(home, folder, person.settings, ['--install-extension', vsix], env, trust);
     try {
       person.browser = await browser();
       const context = await person.browser.newContext({

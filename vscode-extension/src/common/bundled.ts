@@ -5,10 +5,10 @@ import * as fs from 'fs/promises';
 import * as path from 'path';
 import * as vscode from 'vscode';
 
+import { MARKER, record, remove, removeAll, SERVER } from './environments';
 import { lastLine, run } from './process';
 import { Interpreter } from './python';
 
-const MARKER = 'installed.json';
 const STEP_MS = 20 * 60_000;
 
 export class Bundled {
@@ -48,18 +48,22 @@ export class Bundled {
         token.onCancellationRequested(() => stop.abort());
         const failure = await this.build(base, wheel, folder, stop.signal, (message) => progress.report({ message }));
         if (failure !== undefined) {
-          await fs.rm(folder, { recursive: true, force: true });
+          await remove(folder);
         }
         return failure;
       },
     );
   }
 
-  /** Remove the environment. */
-  async remove(): Promise<void> {
-    const folder = await this.folder();
-    if (folder !== undefined) {
-      await fs.rm(folder, { recursive: true, force: true });
+  /** Record where the environments are if there are any, so that they are removed when the extension is uninstalled. */
+  async record(): Promise<void> {
+    // The folder of a checkout is not uninstalled.
+    if (this.context.extensionMode === vscode.ExtensionMode.Production && (await exists(this.parent))) {
+      try {
+        await record(this.context.extensionPath, this.parent);
+      } catch (error) {
+        this.log.warn(`where the server is installed could not be recorded: ${String(error)}`);
+      }
     }
   }
 
@@ -73,9 +77,9 @@ export class Bundled {
     if (!(await isWhatWasPackaged(wheel))) {
       return `the SHA-256 of ${path.basename(wheel)} is not the one that was packaged; install the extension again`;
     }
-    const parent = path.dirname(folder);
-    await fs.rm(parent, { recursive: true, force: true });
-    await fs.mkdir(parent, { recursive: true });
+    await removeAll(this.parent);
+    await fs.mkdir(this.parent, { recursive: true });
+    await this.record();
     const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'];
     const steps = [
       { title: 'creating an environment', command: base.path, args: ['-m', 'venv', folder] },
@@ -110,7 +114,11 @@ export class Bundled {
     if (wheel === undefined) {
       return undefined;
     }
-    return path.join(this.context.globalStorageUri.fsPath, 'server', (await sha256(wheel)).slice(0, 12));
+    return path.join(this.parent, (await sha256(wheel)).slice(0, 12));
+  }
+
+  private get parent(): string {
+    return path.join(this.context.globalStorageUri.fsPath, SERVER);
   }
 }
 
