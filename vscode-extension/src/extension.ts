@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 
 import { registerCommands } from './common/commands';
+import { reportInvalid } from './common/invalid';
 import { createChannels } from './common/logger';
 import { McpServers } from './common/mcp';
 import { onDidChoose } from './common/python';
@@ -43,6 +44,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   };
   context.subscriptions.push(
     channels,
+    reportInvalid(channels.log),
     status,
     overview,
     pages,

@@ -73,7 +73,12 @@ async function servers() {
     await person.shot('invalid-setting');
     await person.press('"label" must be one of', 'Open Settings');
     await settingsShow(person, 'Label');
-    person.set({ 'rlm-lsp.label': undefined });
+    person.set({ 'rlm-lsp.label': undefined, 'rlm-lsp.importStrategy': 'bundled' });
+    await person.toast('"importStrategy" must be one of').waitFor();
+    await person.shot('invalid-extension-setting');
+    await person.press('"importStrategy" must be one of', 'Open Settings');
+    await settingsShow(person, 'Import Strategy');
+    person.set(restarted());
     const project = path.join(folder, 'rlm-lsp.toml');
     writeFileSync(project, 'label = "median"\nthreads = -1\n');
     await person.toast('"threads" must be an integer').waitFor();

@@ -2,7 +2,6 @@
 
 import { ChildProcess, spawn } from 'child_process';
 import * as os from 'os';
-import * as path from 'path';
 import * as vscode from 'vscode';
 import {
   CloseAction,
@@ -14,12 +13,13 @@ import {
   WorkDoneProgressCancelNotification,
 } from 'vscode-languageclient/node';
 
+import { showInvalid } from './invalid';
 import { Channels, serverLogLevel } from './logger';
 import { offerCommand, SHOWN_BY_SERVER } from './measure';
 import { lastLine } from './process';
-import { InvalidSettings, invalidSettingsNotification } from './protocol';
+import { invalidSettingsNotification } from './protocol';
 import { Server } from './server';
-import { forServer, SECTION, showSetting } from './settings';
+import { forServer, SECTION } from './settings';
 
 /** The languages that get predictions; `ttir` has no name in VS Code. */
 export const LANGUAGES = [
@@ -241,24 +241,6 @@ function show(type: MessageType, message: string, listener: Listener): void {
     });
   } else if (!message.startsWith(SHOWN_BY_SERVER)) {
     void vscode.window.showInformationMessage(message);
-  }
-}
-
-/** Show which settings are not valid, with a button for each place that has them. */
-async function showInvalid({ message, places }: InvalidSettings): Promise<void> {
-  const buttons = places.map((place) => ({
-    title: place.uri === null ? 'Open Settings' : `Open ${path.posix.basename(place.uri)}`,
-    place,
-  }));
-  const pressed = await vscode.window.showWarningMessage(message, ...buttons);
-  if (pressed === undefined) {
-    return;
-  }
-  const { uri, setting, line } = pressed.place;
-  if (uri === null) {
-    showSetting(setting);
-  } else {
-    await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection: new vscode.Range(line, 0, line, 0) });
   }
 }
 

@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import { SECTION } from './settings';
+import { isTracing, SECTION } from './settings';
 
 export interface Channels {
   /** The log of the extension and of the server, with its stderr. */
@@ -52,8 +52,7 @@ export class TraceChannel implements vscode.LogOutputChannel {
   }
 
   get logLevel(): vscode.LogLevel {
-    const setting = vscode.workspace.getConfiguration(SECTION).get<string>('trace.server', 'off');
-    return setting === 'off' ? vscode.LogLevel.Off : vscode.LogLevel.Trace;
+    return isTracing() ? vscode.LogLevel.Trace : vscode.LogLevel.Off;
   }
 
   trace(message: string, ...args: unknown[]): void {

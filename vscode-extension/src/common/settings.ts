@@ -17,6 +17,13 @@ export interface ExtensionSettings {
 
 /** Settings of the extension, which the server does not know. */
 const OF_THE_EXTENSION = ['path', 'interpreter', 'importStrategy', 'trace'];
+/** What those settings may be: in words, and as a test. The server checks all others. */
+const VALID: Readonly<Record<string, readonly [words: string, admits: (value: unknown) => boolean]>> = {
+  path: ['a list of programs', isTexts],
+  interpreter: ['a list of programs', isTexts],
+  importStrategy: oneOf('fromEnvironment', 'useBundled'),
+  'trace.server': oneOf('off', 'messages', 'verbose'),
+};
 /** Settings that decide what runs or where source text is sent; only a trusted window passes them to the server. */
 const OF_THE_MACHINE = ['model', 'tokenFile', 'measure'];
 
@@ -27,6 +34,30 @@ export function readSettings(): ExtensionSettings {
     interpreter: strings(settings.get('interpreter')).map(expand)[0],
     importStrategy: settings.get('importStrategy') === 'useBundled' ? 'useBundled' : 'fromEnvironment',
   };
+}
+
+/** A setting that is ignored because of its value, and what the value must be. */
+export interface InvalidSetting {
+  readonly setting: string;
+  readonly text: string;
+}
+
+/** The settings of the extension itself that are not valid; the server finds those that it reads. */
+export function invalidSettings(): InvalidSetting[] {
+  const settings = vscode.workspace.getConfiguration(SECTION);
+  return Object.entries(VALID)
+    .filter(([setting, [, admits]]) => {
+      const value = settings.get<unknown>(setting);
+      // The settings editor leaves an empty text where a value was deleted.
+      return value !== undefined && value !== null && value !== '' && !admits(value);
+    })
+    .map(([setting, [words]]) => ({ setting, text: `"${setting}" must be ${words}.` }));
+}
+
+/** Whether the messages between VS Code and the server are to be traced. */
+export function isTracing(): boolean {
+  const value = vscode.workspace.getConfiguration(SECTION).get('trace.server');
+  return value === 'messages' || value === 'verbose';
 }
 
 /** Whether a change of settings requires a new server process. */
@@ -89,6 +120,15 @@ export function showSetting(name: string): void {
   } else {
     void vscode.commands.executeCommand(`workbench.action.open${where}Settings`, { query: `@id:${SECTION}.${name}` });
   }
+}
+
+function oneOf(...values: string[]): readonly [string, (value: unknown) => boolean] {
+  return [`one of ${values.join(', ')}`, (value) => values.some((one) => one === value)];
+}
+
+/** A list of texts, or a single one, which counts as a list. */
+function isTexts(value: unknown): boolean {
+  return (Array.isArray(value) ? (value as unknown[]) : [value]).every((text) => typeof text === 'string');
 }
 
 function strings(value: unknown): string[] {

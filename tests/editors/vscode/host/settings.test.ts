@@ -1,10 +1,10 @@
 /** Settings: those of the project's file apply unless the user has set them in VS Code. */
 
 import * as assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as vscode from 'vscode';
 
-import { forServer } from '../../../../vscode-extension/src/common/settings';
+import { forServer, invalidSettings, readSettings } from '../../../../vscode-extension/src/common/settings';
 import { extension, hints, isRunning, open, set, someHints, until } from './tools';
 
 describe('settings', () => {
@@ -22,6 +22,14 @@ describe('settings', () => {
     await set('label', undefined);
     await set('severity', undefined);
     await set('tokenFile', undefined);
+    await set('importStrategy', undefined);
+    await set('trace.server', undefined);
+  });
+
+  after(async () => {
+    // Changes of some settings restart the server after a pause.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await isRunning(await extension());
   });
 
   it('leaves to the file of the project what the user has not set', async () => {
@@ -63,5 +71,43 @@ describe('settings', () => {
     await set('tokenFile', '/nowhere/token');
     assert.equal(forServer(undefined, true, undefined).tokenFile, '/nowhere/token');
     assert.equal(forServer(undefined, false, undefined).tokenFile, undefined);
+  });
+
+  it('reports once which settings of the extension itself are not valid, and ignores them', async () => {
+    const { log } = await extension();
+    const reports = (text: string): number => readFileSync(log.fsPath, 'utf8').split(text).length - 1;
+    const message = '"importStrategy" must be one of fromEnvironment, useBundled.';
+    assert.deepEqual(invalidSettings(), []);
+    await set('importStrategy', 'bundled');
+    assert.equal(readSettings().importStrategy, 'fromEnvironment');
+    assert.deepEqual(invalidSettings(), [{ setting: 'importStrategy', text: message }]);
+    await until('the report in the log', () => reports(message) === 1);
+    await set('trace.server', 'everything');
+    assert.deepEqual(
+      invalidSettings().map(({ setting }) => setting),
+      ['importStrategy', 'trace.server'],
+    );
+    await until('the second report', () => reports('"trace.server" must be one of') === 1);
+    assert.equal(reports(message), 1);
+    await set('importStrategy', 'fromEnvironment');
+    await set('trace.server', '');
+    assert.deepEqual(invalidSettings(), []);
+  });
+
+  it('knows lists of programs', async () => {
+    const before = vscode.workspace.getConfiguration('rlm-lsp').inspect('interpreter')?.globalValue;
+    const invalid = [{ setting: 'interpreter', text: '"interpreter" must be a list of programs.' }];
+    try {
+      for (const value of ['/usr/bin/python3', ['/usr/bin/python3'], []]) {
+        await set('interpreter', value);
+        assert.deepEqual(invalidSettings(), [], JSON.stringify(value));
+      }
+      for (const value of [3, ['/usr/bin/python3', 3], { path: '/usr/bin/python3' }]) {
+        await set('interpreter', value);
+        assert.deepEqual(invalidSettings(), invalid, JSON.stringify(value));
+      }
+    } finally {
+      await set('interpreter', before);
+    }
   });
 });
