@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { Session } from './session';
 
 /** Also in the manifest, under `mcpServerDefinitionProviders`. */
-const PROVIDER = 'rlm-lsp.mcp';
+export const PROVIDER = 'rlm-lsp.mcp';
 
 /** A program that speaks the Model Context Protocol over stdio. */
 export interface Definition {

@@ -3,7 +3,9 @@
 import * as assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import * as vscode from 'vscode';
 
+import { PROVIDER } from '../../../../vscode-extension/src/common/mcp';
 import { extension, isRunning } from './tools';
 
 const MESSAGES = [
@@ -17,6 +19,14 @@ const MESSAGES = [
 ];
 
 describe('tools for coding agents', () => {
+  it('are registered with the name that the manifest has', () => {
+    const { contributes } = vscode.extensions.getExtension('rlm-lsp.rlm-lsp')?.packageJSON as {
+      contributes: { mcpServerDefinitionProviders: readonly { id: string }[] };
+    };
+    const names = contributes.mcpServerDefinitionProviders.map(({ id }) => id);
+    assert.deepEqual(names, [PROVIDER]);
+  });
+
   it('are those of the server that runs', async () => {
     const api = await extension();
     await isRunning(api);
