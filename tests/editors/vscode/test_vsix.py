@@ -6,11 +6,14 @@ Runs where the Node.js tools of the extension are installed: from ``.ci/run`` an
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -21,6 +24,22 @@ pytestmark = pytest.mark.timeout(900)
 TOOLS = REPOSITORY / "vscode-extension" / "node_modules"
 # The Node.js of the editors' tests comes before that on PATH.
 NODE = Path(os.environ["EDITORS_CACHE"]) / "node24" / "bin"
+
+
+def steps() -> list[list[str]]:
+    """The commands of the script `package`, which `make vsix` runs, without npm and the check of the types."""
+    scripts = json.loads((TOOLS.parent / "package.json").read_text(encoding="utf-8"))["scripts"]
+    found = []
+    for command in map(shlex.split, scripts["package"].split("&&")):
+        if command[:2] == ["npm", "run"]:
+            name, *arguments = (word for word in command[2:] if word != "--")
+            command = [*shlex.split(scripts[name]), *arguments]
+        if command[0] == "vsce":
+            command = ["node", "node_modules/@vscode/vsce/vsce", *command[1:]]
+        if command[0] != "tsc":
+            assert command[0] == "node", f"{command} needs more than Node.js"
+            found.append(command)
+    return found
 
 
 def package(checkout: Path) -> Path:
@@ -34,14 +53,7 @@ def package(checkout: Path) -> Path:
         "PIP_NO_BUILD_ISOLATION": "0",  # pip's way to say: without; hatchling is installed
         "SOURCE_DATE_EPOCH": "1700000000",
     }
-    for command in (
-        ["node", "esbuild.mjs", "--minify"],
-        ["node", "scripts/bundle-server.mjs"],
-        [
-            *("node", "node_modules/@vscode/vsce/vsce", "package", "--no-dependencies", "--allow-missing-repository"),
-            *("--no-rewrite-relative-links", "-o", "rlm-lsp.vsix"),
-        ],
-    ):
+    for command in steps():
         done = subprocess.run(command, cwd=extension, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return extension / "rlm-lsp.vsix"
@@ -56,5 +68,20 @@ def test_the_extension_has_the_same_bytes_from_two_checkouts_and_names_the_hash_
         [wheel] = [name for name in archive.namelist() if name.endswith(".whl")]
         digest = hashlib.sha256(archive.read(wheel)).hexdigest()
         sums = archive.read("extension/bundled/SHA256SUMS").decode()
+        script = json.loads(archive.read("extension/package.json"))["scripts"]["vscode:uninstall"]
+        assert f"extension/{PurePosixPath(script.removeprefix('node '))}" in archive.namelist()
     assert sums == f"{digest}  {Path(wheel).name}\n"
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_make_vsix_needs_node_and_python_only() -> None:
+    # --always-make: also the steps that were done before.
+    command = ["make", "--dry-run", "--always-make", "--no-print-directory", "PYTHON=the-python", "vsix"]
+    # The runner's make, if there is one, must not pass its options on.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"
+    }
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
+    assert "npm run --silent package" in done.stdout
+    assert re.findall(r"\S*tests/[^\s)]*", done.stdout) == ["PATH=$(tests/editors/vscode/get_node.sh"]
+    assert not re.search(r"code-server|chromium|apt-get|playwright|--pinned|\.venv/", done.stdout, re.IGNORECASE)
