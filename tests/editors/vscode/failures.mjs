@@ -4,7 +4,7 @@
  * `node failures.mjs VSIX WORKSPACE SCREENSHOTS` exits with 1 at the first thing that is not as it should be.
  */
 
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { Person } from './person.mjs';
@@ -122,6 +122,48 @@ async function servers() {
   }
 }
 
+/** The offer to install the server, in a home folder that has none. Each way begins; `journey.mjs` installs it. */
+async function offers() {
+  const home = path.join(workspace, 'home-without-server');
+  const installed = path.join(home, 'user', 'User', 'globalStorage', 'rlm-lsp.rlm-lsp', 'server');
+  const person = await Person.at({ home, folder, vsix, screenshots });
+  const cancelled = async () => {
+    await person.toast('Installing the rlm-lsp server').waitFor();
+    await person.press('Installing the rlm-lsp server', 'Cancel');
+    await person.toast('was not installed: was cancelled').waitFor();
+    if (existsSync(installed) && readdirSync(installed).length > 0) {
+      throw new Error(`${installed} has what is left of an installation that was cancelled`);
+    }
+  };
+  try {
+    person.step('the notification is used, and the installation cancelled');
+    await person.open('functions.py');
+    await person.press('not installed yet', 'Install');
+    await cancelled();
+
+    person.step('the notification is dismissed, and the menu of the status used');
+    await person.dismiss('was not installed');
+    await person.choose('problem', 'Try Again');
+    await cancelled();
+    await person.closeToasts();
+
+    person.step('the notification is dismissed, and the view used');
+    await person.command('rlm-lsp: Restart Server');
+    await person.dismiss('not installed yet');
+    await person.page.locator('.activitybar .action-label[aria-label*="Predicted Cost"]').click();
+    const welcome = person.page.locator('.welcome-view', { hasText: 'not installed yet' });
+    await welcome.locator('.monaco-button', { hasText: 'Choose Interpreter' }).waitFor();
+    await person.shot('install-from-view');
+    await welcome.locator('.monaco-button', { hasText: 'Install Server' }).click();
+    await cancelled();
+  } catch (error) {
+    await person.shot('failed');
+    throw error;
+  } finally {
+    await person.leave();
+  }
+}
+
 async function pythons() {
   program('path/python3', 'echo 3.9.18');
   const home = path.join(workspace, 'home-without-python');
@@ -153,4 +195,5 @@ async function pythons() {
 }
 
 await servers();
+await offers();
 await pythons();

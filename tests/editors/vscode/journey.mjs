@@ -27,12 +27,16 @@ const isCost = (text) => /\d (ns|µs|ms)/.test(text);
 
 const steps = [
   [
-    'first run: the server is installed after asking',
+    'first run: the server is installed after asking, from the menu because the notification was dismissed',
     async () => {
       await person.open('functions.py');
       await person.toast('not installed yet').waitFor({ timeout: 60_000 });
       await person.shot('install');
-      await person.press('not installed yet', 'Install');
+      await person.dismiss('not installed yet');
+      await person.status('not installed').click();
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose Interpreter' }).waitFor();
+      await person.shot('install-from-menu');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Install' }).click();
       await person.toast('Installing the rlm-lsp server').waitFor();
       await person.shot('installing');
       await person.hintsLike('after the installation', isCost, 300);
@@ -157,11 +161,9 @@ const steps = [
       await person.shot('menu');
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Hide Hints in This File' }).click();
       await until('no hints', async () => !isCost(await person.hints()));
-      await person.status('ready').click();
-      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Show Hints in This File' }).click();
+      await person.choose('ready', 'Show Hints in This File');
       await person.hintsLike('after they are shown', isCost);
-      await person.status('ready').click();
-      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Settings' }).click();
+      await person.choose('ready', 'Settings');
       await page.locator('.settings-editor .settings-toc-entry', { hasText: 'Budgets and Changes' }).first().waitFor();
       await page.locator('.settings-editor .setting-item-bool', { hasText: 'Show inlay hints' }).waitFor();
       await person.shot('settings');

@@ -113,6 +113,19 @@ export class Person {
     await this.toast(text).locator('.monaco-button', { hasText: label }).first().click();
   }
 
+  /** Close a notification with its button for that. */
+  async dismiss(text) {
+    await this.toast(text).hover();
+    await this.toast(text).locator('.codicon-notifications-clear').click();
+    await this.toast(text).waitFor({ state: 'hidden' });
+  }
+
+  /** Take an entry of the menu of the item in the status bar. */
+  async choose(words, entry) {
+    await this.status(words).click();
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: entry }).click();
+  }
+
   async closeToasts() {
     await this.command('Notifications: Clear All Notifications');
     await until('no notification', async () => (await this.page.locator('.notification-toast').count()) === 0);
