@@ -166,6 +166,10 @@ class Calls(FunctionBodies):
             )
         if passed:
             self.frame.held = held
+        if self.left_in_receiver.terms:
+            if target.kind == "user-function" and isinstance(function, ast.Attribute):
+                self.fill(function.value, self.left_in_receiver)
+            self.left_in_receiver = ZERO
         if target.kind == "function" and target.name in _INSERTING and len(args) > 1:
             items = node.args[0]
             if isinstance(items, ast.Name):

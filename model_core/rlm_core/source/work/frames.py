@@ -169,6 +169,7 @@ class State:
         self.opaque = 0
         self.dependencies: list[Definition] = []
         self.largest_block: Quantity = ZERO  # bytes
+        self.left_in_receiver: Quantity = ZERO  # bytes that the last method added to containers of its object
         self.compiled: set[int] = set()  # identities of operations that the compiler computes
         self.instances: dict[str, dict[str, Value]] = {}
 

@@ -108,6 +108,8 @@ class FunctionBodies(Expressions):
         if body.endless is not None:
             body.endless = (caller.line, body.endless[1])
         self.meter.add(body, held=caller.held)
+        if receiver is not None and node.args.args:
+            self.left_in_receiver = frame.filled.get(node.args.args[0].arg, ZERO)
         return result
 
     def property_of(self, base: Value, name: str) -> Value | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.values import Value
 from rlm_core.types import WaitKind
 
@@ -131,3 +135,16 @@ def test_a_value_that_is_not_a_function_is_unknown_when_called() -> None:
     facts = facts_of("def f():\n    x = 3\n    x()\n")
     assert facts.unknown_calls == 1
     assert Value("int").name == ""
+
+
+def test_what_a_method_appends_stays_in_its_object() -> None:
+    stack = "class Stack:\n    def __init__(self):\n        self.items = []\n\n"
+    push = "    def push(self, x):\n        self.items.append([0] * 100)\n\n\n"
+    use = "def f():\n    s = Stack()\n    for i in range(1000):\n        s.push(i)\n    return s\n"
+    [facts] = [
+        analysed.code.work
+        for analysed in Analyser().analyse(ParsedSource((stack + push + use).encode(), "python"), Path("stack.py"))
+        if analysed.unit.qualname == "f"
+    ]
+    assert facts is not None
+    assert facts.memory.known.likely == pytest.approx(1000 * 865, rel=0.05)
