@@ -127,7 +127,7 @@ class _Buffer(threading.local):
     """A buffer for one piece of a text; each thread has its own."""
 
     def __init__(self) -> None:
-        self.piece = bytearray(_PIECE_BYTES)
+        self.piece = bytearray()
 
 
 class _Pieces:
@@ -152,9 +152,9 @@ class _Pieces:
             return self._source[offset : self._end]
         if not (text := self._source[offset : offset + _PIECE_BYTES]):
             return b""
-        piece = _buffer.piece
-        piece[: len(text)] = text
-        return cast("bytes", piece if len(text) == len(piece) else memoryview(piece)[: len(text)])
+        # Not a view of the buffer: each view would be leaked, too.
+        _buffer.piece[:] = text
+        return cast("bytes", _buffer.piece)
 
 
 _buffer = _Buffer()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import sys
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -148,3 +150,17 @@ def test_a_long_text_that_is_gone_leaves_nothing_in_memory() -> None:
     finally:
         tracemalloc.stop()
     assert after - before < len(texts[0]) < sum(map(len, texts)) / 20
+
+
+def test_parsing_a_long_text_again_and_again_leaves_no_object() -> None:
+    def parse(times: int) -> None:
+        for number in range(times):
+            parsed = ParsedSource(long_text(number % 7), "python")
+            assert parsed.root.children[3].text
+
+    parse(20)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    parse(200)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 100
