@@ -249,11 +249,13 @@ def growth_words(estimate: GrowthEstimate) -> str:
 
 def growth_form(growth_class: GrowthClass, sizes: Sequence[str]) -> str:
     """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```."""
-    sizes = named_sizes(sizes)
-    if growth_class == "mn" and len(sizes) > 1:
-        return " × ".join(map(_code, sizes[:_MOST_LINES]))
-    if not sizes:
-        return f"{growth_class} in the size of an input"
+    named = named_sizes(sizes)
+    if growth_class == "mn" and len(named) > 1:
+        return " × ".join(map(_code, named[:_MOST_LINES]))
+    # Of a product all sizes are named, or none is.
+    if not named or (growth_class == "mn" and len(named) < len(sizes)):
+        return "mn in the sizes of inputs" if growth_class == "mn" else f"{growth_class} in the size of an input"
+    sizes = named
     return f"{growth_class} in {_and([_code(size) for size in sizes[:_MOST_LINES]])}"
 
 

@@ -128,7 +128,9 @@ def test_sizes_without_a_name_are_not_shown(make_prediction: MakePrediction) -> 
     work = WorkFacts(CostFacts(growth=(Growth("?2"), Growth("cols"))))
     assert growth_lines(unit(work), [make_prediction()]) == []
     estimate = GrowthEstimate("mn", 1.0, ("?2", "cols"))
-    assert growth_lines(unit(work), [make_prediction(growth=estimate)]) == ["latency grows about as mn in `cols`"]
+    assert growth_lines(unit(work), [make_prediction(growth=estimate)]) == [
+        "latency grows about as mn in the sizes of inputs"
+    ]
 
 
 def test_an_allocation_is_given_in_bytes(make_prediction: MakePrediction) -> None:
