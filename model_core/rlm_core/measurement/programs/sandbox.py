@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from rlm_core.errors import DataError
 from rlm_core.measurement.child_process import end_group, exit_reason, last_line
 
 _INSIDE = Path(__file__).parent / "injected" / "rlm_run.py"
-_POLL_SECONDS, _GRACE_SECONDS = 0.1, 20.0
+_POLL_SECONDS, _GRACE_SECONDS, _END_SECONDS = 0.1, 20.0, 10.0
 _MIB = 2**20
 
 
@@ -221,6 +222,7 @@ class Bubblewrap:
 
     def __init__(self, program: str) -> None:
         self._program = program
+        self._first: int | None = None  # a file descriptor of the sandbox's first process
 
     def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """See :class:`Sandbox`."""
@@ -238,10 +240,25 @@ class Bubblewrap:
         options += ["--dir", _HOME, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", _HOME]
         for name, value in {"HOME": _HOME, "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", **task.environment}.items():  # noqa: S108
             options += ["--setenv", name, value]
-        return subprocess.Popen([self._program, *options, "--", *inner], **popen)
+        reading, writing = os.pipe()
+        try:
+            command = [self._program, *options, "--info-fd", str(writing), "--", *inner]
+            process = subprocess.Popen(command, pass_fds=(writing,), **popen)
+        finally:
+            os.close(writing)
+            with os.fdopen(reading, "rb") as info:
+                said = info.read()
+        # It says nothing where it does not start.
+        with suppress(ValueError, KeyError, OSError):
+            self._first = os.pidfd_open(json.loads(said)["child-pid"])
+        return process
 
     def close(self) -> None:
-        """See :class:`Sandbox`."""
+        """Wait until all processes of the sandbox have ended: the kernel kills them once the first one has ended."""
+        if self._first is not None:
+            select.select([self._first], [], [], _END_SECONDS)
+            os.close(self._first)
+            self._first = None
 
 
 class LimitsOnly:
