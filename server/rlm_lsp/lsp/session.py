@@ -27,6 +27,7 @@ from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp.history.comparison import HeadUnits
 from rlm_lsp.history.git import GitError
+from rlm_lsp.rendering.escaping import message
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.store import SettingsStore
 
@@ -318,7 +319,7 @@ class Session:
 
     def show(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a message to the user."""
-        self.client.window_show_message(types.ShowMessageParams(kind, text))
+        self.client.window_show_message(types.ShowMessageParams(kind, message(text)))
 
     def pop_up(self, error: str) -> None:
         """Show the first internal error of the session."""

@@ -70,13 +70,13 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
     """Why there is no prediction, as a clause in lower case; ``quote`` escapes names and other text from outside."""
     details = dict(abstention.details)
     basis, language = details.get("basis", ""), languages.LANGUAGES.get(details.get("language", ""))
-    details["kinds"] = KINDS.get(basis, basis)
+    details["kinds"] = KINDS.get(basis, quote(basis))
     # The language of other units follows from their kind.
     named = basis in ("call", "program") or language is None
     title = language.title if language is not None else quote(details.get("language", ""))
     details["units"] = f"{title} {details['kinds']}" if named else details["kinds"]
     if "judge" in details:
-        details["units"] += f" on {details['judge']}"
+        details["units"] += f" on {quote(details['judge'])}"
     if abstention.code is AbstentionCode.DEVICE_NOT_TRAINED and details["others"] != "0":
         details["known"] += f" and {details['others']} more"
     if abstention.code is AbstentionCode.SETTING_NOT_TRAINED:
@@ -84,11 +84,11 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
             f" on device {details['device']}" if details["device"] else ""
         )
     if abstention.code is AbstentionCode.SIZES_UNKNOWN:
-        example = printable(details.get("example", "arg0=4096x4096")).replace("`", "'")
+        example = details.get("example", "arg0=4096x4096")
         place = "class" if basis == "module" else "kernel"
         has_comments = basis and details["language"] != "ttir"
-        in_comment = f"write `# rlm: sizes {example}` above the {place}"
-        details["remedy"] = in_comment if has_comments else f"set them in the workload, for example {example}"
+        in_comment = f"write `# rlm: sizes {_in_code(example)}` above the {place}"
+        details["remedy"] = in_comment if has_comments else f"set them in the workload, for example {quote(example)}"
     sentence = _REASONS[abstention.code].format_map(
         {name: value if name in _OWN_WORDS else quote(value) for name, value in details.items()}
     )
@@ -129,10 +129,15 @@ def sizes_origin(sizes: UnitSizes, kind: str) -> str:
     return _ORIGINS[sizes.origin].format(
         kind=kind,
         place="class" if is_module else "kernel",
-        example=first if is_module else "M=4096",
+        example=_in_code(first) if is_module else "M=4096",
         line=sizes.line,
-        call=printable(call).replace("`", ""),
+        call=_in_code(call),
     )
+
+
+def _in_code(text: str) -> str:
+    """Text for a code span of one backtick."""
+    return printable(text).replace("`", "'")
 
 
 def scaling(source: CalibrationSource) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 # Control and format characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _UNDECODED = range(0xDC80, 0xDD00)  # how Python keeps bytes of a file name that are not UTF-8
-_MARKDOWN = re.compile(r"([\\`*\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_]))")
+_MARKDOWN = re.compile(r"([\\`*\[\]<>#|~&@]|(?<![^\W_])_|_(?![^\W_]))")
 _LINK = re.compile(r"(?i)(https?|ftp|mailto|www)([:.])")
 _BACKTICKS = re.compile("`+")
 
@@ -47,11 +47,20 @@ def markdown(text: str) -> str:
 
 def code_span(text: str) -> str:
     """The text as an inline code span; in a table it cannot end its cell."""
-    shown = printable(text).strip().replace("|", "\\|")
+    shown = printable(text).strip()
+    if "\\|" in shown:
+        # Some parsers would end the cell at ``\\\\|``, and a code span has no other way to write it.
+        return markdown(shown)
+    shown = shown.replace("|", "\\|")
     if "`" not in shown:
         return f"`{shown}`" if shown else ""
     ticks = "`" * (max(map(len, _BACKTICKS.findall(shown))) + 1)
     return f"{ticks} {shown} {ticks}"
+
+
+def message(text: str) -> str:
+    """The text of a message that pops up; VS Code would make ``[name](command:id)`` a link that runs the command."""
+    return printable(text).replace("](", "] (")
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:

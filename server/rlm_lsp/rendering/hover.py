@@ -113,7 +113,7 @@ def hover_text(
     missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
     # Only a change is worth a line here.
     first = [f"against HEAD: {against_head}"] if against_head not in ("", UNCHANGED) else []
-    first += [_budget(budget, prediction) for budget, prediction in budgets]
+    first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
     first += causes[:1]
     first += work_words.growth_lines(analysed, predictions)
     first += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
@@ -145,11 +145,11 @@ def hover_text(
     return HoverText("\n\n".join(blocks), _listed(notes, markdown))
 
 
-def _budget(budget: Budget, prediction: Prediction) -> str:
+def _budget(budget: Budget, prediction: Prediction, quote: Callable[[str], str]) -> str:
     """``budget 1 ms: 12 % likely to exceed``; why it is not known for a model that abstains."""
     above = prediction.above(budget.value)
     name = f"budget {bound(budget)}"
-    name += f" on {prediction.device}" if budget.device is not None else ""
+    name += f" on {quote(prediction.device or budget.device)}" if budget.device is not None else ""
     if math.isnan(above):
         return f"{name}: not checked, since there is no prediction"
     if budget.metric == "accuracy":

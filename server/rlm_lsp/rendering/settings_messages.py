@@ -8,6 +8,8 @@ from pathlib import Path
 from rlm_lsp.settings.resolve import SettingsProblem
 from rlm_lsp.settings.store import OF_CLIENT
 
+from .escaping import message
+
 _PLACES = {OF_CLIENT: "the editor's settings", "environment": "the environment"}
 
 
@@ -15,7 +17,7 @@ def invalid_settings(problems: Sequence[SettingsProblem]) -> str:
     """What is wrong, where, and what happens: the first of the ``problems``, and how many there are."""
     first = problems[0]
     place = _PLACES.get(first.place, Path(first.place).name)
-    text = first.text.replace("`", '"')
+    text = message(first.text.replace("`", '"'))
     text += "" if text.endswith(("?", ".")) else "."
     if len(problems) == 1:
         return f"rlm-lsp ignores what is not valid in {place}: {text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from html.parser import HTMLParser
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from rlm_lsp.rendering.escaping import code_span, markdown, printable
+from rlm_lsp.rendering.escaping import code_span, markdown, message, printable
 
 HOSTILE = [
     "x](http://a) ![p](https://evil.invalid/p.png)",
@@ -18,9 +19,11 @@ HOSTILE = [
     "``` ![p](https://evil.invalid/p.png)",
     "https://evil.invalid",
     "www.evil.invalid",
+    "mail@evil.invalid",
     "a | b | **c** | _d_ | ~~e~~ | &lt; | \\",
     "line\n# heading\n- item",
 ]
+_LINKED = re.compile(r"(?i)(?:https?|ftp)://|mailto:|www\.|\w@\w")
 _TEXTS = st.text("ab `|*_[]()<>!&#~\\\n:/.-+\t\x1b\u202e") | st.sampled_from(HOSTILE)
 
 
@@ -90,6 +93,41 @@ def test_a_cell_of_a_table_stays_one_cell(text: str) -> None:
         assert [part.strip() for part in page.text.split("\n") if part.strip()][-1] == "end"
 
 
-@pytest.mark.parametrize(("text", "expected"), [("https://a.b", r"https\://a.b"), ("see WWW.a.b", r"see WWW\.a.b")])
+def is_inert(source: str) -> bool:
+    """Whether Markdown has neither a link, an image, HTML nor text that editors make a link."""
+    # What an escape yields stays a token of its own, so that text alone is what an editor would look for links in.
+    blocks = MarkdownIt("gfm-like", {"linkify": False}).disable("text_join").parse(source)
+    tokens = [token for block in blocks for token in (block, *(block.children or ()))]
+    types = {token.type for token in tokens}
+    texts = [token.content for token in tokens if token.type == "text"]
+    return types.isdisjoint({"link_open", "image", "html_inline", "html_block"}) and not any(map(_LINKED.search, texts))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_is_made_a_link_an_image_or_html(text: str) -> None:
+    assert is_inert(f"x {markdown(text)} {code_span(text)} x")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE[4:7], "[x](http://a)", "![p](a.png)", "x <b>"])
+def test_what_is_not_escaped_is_seen_to_be_active(text: str) -> None:
+    assert not is_inert(text)
+
+
+@pytest.mark.parametrize(
+    "statement", ["a | b", r"re.match(r'\|![p](https://evil.invalid/p.png)', s)", r"a\\|b", "\\|`x`"]
+)
+def test_a_bar_ends_no_cell_whether_or_not_a_parser_counts_backslashes(statement: str) -> None:
+    span = code_span(statement)
+    assert not re.search(r"(?<!\\)(?:\\\\)*\|", span)
+
+
+def test_a_message_that_pops_up_has_no_link() -> None:
+    assert message("unknown [Fix](command:quit)\x1b[2J\n") == r"unknown [Fix] (command:quit)\x1b[2J\x0a"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("https://a.b", r"https\://a.b"), ("see WWW.a.b", r"see WWW\.a.b"), ("me@a.b", r"me\@a.b")],
+)
 def test_an_address_is_not_made_a_link(text: str, expected: str) -> None:
     assert markdown(text) == expected

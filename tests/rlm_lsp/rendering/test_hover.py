@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from markdown_it import MarkdownIt
 from rlm_core import Prediction
 from rlm_core.inference.anchoring import anchored_prediction, measured_prediction
+from rlm_core.inference.explain import Explanation, StatementEffect
 from rlm_core.measurement.known import OLD_DAYS
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.kernel_sizes import Origin, UnitSizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
     Abstention,
@@ -19,16 +22,23 @@ from rlm_core.types import (
     Anchor,
     Band,
     CalibrationSource,
+    Cause,
+    CauseKind,
+    CostFacts,
     CostRatio,
     CpuScale,
+    Growth,
     GrowthEstimate,
     MeasurementMark,
+    Query,
     Wait,
     WaitKind,
     WorkFacts,
 )
 from rlm_lsp.budgets.syntax import Budget
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange
+from rlm_lsp.rendering.escaping import markdown
+from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.hover import MOST_MEASURED, MOST_ROWS, head_words, hover_text, measured_words
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 
@@ -36,6 +46,7 @@ from tests.fakes import NO_NUMBER, quantiles, unpadded
 from tests.rlm_core.inference.test_anchoring import cost
 
 from .hovers import whole_hover
+from .test_escaping import HOSTILE, is_inert
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -276,6 +287,57 @@ def test_names_from_outside_are_shown_as_they_are(make_prediction: MakePredictio
     assert "<img " not in page
     assert "\x1b" not in text
     assert "\x1b" not in whole_hover(unit, predictions, markdown=False)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *(f"{text} {HOSTILE[0]}" for text in ("`", "```", "\\\\", "|", "\\|"))])
+def test_no_field_of_a_hover_is_more_than_text(
+    make_prediction: MakePrediction, kernel: AnalysedUnit, text: str
+) -> None:
+    names = "basis language metric judge device known workload date distance limit example groups needed problem size"
+    details = dict.fromkeys([*names.split(), "url", "error", "others"], text)
+    missing = [Abstention(code, details, text) for code in AbstentionCode]
+    source = CalibrationSource(f"kernel/{text}/{text}/{text}@{text}", False, text, CpuScale(2.0, text))
+    bands = tuple(replace(band, source=source) for band in make_prediction().bands)
+    costs = CostFacts(
+        causes=tuple(Cause(kind, 1, text, 1e9, 8.0) for kind in CauseKind), growth=(Growth(text, 2.0, 1.0, 2.0),)
+    )
+    work = WorkFacts(costs, costs, tuple(Wait(kind, 1, text) for kind in WaitKind))
+    its = replace(cost(), device=text, runtime=text, date=text, workload=((text, text), ("input", text)))
+    anchors = tuple(Anchor(replace(its, kind=kind), UNIT.code) for kind in ("function", "program", "kernel"))
+    first = replace(
+        make_prediction(), basis="kernel", device=text, workload={text: text}, model=text, bands=bands, truncated=True
+    )
+    predictions = [
+        first,
+        replace(first, metric="memory", device=f"{text} 2", growth=GrowthEstimate("mn", 0.9, (text, text))),
+        measured_prediction(replace(first, workload={}), its),
+        *(replace(first, abstained=reason, bands=(), median=None) for reason in missing),
+    ]
+    rise = GrowthRise("latency", GrowthEstimate("n", 1.0), GrowthEstimate("n^2", 1.0, (text,)))
+    clauses = [rise_words(rise), *wait_changes(UNIT.unit, WaitChange(work.waits, 0, (0.0, 1.0)))]
+    changes = [([change(2.0)], clauses), *(([change(1, abstained=reason)], []) for reason in missing)]
+    variants = itertools.product(get_args(Origin), ("kernel", "module"))
+    for (origin, kind), (ratios, others) in zip(variants, itertools.cycle(changes)):
+        unit = AnalysedUnit(
+            replace(kernel.unit, qualname=text, kind=kind),
+            replace(kernel.code, work=work, measured=anchors),
+            UnitSizes(({text: text},), origin, 1, text),
+        )
+        hover = whole_hover(
+            unit,
+            predictions,
+            markdown=True,
+            against_head=head_words("changed", ratios, others, quote=markdown),
+            shares=[(first, 0.5)],
+            budgets=[(Budget("latency", 1e-3, text, ((text, text),)), answer) for answer in predictions[:4]],
+        )
+        assert is_inert(hover), hover
+    explained = explanation_text(
+        unit, Query("latency"), Explanation(first, (StatementEffect(1, 1, text, 2.0),)), {1: 1}
+    )
+    assert is_inert(explained), explained
+    explained = explanation_text(unit, Query("latency"), Explanation(predictions[-1], ()), {})
+    assert is_inert(explained), explained
 
 
 def with_measured(*anchors: Anchor) -> AnalysedUnit:

@@ -27,3 +27,8 @@ def test_a_question_is_not_followed_by_a_full_stop() -> None:
     problem = SettingsProblem("environment", "unknown setting `hintz`; did you mean `hints`?")
     text = 'rlm-lsp ignores what is not valid in the environment: unknown setting "hintz"; did you mean "hints"?'
     assert invalid_settings([problem]) == text
+
+
+def test_a_workspace_cannot_offer_a_command_as_a_link() -> None:
+    problem = SettingsProblem("rlm-lsp.toml", "unknown setting `[Fix](command:workbench.action.quit)`", "x")
+    assert "](" not in invalid_settings([problem])
