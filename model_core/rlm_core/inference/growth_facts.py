@@ -7,6 +7,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.source.units import has_no_parameters
 from rlm_core.types import CodeText, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
 _METRICS = ("latency", "memory")
@@ -80,14 +81,7 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     if (
         work.fixed
         and not work.latency.growth
-        and (work.latency.known.likely > _LITERAL_WORK or _has_no_inputs(code.text))
+        and (work.latency.known.likely > _LITERAL_WORK or has_no_parameters(code.text))
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None
-
-
-_NO_INPUTS = re.compile(r"(?:async\s+)?def\s+\w+\s*\(\s*(?:self|cls)?\s*\)")
-
-
-def _has_no_inputs(text: str) -> bool:
-    return _NO_INPUTS.search(text) is not None

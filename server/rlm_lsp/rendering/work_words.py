@@ -7,11 +7,11 @@ the comparison with ``HEAD`` share them. Numbers are written as in labels.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.source.units import has_no_parameters
 from rlm_core.types import (
     Amount,
     Cause,
@@ -45,7 +45,6 @@ _MOST_OF_LOOP = 0.8
 # A probability that is shown as 100 % is not shown.
 _CERTAIN = 0.995
 _MAX_NAME = 60
-_NO_PARAMETERS = re.compile(r"(?:@[^\n]*\n\s*)*(?:async\s+)?def\s+\w+\s*\(\s*(?:self|cls)?\s*\)")
 _MOST_LINES = 3
 _WAITED_FOR: Mapping[WaitKind, str] = {
     WaitKind.NETWORK: "the network",
@@ -226,7 +225,7 @@ def growth_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> l
             continue
         if prediction.growth is not None:
             estimate = prediction.growth
-            without_inputs = not named_sizes(estimate.sizes) and _NO_PARAMETERS.match(analysed.unit.text)
+            without_inputs = not named_sizes(estimate.sizes) and has_no_parameters(analysed.unit.text)
             text = growth_words(estimate) if not without_inputs else ""
             # That memory is constant is usual: only the latency says so.
             text = "" if metric == "memory" and estimate.growth_class == "1" else text
