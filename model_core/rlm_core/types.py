@@ -439,7 +439,7 @@ class AbstentionCode(StrEnum):
     RATIO_NOT_CALIBRATED = "ratio-not-calibrated"  # basis, metric
     NO_NUMBER = "no-number"
     ADAPTER_UNUSABLE = "adapter-unusable"  # problem
-    TEXT_TOO_LONG = "text-too-long"  # limit (characters)
+    TEXT_TOO_LONG = "text-too-long"  # limit (characters, callees included)
     REQUEST_TOO_LARGE = "request-too-large"  # size, limit (bytes)
     SERVER_UNAVAILABLE = "server-unavailable"  # url, problem
     MODEL_FAILED = "model-failed"  # error (the exception's class)

@@ -39,8 +39,8 @@ class Batching:
             batch takes longer than requests are apart, as what comes meanwhile is joined anyway.
         queue: most texts that wait; a request that would exceed it is turned away, unless none waits.
         workers: batches that the model works on at once.
-        characters: most characters in one batch of several texts. What a batch began is not stopped when its requests
-            have been given up, so this bounds the work after that.
+        characters: most characters in one batch of several questions. What a batch began is not stopped when its
+            requests have been given up, so this bounds the work after that.
     """
 
     texts: int = 64
@@ -120,9 +120,7 @@ class Batcher:
         )
         most, now = self._settings.queries, self._clock()
         pieces = [
-            _Piece(
-                job, place, start, question.code, question.queries[start : start + most], question.total_characters, now
-            )
+            _Piece(job, place, start, question.code, question.queries[start : start + most], question.characters, now)
             for place, question in enumerate(questions)
             for start in range(0, len(question.queries), most)
         ]

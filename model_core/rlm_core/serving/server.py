@@ -179,7 +179,7 @@ class _Service:
                 raise HTTPException(413, f"{count} {what} are more than {most}; send several requests")
         for place, question in enumerate(asked.questions):
             if question.characters > limits.characters:
-                what = f"questions[{place}]: {question.characters} characters in one text"
+                what = f"questions[{place}]: {question.characters} characters in one question"
                 raise HTTPException(413, f"{what} are more than {limits.characters}; leave it out")
 
 

@@ -10,6 +10,7 @@ so that a newer server may say more. JSON has neither infinity nor NaN: they are
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import types
@@ -64,20 +65,13 @@ class Question:
 
     @property
     def characters(self) -> int:
-        """The length of the longest text in it."""
-        return max(map(len, self._texts))
-
-    @property
-    def total_characters(self) -> int:
-        """The length of all texts in it."""
-        return sum(map(len, self._texts))
-
-    @property
-    def _texts(self) -> list[str]:
-        texts = [self.text, *(callee.text for callee in self.callees)]
-        if self.calls is not None:
-            texts += [function.text for function in self.calls.functions()]
-        return texts
+        """The length of all texts in it, each once: that is what the model reads."""
+        texts = {self.text, *(callee.text for callee in self.callees)}
+        if (calls := self.calls) is not None:
+            measured = (calls.of_file, calls.of_class, calls.of_package)
+            functions = itertools.chain(calls.functions(), *(of.functions for of in measured))
+            texts.update(function.text for function in functions)
+        return sum(map(len, texts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +93,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may hold: texts, queries over all of them, characters in one text, bytes of the body."""
+    """What one request may hold: questions, queries over all of them, characters in one question, bytes of the body."""
 
     texts: int = 256
     queries: int = 4096

@@ -56,7 +56,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.RATIO_NOT_CALIBRATED: "the model was not calibrated on changes in the {metric} of {kinds}",
     AbstentionCode.NO_NUMBER: "the model does not produce a number for this text",
     AbstentionCode.ADAPTER_UNUSABLE: "the adapter of this device cannot be used: {problem}",
-    AbstentionCode.TEXT_TOO_LONG: "the text is longer than the server's limit of {limit} characters",
+    AbstentionCode.TEXT_TOO_LONG: "the text and what it calls are longer than the server's limit of {limit} characters",
     AbstentionCode.REQUEST_TOO_LARGE: "the text and its queries take {size} bytes; the server's limit is {limit}",
     AbstentionCode.SERVER_UNAVAILABLE: "the model server {url} does not answer: {problem}",
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",

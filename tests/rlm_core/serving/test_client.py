@@ -110,6 +110,13 @@ def test_what_the_server_would_not_read_is_abstained_from_and_the_rest_answered(
     assert found[2].details["limit"] == "1000"
 
 
+def test_a_text_that_is_too_long_with_what_it_calls_is_abstained_from() -> None:
+    with serving(LengthPredictor(), Settings(wire.Limits(characters=300))) as url:
+        code = replace(call("x" * 200), callees=(Callee("y" * 101),))
+        [[answer]] = connected(url).predict([code], [LATENCY])
+    assert answer.abstained == Abstention(AbstentionCode.TEXT_TOO_LONG, {"limit": "300"})
+
+
 def test_many_clients_share_batches() -> None:
     predictor = LengthPredictor()
     with serving(predictor, Settings(batching=Batching(wait=0))) as url:

@@ -91,12 +91,24 @@ def test_the_model_is_described(server: str) -> None:
         (
             {"questions": [QUESTION, {**QUESTION, "text": "x" * 101}]},
             413,
-            "questions[1]: 101 characters in one text are more than 100; leave it out",
+            "questions[1]: 101 characters in one question are more than 100; leave it out",
         ),
         (
-            {"questions": [{**QUESTION, "callees": [{"text": "x" * 101}]}]},
+            {"questions": [{**QUESTION, "callees": [{"text": "x" * 98}]}]},
             413,
-            "questions[0]: 101 characters in one text are more than 100; leave it out",
+            "questions[0]: 101 characters in one question are more than 100; leave it out",
+        ),
+        *(
+            (
+                {"questions": [{**QUESTION, "text": "x" * 50, **more}]},
+                413,
+                "questions[0]: 101 characters in one question are more than 100; leave it out",
+            )
+            for more in (
+                {"callees": [{"text": "y" * 25}, {"text": "z" * 26}]},
+                {"callees": [{"text": "y" * 25}], "calls": {"sites": [{"candidates": [{"text": "z" * 26}]}]}},
+                {"calls": {"of_package": {"functions": [{"text": "z" * 51}]}}},
+            )
         ),
         (b" " * 4001, 413, "the request is larger than 4000 bytes; send less"),
     ],
@@ -105,6 +117,12 @@ def test_what_cannot_be_answered_is_refused_in_one_line(server: str, body: Any, 
     found = refusal(post(server, body))
     assert found[0] == status
     assert found[1].startswith(line)
+
+
+def test_a_text_that_is_called_in_several_places_counts_once(server: str) -> None:
+    site = {"candidates": [{"text": "y" * 50}]}
+    question = {**QUESTION, "callees": [{"text": "y" * 50}], "calls": {"sites": [site] * 5}}
+    assert post(server, {"questions": [question]}).status == 200
 
 
 @given(st.binary(max_size=200) | st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5).map(repr))
