@@ -49,6 +49,22 @@ def test_loops_that_follow_one_another_are_not_nested() -> None:
     assert (values["loops"], values["loop_depth"], values["loops_with_load"]) == (2, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("line", "launches"),
+    [
+        ("add[grid](x, y)", 1),
+        ("a[0](x); add[(n // 2,)] (y)", 1),
+        ("add[lambda meta: (cdiv(n, meta['B']),)](x)", 0),
+        ("add[f(a[0], 1)](x); x[i, j]; sub[grid](b[g(1,)](c))", 2),
+        ("a[\nadd[grid](x)", 1),
+        ("[grid](x)", 0),
+    ],
+)
+def test_launches_are_counted(line: str, launches: int) -> None:
+    described = dict(zip(NAMES, describe(line).values, strict=False))
+    assert round(10 ** described["count_launch"]) - 1 == launches
+
+
 def test_triton_ir_is_counted_like_its_source() -> None:
     values = named("tt.func public @f() {\n  scf.for %i = %a to %b {\n    %0 = tt.load %p\n    tt.dot %0\n  }\n}\n", {})
     assert (values["has_dot"], values["loops"], values["loops_with_dot"]) == (1, 1, 1)
@@ -118,7 +134,7 @@ def test_odd_texts_and_workloads_raise_nothing(text: str, workload: dict[str, st
 
 
 @pytest.mark.parametrize(
-    "piece", [" ", "a", "1", "a[", "BLOCK", "jit\n@x\n", "@jit\ndef f(", "jit ", "\n", "num_warps ", "x,"]
+    "piece", [" ", "a", "1", "a[", "BLOCK", "jit\n@x\n", "@jit\ndef f(", "jit ", "\n", "num_warps ", "x,", "a[(", "a[(1,", "1["]
 )
 def test_no_text_takes_a_time_that_grows_with_the_square_of_its_length(piece: str) -> None:
     began = time.process_time()
