@@ -240,10 +240,7 @@ class Analyser:
         is_package = path is not None and path.name == "__init__.py"
         self._files.start()
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
-        if len(file.units) > _MOST_UNITS:
-            raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
-        if any(unit.kind in ("kernel", "module") and len(unit.text) > _MOST_TEXT for unit in file.units):
-            raise TooComplexError(f"too complex to analyse: a kernel or module of more than {_MOST_TEXT} characters")
+        _refuse_complex(file.units)
         names = self._files.names(root, dotted)
         if path is not None:
             self._files.note(path, dotted, parsed.source, file.index, names)
@@ -266,12 +263,16 @@ class Analyser:
         """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
 
         Each cell is analysed separately, so that a half-written one does not affect the others.
+
+        Raises:
+            TooComplexError: all cells together have too many functions, or one is too long or takes too long to parse.
         """
         cells = [cell_source(source) for source in sources]
         previous, self._cells = self._cells, {}
         for cell in cells:
             self._cells[cell.source] = previous.get(cell.source) or self._reader.read(cell)
         files = [self._cells[cell.source] for cell in cells]
+        _refuse_complex([unit for file in files for unit in file.units])
         index, graph = merged(file.index for file in files), CallGraph()
         view = PackageView(graph.load, context_of, lambda module: None)
         return [
@@ -451,6 +452,18 @@ class Analyser:
         from .kernel_sizes import sizes_of
 
         return sizes_of(parsed, units, self._default_sizes(path)).units
+
+
+def _refuse_complex(units: Sequence[Unit]) -> None:
+    """Refuse the units of a Python file, or of a notebook as a whole, that would take too long.
+
+    Raises:
+        TooComplexError: they would.
+    """
+    if len(units) > _MOST_UNITS:
+        raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
+    if any(unit.kind in ("kernel", "module") and len(unit.text) > _MOST_TEXT for unit in units):
+        raise TooComplexError(f"too complex to analyse: a kernel or module of more than {_MOST_TEXT} characters")
 
 
 def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | None) -> list[AnalysedUnit]:

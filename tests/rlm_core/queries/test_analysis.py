@@ -166,6 +166,16 @@ def test_equal_cells_have_equal_units() -> None:
     assert first == second
 
 
+def test_a_notebook_is_limited_as_a_whole() -> None:
+    cells = [b"".join(b"def f%d_%d(): pass\n" % (cell, number) for number in range(2_000)) for cell in range(3)]
+    for refused in (cells, [b"".join(cells)]):
+        with pytest.raises(TooComplexError, match="too complex to analyse: more than 5000 functions"):
+            Analyser().analyse_cells(refused)
+    kernel = b"import triton\n\n@triton.jit\ndef k(x):\n" + b"    x = x + 1\n" * 30_000
+    with pytest.raises(TooComplexError, match="a kernel or module of more than 262144 characters"):
+        Analyser().analyse_cells([CELL_HELPER, kernel])
+
+
 def test_a_short_loop_waits_at_one_place() -> None:
     source = b"import time\ndef f():\n    for _ in range(10):\n        time.sleep(0.1)\n"
     [unit] = Analyser().analyse(ParsedSource(source, "python"))
