@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -41,9 +42,9 @@ def command(device: str, measurements: Path, model: str, out: Path | None, choos
     """
     if choose is not None:
         candidates = _read(measurements, candidates=True)
-        lines = measurements.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = measurements.read_bytes().splitlines()
         for line in suggest(rlm_core.load(model, threads=threads), candidates, choose):
-            print(lines[line - 1])
+            print(json.dumps(json.loads(lines[line - 1])))
         return
     check_name(device)
     adaptation = adapt(rlm_core.load(model, threads=threads), device, _read(measurements, candidates=False))

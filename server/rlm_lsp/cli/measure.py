@@ -202,9 +202,9 @@ def programs(
     plan = make_plan(programs, inputs, sandbox, python, languages, limits, repeat)
     if dry_run:
         for line in (*plan.describe(), *(line for job in plan.jobs for line in job.describe())):
-            print(line)
+            console.line(line)
         for line in plan.problems:
-            print(f"not run: {line}")
+            console.line(f"not run: {line}")
         return
     for line in (*plan.problems, *plan.describe()):
         console.note(line)
@@ -244,7 +244,7 @@ def _print_program(measurements: Sequence[Measurement]) -> None:
         inputs.setdefault(measurement.workload["input"], []).append(measurement)
     for name, (time, memory) in inputs.items():
         spread = render.band("latency", Band(time.low, time.high, 0.8))
-        print(f"{time.file} < {name}: {render.measured(time)} ({spread}), {render.measured(memory)}", flush=True)
+        console.line(f"{time.file} < {name}: {render.measured(time)} ({spread}), {render.measured(memory)}")
 
 
 @command.command(name="list")
@@ -266,7 +266,7 @@ def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "js
             if not packages or summary.package in packages
         ]
     if form == "json":
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        print(json.dumps(rows, indent=1))
     elif rows:
         console.print_table([list(rows[0]), *([str(value) for value in row.values()] for row in rows)])
     else:
@@ -363,11 +363,11 @@ def _write_labels(labels: list[Label], form: str, out: str, *, source: bool) -> 
         else:
             measured.write_labels(labels, Path(out))
         return
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in labels)
+    lines = (json.dumps(row) + "\n" for row in labels)
     if out == "-":
         sys.stdout.writelines(lines)
         return
-    with atomic_write(Path(out)) as partial, partial.open("w", encoding="utf-8", errors="surrogatepass") as file:
+    with atomic_write(Path(out)) as partial, partial.open("w", encoding="utf-8") as file:
         file.writelines(lines)
 
 

@@ -86,8 +86,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def line(text: str) -> None:
-    """Print one line on stdout."""
-    print(printable(text))
+    """Print one line on stdout, at once: the next one may take minutes."""
+    print(printable(text), flush=True)
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:

@@ -121,6 +121,18 @@ def test_candidates_are_printed_unchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("fake")
+def test_rows_are_printed_without_what_controls_a_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "m.jsonl"
+    hostile = row(10, latency_us=None)[:-1] + ', "note": "\x9b2J\u202e\u2028"}'
+    file.write_text(f"{hostile}\n{row(400, latency_us=None)}\n")
+    result = run("adapt", "--device", "my-gpu", "--measurements", file, "--choose", "2")
+    assert result.exit_code == 0
+    printed = result.stdout.splitlines()
+    assert all(line.isascii() and line.isprintable() for line in printed)
+    assert json.loads(hostile) in map(json.loads, printed)
+
+
+@pytest.mark.usefixtures("fake")
 def test_doctor_scores_the_cpu_on_request_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     scores = [0.5, 0.8]
     first = cpu_score.score(cpu_score.reference(), cpu_score.reference())

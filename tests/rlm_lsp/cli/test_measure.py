@@ -301,6 +301,25 @@ def test_a_dry_run_says_what_would_run_and_runs_nothing(solutions: Path) -> None
     assert not (solutions / "m.sqlite3").exists()
 
 
+def test_names_of_programs_and_inputs_do_not_control_the_terminal(solutions: Path) -> None:
+    program = solutions / "solutions" / "a\x1b[2Jb.py"
+    program.write_text("print(input())\n")
+    (solutions / "solutions" / "\x1b[31m.xyz").write_text("x")
+    hostile = solutions / "x\nsandbox: bubblewrap.txt"
+    hostile.write_text("1\n")
+    planned = CliRunner().invoke(app, program_arguments(solutions, "--inputs", str(hostile), "--dry-run"))
+    done = CliRunner().invoke(app, program_arguments(solutions, "--inputs", str(hostile), "--repeat", "1"))
+    listed = ["measure", "list", "--functions", "--format", "json", "--store", str(solutions / "m.sqlite3")]
+    rows = CliRunner().invoke(app, listed)
+    for result in (planned, done, rows):
+        assert result.exit_code == 0
+        lines = result.output.split("\n")
+        assert all(line.isprintable() for line in lines)
+        assert not any(line.startswith("sandbox: bubblewrap") for line in lines)
+    assert r"a\x1b[2Jb.py < x\x0asandbox: bubblewrap.txt: " in done.stdout
+    assert "a\x1b[2Jb.py:<file>" in {row["function"] for row in json.loads(rows.stdout)}
+
+
 def test_measurements_are_stored_and_a_failure_is_reported(solutions: Path) -> None:
     done = CliRunner().invoke(app, program_arguments(solutions, "--repeat", "2"))
     assert done.exit_code == 0

@@ -134,7 +134,8 @@ def test_odd_texts_and_workloads_raise_nothing(text: str, workload: dict[str, st
 
 
 @pytest.mark.parametrize(
-    "piece", [" ", "a", "1", "a[", "BLOCK", "jit\n@x\n", "@jit\ndef f(", "jit ", "\n", "num_warps ", "x,", "a[(", "a[(1,", "1["]
+    "piece",
+    [" ", "a", "1", "a[", "BLOCK", "jit\n@x\n", "@jit\ndef f(", "jit ", "\n", "num_warps ", "x,", "a[(", "a[(1,", "1["],
 )
 def test_no_text_takes_a_time_that_grows_with_the_square_of_its_length(piece: str) -> None:
     began = time.process_time()
