@@ -41,6 +41,7 @@ from rlm_core.training.student.train import _timed, times
 from rlm_core.training.trainer import Trainer
 from rlm_core.training.tuning.job import output_directory
 from rlm_lsp.cli.measure import _write_labels
+from rlm_lsp.cli.predict import _answer_writer
 from rlm_lsp.settings import files as settings_files
 
 from tests.rlm_core.measurement.test_store import measurement
@@ -133,6 +134,17 @@ def _read_lines(folder: Path) -> int | None:
     return _the_same([json.loads(line)["value"] for line in path.open()]) if path.exists() else None
 
 
+def _write_answers(folder: Path, state: int) -> None:
+    with _answer_writer(str(folder / "answers.jsonl")) as write:
+        for number in range(_UNITS):
+            write([{"id": number, "value": state + 1.0}])
+
+
+def _read_answers(folder: Path) -> int | None:
+    path = folder / "answers.jsonl"
+    return _the_same([json.loads(line)["value"] for line in path.open()]) if path.exists() else None
+
+
 def _write_checkpoint(folder: Path, state: int) -> None:
     owner: Any = SimpleNamespace(processes=SimpleNamespace(main=True), out=folder)
     Trainer._write(owner, {"weights": torch.full((_UNITS, 200), state + 1.0)}, "checkpoint.pt")
@@ -201,6 +213,7 @@ KINDS = {
     "store": Kind(_write_store, _read_store),
     "committed": Kind(_write_committed, _read_committed),
     "export": Kind(_write_lines, _read_lines),
+    "answers": Kind(_write_answers, _read_answers),
     "predictions": Kind(_write_table, _read_table),
     "data set": Kind(_write_measured, _read_measured),
     "checkpoint": Kind(_write_checkpoint, _read_checkpoint),

@@ -25,6 +25,7 @@ import click
 import msgspec
 from rlm_core import DataError, RlmError, SourceError, tables
 from rlm_core.errors import TooComplexError
+from rlm_core.files import atomic_write
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
 from rlm_core.queries.judges import JUDGES
@@ -376,7 +377,7 @@ def _opened_rows(source: str) -> Iterator[Iterator[_Row | _BadRow]]:
 
 @contextmanager
 def _answer_writer(out: str) -> Iterator[Callable[[list[_Answer]], None]]:
-    """What writes answers to a file by path or URI, or to stdout.
+    """What writes answers to a file by path or URI, or to stdout. A local file replaces an earlier one at the end.
 
     Raises:
         RlmError: it cannot be written.
@@ -402,9 +403,7 @@ def _answer_writer(out: str) -> Iterator[Callable[[list[_Answer]], None]]:
         with tables.open_output(out) as stream, io.TextIOWrapper(stream, encoding="utf-8") as target:
             yield append_lines(target)
     else:
-        with write_errors(out):
-            file = Path(out).open("w", encoding="utf-8")  # noqa: SIM115
-        with file:
+        with write_errors(out), atomic_write(Path(out)) as partial, partial.open("w", encoding="utf-8") as file:
             yield append_lines(file)
 
 
