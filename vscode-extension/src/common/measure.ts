@@ -28,7 +28,11 @@ export function runnable(command: string, server: Pick<Server, 'command' | 'args
     return command;
   }
   const program = [server.command, ...server.args].map(quoted).join(' ');
-  return command.replace(/ && rlm-lsp /, () => ` && ${process.platform === 'win32' ? '& ' : ''}${program} `);
+  // The last one: the folder in front of it may have any name.
+  return command.replace(
+    /^(.*) && rlm-lsp /s,
+    (_, change: string) => `${change} && ${process.platform === 'win32' ? '& ' : ''}${program} `,
+  );
 }
 
 /** Quote a word for the shell. */

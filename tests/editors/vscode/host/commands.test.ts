@@ -3,6 +3,7 @@
 import * as assert from 'node:assert/strict';
 import * as vscode from 'vscode';
 
+import { runnable } from '../../../../vscode-extension/src/common/measure';
 import type { Change, Changes } from '../../../../vscode-extension/src/common/protocol';
 import { extension, hints, isRunning, lineOf, open, replace, set, someHints, until } from './tools';
 
@@ -113,6 +114,14 @@ describe('commands', () => {
       await done;
     }
     assert.equal(vscode.window.terminals.length, terminals);
+  });
+
+  it('names the program in the command, not in the folder', () => {
+    const server = { command: '/venv/bin/rlm-lsp', args: [], from: 'path' } as const;
+    const proposed = "cd '/a && rlm-lsp b' && rlm-lsp measure tests --package x";
+    const call = process.platform === 'win32' ? '& ' : '';
+    const wanted = `cd '/a && rlm-lsp b' && ${call}/venv/bin/rlm-lsp measure tests --package x`;
+    assert.equal(runnable(proposed, server), wanted);
   });
 
   it('reports versions and settings without secrets', async () => {
