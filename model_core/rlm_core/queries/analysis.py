@@ -219,9 +219,9 @@ class Analyser:
         ``path`` lets callees be found in the rest of its package, and may show that the text is a solution.
 
         ``name`` identifies the text across versions: after an edit only what changed is analysed. ``is_outdated`` is
-        asked before each unit. A ``provisional`` analysis reads only units whose own text has changed: those that call
-        them keep what was read of them, until an analysis that is not provisional. ``urgent`` gets the units of a
-        Python text that it waits for before all of them are analysed.
+        asked before each unit and each other file that is read. A ``provisional`` analysis reads only units whose own
+        text has changed: those that call them keep what was read of them, until an analysis that is not provisional.
+        ``urgent`` gets the units of a Python text that it waits for before all of them are analysed.
 
         Raises:
             OutdatedError: ``is_outdated`` says so.
@@ -238,7 +238,12 @@ class Analyser:
             return _with_judge(outlined, parsed, path)
         root, dotted = package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
-        self._files.start()
+
+        def before_reading() -> None:
+            if is_outdated():
+                raise OutdatedError
+
+        self._files.start(before_reading)
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
         _refuse_complex(file.units)
         names = self._files.names(root, dotted)

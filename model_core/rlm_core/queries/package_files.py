@@ -2,12 +2,14 @@
 
 A package's files are scanned for the names of methods once, and a file is parsed when a call may run one of its
 functions. ``overlay`` gives the texts that take precedence over the disk, already parsed where they are analysed too.
+What an analysis reads of other files is limited, in bytes and in processor time; the rest counts as unknown.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,18 +26,33 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 
 Overlay = Callable[[Path], ParsedSource | bytes | None]
-_INDEXED_FILES = 512
+# Of the modules that an analysis may load, and of those that are remembered. The files of torch that import most load
+# 5 MB in two seconds.
+_INDEXED_BYTES = 16 * 2**20
+_LEAST_BYTES = 32 * 2**10  # that a module counts: an index is more than its text
+_LOAD_SECONDS = 4.0  # of processor time, for the modules of an analysis that are not remembered
+_PARSE_SECONDS = 1.5  # for one of them; 2 MiB of ordinary code take half of that
 _SCANNED_FILES = 20_000  # of a package, for names of functions
+_SCANNED_BYTES = 128 * 2**20  # of a package; torch has 44 MiB
 _PACKAGES = 16
 
 
 @dataclass(slots=True)
 class _Package:
-    """The names of methods in a package by module, and the version on disk of each file that was scanned."""
+    """The names of methods in a package by module, and of each file that was scanned its version on disk and length."""
 
     names: FunctionNames[str] = field(default_factory=FunctionNames)
-    versions: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    scanned: dict[Path, tuple[tuple[int, int], int]] = field(default_factory=dict)
     is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A version of a module and its index; None for a module that was too complex."""
+
+    version: object
+    index: ModuleIndex | None
+    size: int
 
 
 class PackageFiles:
@@ -46,28 +63,34 @@ class PackageFiles:
 
     def __init__(self, overlay: Overlay, on_load: Callable[[ModuleIndex], None] = lambda index: None) -> None:
         self._overlay, self._on_load = overlay, on_load
-        self._indices: LRUCache[Path, tuple[object, ModuleIndex]] = LRUCache(_INDEXED_FILES)
+        self._indices: LRUCache[Path, _Indexed] = LRUCache(_INDEXED_BYTES, lambda indexed: indexed.size)
         self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
         # Modules of the current analysis: a file is looked at once, however many calls lead to it.
         self.loaded: dict[tuple[Path | None, str], ModuleIndex | None] = {}
         self._contexts: dict[Path, int] = {}
         self._changes: Counter[Path | None] = Counter()
+        self.start()
 
     def refresh(self) -> None:
         """Look at the files on disk again: some may be new, changed or gone."""
         for package in self._packages.values():
             package.is_current = False
 
-    def start(self) -> None:
-        """A new analysis starts."""
+    def start(self, before_reading: Callable[[], None] = lambda: None) -> None:
+        """A new analysis starts, with a new budget; ``before_reading`` is called before each file that is read."""
         self.loaded.clear()
+        self._before_reading = before_reading
+        self._bytes_left, self._seconds_left = _INDEXED_BYTES, _LOAD_SECONDS
 
     def structure(self, path: Path | None) -> int:
         """A number that changes when names, imports or classes of another file than ``path`` do."""
         return self._changes.total() - self._changes[path]
 
     def load(self, root: Path | None, dotted: str, module: str) -> ModuleIndex | None:
-        """The index of a module that one of the module ``dotted`` calls; None outside its package or without a file."""
+        """The index of a module that one of the module ``dotted`` calls.
+
+        None outside its package, without a file, and where the budget of the analysis is used up.
+        """
         # Only the file's package: what other packages cost is not looked up.
         if root is None or module.partition(".")[0] != dotted.partition(".")[0]:
             return None
@@ -88,23 +111,36 @@ class PackageFiles:
         package = self._packages.setdefault(folder, _Package())
         if package.is_current:
             return package.names
-        seen: dict[Path, tuple[int, int]] = {}
+        seen: set[Path] = set()
+        left = _SCANNED_BYTES
         for path, version in _python_files(folder):
-            seen[path] = version
-            if package.versions.get(path) != version:
-                module = _module_of(root, path)
-                with suppress(OSError):
-                    overlay = self._overlay(path)
-                    source = overlay.source if isinstance(overlay, ParsedSource) else overlay
-                    if source is None:
-                        source = read_regular(path, MAX_FILE_BYTES, root)
-                    if package.names.put(module, source):
-                        self._changes[path] += 1
-        for path in package.versions.keys() - seen.keys():
+            known = package.scanned.get(path)
+            if known is None or known[0] != version:
+                self._before_reading()
+                known = package.scanned[path] = version, self._scan(path, root, package.names)
+            seen.add(path)
+            left -= known[1]
+            if left <= 0:
+                break
+        for path in package.scanned.keys() - seen:
+            del package.scanned[path]
             package.names.remove(_module_of(root, path))
             self._changes[path] += 1
-        package.versions, package.is_current = seen, True
+        package.is_current = True
         return package.names
+
+    def _scan(self, path: Path, root: Path, names: FunctionNames[str]) -> int:
+        """Scan a file for names of methods; the length of its text."""
+        try:
+            overlay = self._overlay(path)
+            source = overlay.source if isinstance(overlay, ParsedSource) else overlay
+            if source is None:
+                source = read_regular(path, MAX_FILE_BYTES, root)
+        except OSError:
+            return 0
+        if names.put(_module_of(root, path), source):
+            self._changes[path] += 1
+        return len(source)
 
     def note(self, path: Path, dotted: str, source: bytes, index: ModuleIndex, names: FunctionNames[str]) -> None:
         """Notice what of a file other files depend on: the names that it defines, imports and classes."""
@@ -115,31 +151,46 @@ class PackageFiles:
 
     def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
         overlay = self._overlay(path)
-        parsed = ParsedSource(overlay, "python") if isinstance(overlay, bytes) else overlay
+        parsed = ParsedSource(overlay, "python", _PARSE_SECONDS) if isinstance(overlay, bytes) else overlay
         try:
             if parsed is None:
                 status = path.stat()
-                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+                if not stat.S_ISREG(status.st_mode):
                     return None
                 version: object = (status.st_mtime_ns, status.st_size)
+                length = status.st_size
             else:
-                version = parsed.source
-                if len(parsed.source) > MAX_FILE_BYTES:
-                    return None
+                version, length = parsed.source, len(parsed.source)
+            size = max(length, _LEAST_BYTES)
+            if length > MAX_FILE_BYTES or size > self._bytes_left:
+                return None
             known = self._indices.get(path)
-            if known is not None and known[0] == version:
-                return known[1]
-            if parsed is None or parsed.language != "python":
-                content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
-                parsed = ParsedSource(content, "python")
-            index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
-            context = context_of(index)
-            if self._contexts.setdefault(path, context) != context:
-                self._changes[path] += 1
-                self._contexts[path] = context
-        except (OSError, ValueError, TooComplexError):
+            if known is None or known.version != version:
+                if self._seconds_left <= 0:
+                    return None
+                self._before_reading()
+                if parsed is None or parsed.language != "python":
+                    content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
+                    parsed = ParsedSource(content, "python", _PARSE_SECONDS)
+                known = self._indices[path] = _Indexed(version, self._read(path, parsed, dotted), size)
+        except (OSError, ValueError):
             return None
-        self._indices[path] = (version, index)
+        self._bytes_left -= size
+        return known.index
+
+    def _read(self, path: Path, parsed: ParsedSource, dotted: str) -> ModuleIndex | None:
+        """The index of a module; None for one that is too complex."""
+        start = time.thread_time()
+        try:
+            index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
+        except TooComplexError:
+            return None
+        finally:
+            self._seconds_left -= time.thread_time() - start
+        context = context_of(index)
+        if self._contexts.setdefault(path, context) != context:
+            self._changes[path] += 1
+            self._contexts[path] = context
         return index
 
 

@@ -25,19 +25,19 @@ _NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
-_TOO_COMPLEX = f"too complex to analyse: parsing takes more than {_PARSE_SECONDS:g} s"
 
 
 class ParsedSource:
     """A UTF-8 source text in a known language with its syntax tree, built on first use.
 
-    ``source`` has LF where the text had CR alone, at the same offset.
+    ``source`` has LF where the text had CR alone, at the same offset. Parsing may take ``seconds`` of processor time.
     """
 
-    def __init__(self, source: bytes, language: str) -> None:
+    def __init__(self, source: bytes, language: str, seconds: float = _PARSE_SECONDS) -> None:
         # A line may end with CR alone, as in Python and in the language server protocol; grammars do not know that.
         self.source = _LONE_CR.sub(b"\n", source) if b"\r" in source else source
         self.language = language
+        self._seconds = seconds
         self._tree: Tree | None = None
         self._previous: ParsedSource | None = None
         self._is_too_complex = False
@@ -53,13 +53,13 @@ class ParsedSource:
         tree = self._tree
         if tree is None:
             if self._is_too_complex:
-                raise TooComplexError(_TOO_COMPLEX)
+                raise _too_complex(self._seconds)
             previous, self._previous = self._previous, None
             # A new parser: parsers are not thread-safe, grammars are.
             grammar = languages.grammar(self.language, self.source)
             try:
-                tree = previous._edited(self.source, grammar) if previous is not None else None
-                self._tree = tree = tree or _parse(self.source, grammar)
+                tree = previous._edited(self.source, grammar, self._seconds) if previous is not None else None
+                self._tree = tree = tree or _parse(self.source, grammar, self._seconds)
             except TooComplexError:
                 self._is_too_complex = True
                 raise
@@ -70,7 +70,7 @@ class ParsedSource:
         if self._tree is None:
             self._previous = previous if previous._tree is not None else previous._previous
 
-    def _edited(self, after: bytes, grammar: Language) -> Tree | None:
+    def _edited(self, after: bytes, grammar: Language, seconds: float) -> Tree | None:
         """The tree of a later version, made from this one by one edit.
 
         None for a text with syntax errors: recovery from errors may depend on the tree it starts from.
@@ -83,7 +83,7 @@ class ParsedSource:
         old_end, new_end = len(before) - rest, len(after) - rest
         tree = tree.copy()
         tree.edit(start, old_end, new_end, _point(before, start), _point(before, old_end), _point(after, new_end))
-        tree = _parse(after, grammar, tree)
+        tree = _parse(after, grammar, seconds, tree)
         return tree if not tree.root_node.has_error else None
 
     def comments(self) -> list[Node]:
@@ -95,11 +95,11 @@ class ParsedSource:
         return QueryCursor(languages.comment_query(self.language, self.source)).captures(root).get("skip", [])
 
 
-def _parse(source: bytes, grammar: Language, previous: Tree | None = None) -> Tree:
+def _parse(source: bytes, grammar: Language, seconds: float, previous: Tree | None = None) -> Tree:
     """The tree of a text, or of one that was edited since ``previous``.
 
     Raises:
-        TooComplexError: it takes too long. Some grammars take a time that grows with the square of a text's length, for
+        TooComplexError: it takes more than ``seconds``. Some grammars take a time that grows with the square of a text's length, for
             example for thousands of brackets that are not closed.
     """
     before: dict[str, Any] = {"old_tree": previous} if previous is not None else {}
@@ -108,8 +108,8 @@ def _parse(source: bytes, grammar: Language, previous: Tree | None = None) -> Tr
     if len(source) <= _PIECE_BYTES:
         return Parser(grammar).parse(source, **before)
     if _depth_exceeds(source, _MOST_OPEN):
-        raise TooComplexError(_TOO_COMPLEX)
-    end = time.thread_time() + _PARSE_SECONDS
+        raise _too_complex(seconds)
+    end = time.thread_time() + seconds
     pieces = _Pieces(source)
     try:
         return Parser(grammar).parse(
@@ -118,9 +118,13 @@ def _parse(source: bytes, grammar: Language, previous: Tree | None = None) -> Tr
             progress_callback=lambda offset, has_error: time.thread_time() > end,
         )
     except ValueError:
-        raise TooComplexError(_TOO_COMPLEX) from None
+        raise _too_complex(seconds) from None
     finally:
         pieces.is_parsed = True
+
+
+def _too_complex(seconds: float) -> TooComplexError:
+    return TooComplexError(f"too complex to analyse: parsing takes more than {seconds:g} s")
 
 
 class _Buffer(threading.local):

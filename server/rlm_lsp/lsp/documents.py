@@ -250,6 +250,8 @@ class Documents:
             # Several requests share one analysis: a cancelled request must not cancel it for the others.
             started = self._started(known, document, codec, provisional=provisional, lines=lines)
             analysis = await asyncio.shield(started)
+            if analysis is None and self._analyses.get(uri) is known:
+                del self._analyses[uri]  # given up: the next one is of a newer version, or on the other thread
             rounds += 1
             is_current = self._open.get(uri) is document and (
                 self._generation_of(document) == generation or rounds >= _MOST_ROUNDS
@@ -328,7 +330,7 @@ class Documents:
         is_quick = document.language == "python" and size <= _QUICK_BYTES and document.uri not in self._took_long
         lane = self._quick if is_quick else self._slow
         future = asyncio.get_running_loop().run_in_executor(
-            lane.worker, self._analyse, lane.analyser, document, cells, codec, provisional, known.urgent
+            lane.worker, self._analyse, lane, document, cells, codec, provisional, known.urgent
         )
         if provisional:
             known.provisional = future
@@ -362,23 +364,29 @@ class Documents:
 
     def _analyse(
         self,
-        analyser: Analyser,
+        lane: _Lane,
         document: Document,
         cells: dict[str, bytes],
         codec: PositionCodec,
         provisional: bool,
         urgent: UrgentLines,
     ) -> Analysis | None:
-        """The units of a version of a document; None when there is a newer one: what was found is kept for that."""
+        """The units of a version of a document.
+
+        None when there is a newer version, for which what was found is kept, and when it is not as quick as its thread
+        demands.
+        """
         assert document.language is not None, "only documents in a supported language are analysed"
 
-        def is_outdated() -> bool:
-            return self._open.get(document.uri) is not document
+        analyser, start = lane.analyser, time.thread_time()
 
-        if is_outdated():
+        def is_outdated() -> bool:
+            is_slow = lane is self._quick and time.thread_time() - start > _QUICK_SECONDS
+            return is_slow or self._open.get(document.uri) is not document
+
+        if self._open.get(document.uri) is not document:
             return None
         settled = True
-        start = time.thread_time()
         try:
             if document.uri in cells and document.language == "python":
                 units = analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]

@@ -360,6 +360,14 @@ def test_an_analysis_of_an_outdated_text_ends() -> None:
         Analyser().analyse(ParsedSource(source, "python"), None, "a", lambda: next(answers))
 
 
+def test_an_analysis_of_an_outdated_text_reads_no_other_file(package: Path) -> None:
+    answers = iter([False, True])
+    (package / "callee.py").write_text("def work(n):\n    return n\n")
+    with pytest.raises(OutdatedError):
+        Analyser().analyse(ParsedSource(CALLER, "python"), package / "caller.py", "a", lambda: next(answers))
+    assert next(answers, None) is None
+
+
 def test_a_file_with_too_many_functions_is_too_complex() -> None:
     source = "".join(f"def f{number}(n): return n\n" for number in range(5_001))
     with pytest.raises(TooComplexError, match="more than 5000 functions"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rlm_core.errors import TooComplexError
+from rlm_core.queries import package_files
 from rlm_core.queries.package_files import Overlay, PackageFiles, context_of, package_of, path_of
 from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
@@ -56,6 +58,67 @@ def test_modules_are_loaded_from_the_own_package_and_each_once_per_analysis(root
     files.start()
     assert files.load(root, "package.work", "package.work") is work
     assert loaded == [work, work]
+
+
+def test_modules_beyond_the_bytes_of_an_analysis_are_unknown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_files, "_INDEXED_BYTES", 2 * package_files._LEAST_BYTES)
+    files = files_of()
+    for _ in range(2):  # also of those that are remembered
+        files.start()
+        loaded = [files.load(root, "package", f"package.{name}") for name in ("work", "deep", "deep.inner")]
+        assert [index is not None for index in loaded] == [True, True, False]
+    files.start()
+    assert files.load(root, "package", "package.deep.inner") is not None
+
+
+def test_modules_beyond_the_time_of_an_analysis_are_unknown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_files, "_LOAD_SECONDS", 1e-9)
+    files = files_of()
+    assert files.load(root, "package", "package.work") is not None
+    assert files.load(root, "package", "package.deep.inner") is None
+    files.start()
+    assert files.load(root, "package", "package.work") is not None
+    assert files.load(root, "package", "package.deep.inner") is not None
+
+
+def test_a_module_that_is_too_complex_is_parsed_again_when_its_file_has_changed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def refuse(source: ParsedSource, dotted: str, **rest: bool) -> ModuleIndex:
+        parsed.append(dotted)
+        raise TooComplexError("too complex to analyse")
+
+    monkeypatch.setattr(package_files, "index_module", refuse)
+    files = files_of()
+    for _ in range(3):
+        files.start()
+        assert files.load(root, "package", "package.work") is None
+    assert parsed == ["package.work"]
+    (root / "package" / "work.py").write_text("def run(n):\n    return n\n")
+    files.start()
+    assert files.load(root, "package", "package.work") is None
+    assert parsed == ["package.work"] * 2
+
+
+def test_remembered_modules_are_limited_by_their_bytes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_files, "_INDEXED_BYTES", 5 * package_files._LEAST_BYTES)
+    for number in range(4):
+        (root / "package" / f"m{number}.py").write_text("#" * 2 * package_files._LEAST_BYTES)
+    files = files_of()
+    for number in range(4):
+        files.start()
+        assert files.load(root, "package", f"package.m{number}") is not None
+    assert len(files._indices) == 2
+
+
+def test_no_more_of_a_package_is_scanned_than_the_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "package" / "other.py").write_text("class Other:\n    def walk(self):\n        return self\n")
+    monkeypatch.setattr(package_files, "_SCANNED_BYTES", 60)
+    names = files_of().names(root, "package.work")
+    assert names.files("walk")
+    assert not names.files("run")
 
 
 def test_names_are_scanned_again_when_files_may_have_changed(root: Path) -> None:

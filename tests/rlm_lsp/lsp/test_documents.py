@@ -230,6 +230,30 @@ async def test_a_text_that_took_long_does_not_delay_others_again(
 
 
 @pytest.mark.asyncio
+async def test_a_short_text_whose_modules_take_long_does_not_delay_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_lsp.lsp.documents._QUICK_SECONDS", 0.05)
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    names = [f"m{number}" for number in range(40)]
+    for name in names:
+        functions = (f"def {name}_{number}(n):\n    return [n * i for i in range(n)]\n" for number in range(300))
+        (package / f"{name}.py").write_text("".join(functions))
+    text = "".join(f"from .{name} import {name}_1\n" for name in names)
+    text += "def f(n):\n" + "".join(f"    {name}_1(n)\n" for name in names)
+    documents = Documents()
+    slow = asyncio.ensure_future(analysed(documents, opened(documents, package / "a.py", text)))
+    await asyncio.sleep(0)
+    quick = await analysed(documents, opened(documents, tmp_path / "b.py", "def g(n):\n    return n\n"))
+    assert len(quick.units) == 1
+    assert not slow.done()
+    assert len((await slow).units) == 1
+    documents.close()
+
+
+@pytest.mark.asyncio
 async def test_an_analysis_of_another_language_holds_while_other_documents_are_edited(tmp_path: Path) -> None:
     documents = Documents()
     uri = opened(documents, tmp_path / "A.java", "class A { public static void main(String[] a) { } }", 1, "java")
