@@ -99,8 +99,8 @@ def _parse(source: bytes, grammar: Language, seconds: float, previous: Tree | No
     """The tree of a text, or of one that was edited since ``previous``.
 
     Raises:
-        TooComplexError: it takes more than ``seconds``. Some grammars take a time that grows with the square of a text's length, for
-            example for thousands of brackets that are not closed.
+        TooComplexError: it takes more than ``seconds``. Some grammars take a time that grows with the square of a
+            text's length, for example for thousands of brackets that are not closed.
     """
     before: dict[str, Any] = {"old_tree": previous} if previous is not None else {}
     # Only a text that comes in pieces can be given up. The texts of its nodes take longer to read, and no text that is

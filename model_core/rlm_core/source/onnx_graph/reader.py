@@ -1,13 +1,14 @@
 """An ONNX model -> a graph of operators, attributes, edges and shapes.
 
-Weights count by shape, and no value of external data is loaded. Nothing is run. The ``onnx`` package is an extra and
-imported when first used.
+Weights count by shape, and neither they nor values of external data are loaded. Nothing is run. The ``onnx`` package is
+an extra and imported when first used.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
@@ -15,17 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm_core.errors import ModelError
-from rlm_core.files import read_regular
+from rlm_core.files import open_regular
 
 from .graph import MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
 from .shapes import infer
+from .wire import MAX_NODES, Deadline, without_weights
 
 if TYPE_CHECKING:
     import onnx
 
 _NEEDS_ONNX = "reading a .onnx file needs the onnx package; run: pip install '.[onnx]'"
-_MAX_BYTES = 2**30
-_MAX_NODES = 50_000  # with those of bodies; the largest exported networks have a few thousand
+_MAX_BYTES = 2**31  # what protobuf can write; most of it are weights, which are not read
+_MAX_SECONDS = 10.0  # of processor time
 _MAX_RANK = 64
 _MAX_CALLS = 50  # of local functions in each other
 _MAX_TEXT, _MAX_LIST = 40, 32  # longer attributes are data of a custom operator, not its meaning
@@ -34,41 +36,48 @@ _OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 _IGNORED = {"epsilon", "momentum", "spatial", "training_mode", "consumed_inputs", "storage_order", "saturate"}
 
 
-def read_onnx(path: Path) -> Graph:
-    """The graph of a ``.onnx`` file.
+def read_onnx(path: Path, root: Path | None = None) -> Graph:
+    """The graph of a ``.onnx`` file, which with its links resolved is below ``root``, if given.
 
     Raises:
-        ModelError: the onnx package is missing, or the file cannot be read as an ONNX model.
+        ModelError: the onnx package is missing, the file cannot be read as an ONNX model, or that takes too long.
     """
     onnx = _onnx()
+    deadline = Deadline(_MAX_SECONDS)
     try:
-        model = onnx.load_model_from_string(read_regular(path, _MAX_BYTES))
+        with open_regular(path, _MAX_BYTES, root) as file:
+            content = without_weights(file, os.fstat(file.fileno()).st_size, deadline)
+        model = onnx.load_model_from_string(content)
     except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); give the path of a .onnx file") from None
+        hint = "give the path of a .onnx file, with large weights in other files"
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); {hint}") from None
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
     except Exception:  # protobuf's errors have no common public class
         raise ModelError(f"{path}: not an ONNX model; export the network to ONNX again") from None
     try:
-        return from_model(model)
+        return from_model(model, deadline)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     except (UnicodeDecodeError, TypeError):  # protobuf gives such names as bytes, or raises on them
         raise ModelError(f"{path}: a name in the graph is not UTF-8; export the network to ONNX again") from None
 
 
-def from_model(model: onnx.ModelProto) -> Graph:
+def from_model(model: onnx.ModelProto, deadline: Deadline | None = None) -> Graph:
     """The graph of a model in memory, in canonical order. The model is left as it is.
 
     Raises:
-        ModelError: the onnx package is missing, the model is too large, or an edge of it leads nowhere.
+        ModelError: the onnx package is missing, the model is too large or takes too long, or an edge of it leads
+            nowhere.
     """
     onnx = _onnx()
     if not model.graph.node and not model.graph.output:
         raise ModelError("the ONNX model has no nodes; export the network to ONNX again")
-    if _node_count(model.graph) > _MAX_NODES:
-        raise ModelError(f"the ONNX graph has more than {_MAX_NODES:,} nodes; name a part of it")
+    if _node_count(model.graph) > MAX_NODES:
+        raise ModelError(f"the ONNX graph has more than {MAX_NODES:,} nodes; name a part of it")
     shell = _with_shapes(_shell(model))
     versions = {entry.domain: entry.version for entry in shell.opset_import}
-    return ordered(_GraphReader(onnx, versions).graph(shell.graph, {}))
+    return ordered(_GraphReader(onnx, versions, deadline or Deadline(_MAX_SECONDS)).graph(shell.graph, {}))
 
 
 def _onnx() -> Any:
@@ -112,7 +121,7 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     import onnx.inliner
     import onnx.shape_inference
 
-    if _inlined_count(model) > _MAX_NODES:
+    if _inlined_count(model) > MAX_NODES:
         model.ClearField("functions")  # inferring shapes would go through all of them too
     if model.functions:
         with contextlib.suppress(Exception):  # the calls then remain operators
@@ -126,8 +135,9 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
 class _GraphReader:
     """Reads the graphs of a model, whose operator versions it knows."""
 
-    def __init__(self, onnx: Any, versions: Mapping[str, int]) -> None:
+    def __init__(self, onnx: Any, versions: Mapping[str, int], deadline: Deadline) -> None:
         self._onnx = onnx
+        self._deadline = deadline
         self._versions = versions
 
     def graph(self, proto: onnx.GraphProto, outer: Mapping[str, tuple[Operand, Value]]) -> Graph:
@@ -171,6 +181,7 @@ class _GraphReader:
         values: dict[str, Value],
         known: Mapping[str, Value],
     ) -> None:
+        self._deadline.check()
         folded = self._folded(node)
         if folded is not None:
             names[node.output[0]], values[node.output[0]] = folded, Value(folded.shape, folded.dtype)
@@ -338,9 +349,9 @@ def _inlined_count(model: onnx.ModelProto) -> int:
         for node in nodes:
             key = (node.domain, node.op_type)
             if key in functions and key not in counts:
-                counts[key] = of(functions[key].node, depth + 1) if depth < _MAX_CALLS else _MAX_NODES + 1
+                counts[key] = of(functions[key].node, depth + 1) if depth < _MAX_CALLS else MAX_NODES + 1
             total += counts.get(key, 1) + sum(of(body.node, depth) for body in _bodies(node))
-        return min(total, _MAX_NODES + 1)
+        return min(total, MAX_NODES + 1)
 
     return of(model.graph.node, 0)
 

@@ -1,0 +1,165 @@
+"""An ONNX file -> the bytes of its model without weights and without what nobody reads, within limits.
+
+The messages of the file (protobuf's wire format) are walked before protobuf makes objects of them: values of large
+tensors are skipped without reading them, and a file with too many parts is refused before it takes memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from io import BufferedReader
+
+from rlm_core.errors import ModelError
+
+MAX_NODES = 50_000  # with those of bodies; the largest exported networks have a few thousand
+# Of messages of a kind in a file; of all others `_MOST_OTHERS`.
+_MOST = {
+    "node": (MAX_NODES, "nodes"),
+    "tensor": (50_000, "tensors"),
+    "value": (100_000, "inputs, outputs and value infos"),
+    "attribute": (400_000, "attributes"),
+    "size": (500_000, "sizes of shapes"),
+}
+_MOST_OTHERS = 100_000
+_MOST_KEPT = 32 * 2**20  # bytes; without weights, the largest exported networks have a few MiB
+_MOST_DEPTH = 100  # of messages in each other, as in protobuf
+_LONG_TENSOR = 4096  # bytes; the values of longer ones are weights
+_BLOCK_BYTES = 256 * 2**10
+_HEAD_BYTES = 20  # a key and a length
+
+# The fields that are kept, by kind of message and number in onnx.proto: with the kind of message in the field, if any.
+_FIELDS = {
+    "model": {1: "", 7: "graph", 8: "version", 25: "function"},
+    "version": {1: "", 2: ""},
+    "graph": {1: "node", 2: "", 5: "tensor", 11: "value", 12: "value", 13: "value", 15: "sparse tensor"},
+    "function": {
+        **dict.fromkeys((1, 4, 5, 6, 10, 13), ""),
+        **{7: "node", 9: "version", 11: "attribute", 12: "value"},
+    },
+    "node": {**dict.fromkeys((1, 2, 3, 4, 7, 8), ""), 5: "attribute"},
+    "attribute": {
+        **dict.fromkeys((1, 2, 3, 4, 7, 8, 9, 20, 21), ""),
+        **{5: "tensor", 10: "tensor", 6: "graph", 11: "graph", 14: "type", 15: "type"},
+        **{22: "sparse tensor", 23: "sparse tensor"},
+    },
+    "tensor": dict.fromkeys((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14), ""),
+    "sparse tensor": {1: "tensor", 2: "tensor", 3: ""},
+    "value": {1: "", 2: "type"},
+    "type": {1: "tensor type", 8: "tensor type", 4: "element type", 9: "element type", 5: "map type", 6: "", 7: ""},
+    "tensor type": {1: "", 2: "shape"},
+    "element type": {1: "type"},
+    "map type": {1: "", 2: "type"},
+    "shape": {1: "size"},
+    "size": {1: "", 2: ""},
+}
+_TENSOR_VALUES = frozenset({4, 5, 6, 7, 9, 10, 11})
+
+
+class Deadline:
+    """The end of the processor time that a thread may take for a file."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._end = seconds, time.thread_time() + seconds
+
+    def check(self) -> None:
+        """Raise a ``ModelError`` if the time is over."""
+        if time.thread_time() > self._end:
+            raise ModelError(f"too complex to analyse: reading takes more than {self._seconds:g} s; name a part of it")
+
+
+def without_weights(file: BufferedReader, size: int, deadline: Deadline) -> bytes:
+    """The model in a file of ``size`` bytes, as bytes for protobuf.
+
+    Raises:
+        ModelError: it has too many parts, or the time is over.
+        ValueError: it is not a message.
+    """
+    return bytes(_Walk(file, deadline).message("model", 0, size))
+
+
+class _Walk:
+    def __init__(self, file: BufferedReader, deadline: Deadline) -> None:
+        self._file, self._deadline = file, deadline
+        self._block, self._base = b"", 0
+        self._counts: Counter[str] = Counter()
+        self._kept = self._steps = 0
+
+    def message(self, kind: str, at: int, end: int, depth: int = 0) -> bytearray:
+        """The kept part of the message in the bytes ``[at, end)``."""
+        self._counts[kind] += 1
+        most, what = _MOST.get(kind, (_MOST_OTHERS, f"messages of the kind {kind!r}"))
+        if self._counts[kind] > most:
+            raise ModelError(f"the ONNX graph has more than {most:,} {what}; name a part of it")
+        if depth > _MOST_DEPTH:
+            raise ValueError("nested too deeply")
+        fields = _FIELDS[kind]
+        dropped = _TENSOR_VALUES if kind == "tensor" and end - at > _LONG_TENSOR else frozenset[int]()
+        kept = bytearray()
+        while at < end:
+            self._steps += 1
+            if not self._steps % 1024:
+                self._deadline.check()
+            head = self._read(at, min(_HEAD_BYTES, end - at))
+            key, after_key = _varint(head, 0)
+            number, wire_type = key >> 3, key & 7
+            length, start = _length(head, after_key, wire_type)
+            stop = at + start + length
+            if not number or stop > end:
+                raise ValueError("no field, or longer than the message around it")
+            inner = fields.get(number) if number not in dropped else None
+            if inner and wire_type == 2:
+                content = self.message(inner, at + start, stop, depth + 1)
+                kept += head[:after_key] + _varint_of(len(content))
+                kept += content
+            elif inner is not None:
+                self._kept += stop - at
+                if self._kept > _MOST_KEPT:
+                    raise ModelError(
+                        f"the ONNX graph takes more than {_MOST_KEPT // 2**20} MiB without its weights; name a part of it"
+                    )
+                kept += self._read(at, stop - at)
+            at = stop
+        return kept
+
+    def _read(self, at: int, size: int) -> bytes:
+        """Bytes of the file; it is read forward, in blocks."""
+        first = at - self._base
+        if first < 0 or first + size > len(self._block):
+            self._file.seek(at)
+            self._block, self._base, first = self._file.read(max(size, _BLOCK_BYTES)), at, 0
+        content = self._block[first : first + size]
+        if len(content) < size:
+            raise ValueError("shorter than it says")
+        return content
+
+
+def _length(head: bytes, at: int, wire_type: int) -> tuple[int, int]:
+    """The length of a value, and where it starts."""
+    if wire_type == 2:
+        return _varint(head, at)
+    if wire_type == 0:
+        return _varint(head, at)[1] - at, at
+    if wire_type in (1, 5):
+        return 8 if wire_type == 1 else 4, at
+    raise ValueError("not a type of the wire format")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits per byte, and where it ends."""
+    number = shift = 0
+    for byte in data[at : at + 10]:
+        number |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return number, at
+    raise ValueError("not a number")
+
+
+def _varint_of(number: int) -> bytes:
+    data = bytearray()
+    while number > 127:
+        data.append(number & 127 | 128)
+        number >>= 7
+    data.append(number)
+    return bytes(data)
