@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from cachetools import LRUCache
 from rlm_core import RlmError
 
 from rlm_lsp.history import git
 from rlm_lsp.rendering import console
 from rlm_lsp.sources import SourceFile, find_sources, matches
 
-_READ_AHEAD = 64
+_READ_AHEAD = 24
 
 
 class CheckedFiles:
@@ -21,8 +22,8 @@ class CheckedFiles:
         self.files = tuple(files)
         self._trees = trees
         self._folders: dict[Path, tuple[Path, Path | None]] = {}
-        self._overlays: dict[Path, bytes | None] = {}
-        self._texts: dict[Path, bytes | None] = {}
+        self._overlays: LRUCache[Path, bytes | None] = git.text_cache()
+        self._texts: LRUCache[Path, bytes | None] = git.text_cache()
         self._order = {source.path: index for index, source in enumerate(self.files)}
 
     @property
@@ -50,12 +51,14 @@ class CheckedFiles:
         tree = self._tree(path)
         if tree is None:
             return None
-        if path not in self._texts:
-            # git is asked for the next files too: they come in this order.
-            index = self._order.get(path)
-            following = [source.path for source in self.files[index : index + _READ_AHEAD]] if index is not None else []
-            self._texts = tree.texts([path, *(other for other in following if self._tree(other) is tree)])
-        return self._texts[path]
+        if path in self._texts:
+            return self._texts[path]
+        # git is asked for the next files too: they come in this order.
+        index = self._order.get(path)
+        following = [source.path for source in self.files[index : index + _READ_AHEAD]] if index is not None else []
+        texts = dict(tree.texts([path, *(other for other in following if self._tree(other) is tree)]))
+        self._texts.update(texts)
+        return texts[path]
 
     def overlay(self, path: Path) -> bytes | None:
         """The text of a file when those of the revision are analysed; None for the file on disk."""
@@ -63,7 +66,7 @@ class CheckedFiles:
             text = None
             tree = self._tree(path)
             if tree is not None and not tree.same(path):
-                text = tree.texts([path])[path]
+                text = dict(tree.texts([path]))[path]
                 # A file that was not there then is empty.
                 text = b"" if text is None and path.is_file() else text
             self._overlays[path] = text

@@ -26,7 +26,6 @@ from . import git
 # git does not announce that HEAD has moved: it is asked again after this time, when something is compared.
 COMMIT_SECONDS = 1.0
 _ANALYSES = 64
-_TEXTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class HeadUnits:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-head")
         self._analyser = Analyser(self._overlay, default_sizes)
         self._commits: dict[Path, tuple[float, str | None]] = {}
-        self._texts: LRUCache[tuple[str, Path], bytes | None] = LRUCache(_TEXTS)
+        self._texts: LRUCache[tuple[str, Path], bytes | None] = git.text_cache()
         self._units: LRUCache[tuple[str, Path, str], tuple[AnalysedUnit, ...]] = LRUCache(_ANALYSES)
 
     async def units(self, path: Path, language: str) -> tuple[AnalysedUnit, ...] | None:
@@ -142,7 +141,7 @@ class HeadUnits:
         key = commit, path
         if key not in self._texts:
             repository = git.repository_of(path)
-            self._texts[key] = git.texts_at(repository, commit, [path])[path] if repository is not None else None
+            self._texts[key] = dict(git.texts_at(repository, commit, [path]))[path] if repository is not None else None
         return self._texts[key]
 
     def _overlay(self, path: Path) -> bytes | None:

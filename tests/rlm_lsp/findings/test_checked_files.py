@@ -64,6 +64,20 @@ def test_more_changed_files_than_are_read_ahead_have_their_texts(tmp_path: Path)
     assert [checked.before(source.path) for source in checked.files] == [f"# {name}\n".encode() for name in found]
 
 
+def test_no_more_texts_are_remembered_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm_lsp.history.git._CACHE_BYTES", 20_000)
+    found = [f"{number}.py" for number in range(10)]
+    first = commit(tmp_path, {name: f"# {name}".ljust(5_000) for name in found})
+    write(tmp_path, {name: f"# now {name}" for name in found})
+    checked = find_files([tmp_path], diff=first)
+    for name in found:
+        for text in (checked.overlay(tmp_path / name), checked.before(tmp_path / name)):
+            assert text is not None
+            assert text.decode().rstrip() == f"# {name}"
+    assert sum(len(text or b"") for text in checked._overlays.values()) <= 20_000
+    assert sum(len(text or b"") for text in checked._texts.values()) <= 20_000
+
+
 def test_a_difference_needs_a_repository_and_a_revision(tmp_path: Path) -> None:
     write(tmp_path / "plain", {"a.py": "a\n"})
     with pytest.raises(RlmError, match="is not in a git repository; omit --diff"):

@@ -128,6 +128,25 @@ async def test_what_is_called_is_read_at_head_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_no_more_texts_are_remembered_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm_lsp.history.git._CACHE_BYTES", 200_000)
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    files = [package / f"m{number}.py" for number in range(10)]
+    for file in files:
+        file.write_text("#" * 50_000)
+    (package / "a.py").write_text("def f(n):\n    return n.go()\n")
+    commit(tmp_path, [package])
+    for file in files:
+        file.write_text("#")
+    head = HeadUnits()
+    assert await head.units(package / "a.py", "python") is not None
+    assert sum(len(text or b"") for text in head._texts.values()) <= 200_000
+    head.close()
+
+
+@pytest.mark.asyncio
 async def test_a_file_that_was_no_text_has_no_units(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"\0\1\2\xff")

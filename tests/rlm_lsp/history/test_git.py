@@ -6,13 +6,17 @@ import contextlib
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cachetools import LRUCache
 from rlm_core.source.units import MAX_FILE_BYTES
 from rlm_lsp.history import git as head
 from rlm_lsp.history.git import GitError
 
 from tests.rlm_lsp.findings.support import commit, git, write
+
+AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.com")
 
 
 @pytest.fixture
@@ -25,7 +29,9 @@ def repository(tmp_path: Path) -> Path:
 def text_at(path: Path, revision: str = "HEAD") -> bytes | None:
     folder = head.repository_of(path)
     commit_id = head.commit_of(folder, revision) if folder is not None else None
-    return head.texts_at(folder, commit_id, [path])[path] if folder is not None and commit_id is not None else None
+    if folder is None or commit_id is None:
+        return None
+    return dict(head.texts_at(folder, commit_id, [path]))[path]
 
 
 def test_files_have_the_bytes_of_the_revision(repository: Path) -> None:
@@ -44,8 +50,8 @@ def test_many_files_are_read_at_once(repository: Path) -> None:
     names = [f"many/{number:03}.py" for number in range(600)]
     found = commit(repository, {name: f"{name}\n" * 20 for name in names})
     paths = [*(repository / name for name in names), repository / "missing 12"]
-    texts = head.texts_at(repository, found, paths)
-    assert list(texts) == paths
+    texts = dict(head.texts_at(repository, found, paths))
+    assert texts.keys() == set(paths)
     assert all(texts[repository / name] == f"{name}\n".encode() * 20 for name in names)
     assert texts[repository / "missing 12"] is None
 
@@ -83,7 +89,8 @@ def test_a_tree_identifies_unchanged_files(tmp_path: Path, objects: str) -> None
     paths = [tmp_path / name for name in ("same.py", "sub/edited.py", "gone.py", "new.py", "link.py")]
     assert [path in tree for path in paths] == [True, True, True, False, False]
     assert [tree.same(path) for path in paths] == [True, False, False, False, False]
-    assert list(tree.texts(paths).values()) == [b"s\n", b"e\n", b"g\n", None, None]
+    texts = dict(tree.texts(paths))
+    assert [texts[path] for path in paths] == [b"s\n", b"e\n", b"g\n", None, None]
 
 
 def test_ignored_files_are_reported_and_tracked_ones_are_not(repository: Path) -> None:
@@ -122,7 +129,7 @@ def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> N
     assert text_at(repository / "a.py") == b"first\n"
     tree = head.Tree(repository, git(repository, "rev-parse", "HEAD"))
     assert not tree.same(repository / "a.py")
-    assert list(tree.texts([repository / "a.py"]).values()) == [b"first\n"]
+    assert list(tree.texts([repository / "a.py"])) == [(repository / "a.py", b"first\n")]
     head.ignored(repository, [repository / "a.py"])
     assert not trap.exists()
 
@@ -156,7 +163,69 @@ def test_a_blob_over_the_limit_is_passed_over(repository: Path) -> None:
     commit_id = head.commit_of(repository)
     assert commit_id is not None
     names = [repository / name for name in ("none.py", "large.py", "small.py", "sub dir")]
-    assert list(head.texts_at(repository, commit_id, names).values()) == [None, None, b"x = 1\n", None]
+    texts = dict(head.texts_at(repository, commit_id, names))
+    assert [texts[path] for path in names] == [None, None, b"x = 1\n", None]
+
+
+def test_texts_are_read_in_batches_of_few_bytes(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head, "_BATCH_BYTES", 1_000)
+    printed: list[int] = []
+
+    def run(*arguments: Any) -> tuple[int, bytes]:
+        status, out = git_of(*arguments)
+        printed.append(len(out))
+        return status, out
+
+    git_of = head._git
+    names = [f"{number}.py" for number in range(10)]
+    found = commit(repository, {name: name * 80 for name in names})
+    monkeypatch.setattr(head, "_git", run)
+    paths = [repository / name for name in (*names, "missing.py")]
+    texts = dict(head.texts_at(repository, found, paths))
+    assert [texts[path] for path in paths] == [*((name * 80).encode() for name in names), None]
+    assert max(printed) < 1_500
+
+
+def test_remembered_texts_are_limited_by_their_bytes() -> None:
+    texts: LRUCache[int, bytes | None] = head.text_cache()
+    for number in range(200):
+        texts[number] = bytes(MAX_FILE_BYTES)
+    assert 10 < len(texts) < 32
+
+
+def tree_bomb(folder: Path, depth: int) -> str:
+    """A commit with ten files, in ten folders, in ten folders: each of them is stored once."""
+    git(folder, "init", "--quiet")
+    blob = subprocess.run(
+        ["git", "-C", str(folder), "hash-object", "-w", "--stdin"], input=b"x", capture_output=True, check=True
+    )
+    mode, kind, name = "100644", "blob", blob.stdout.decode().strip()
+    for _ in range(depth):
+        entries = "".join(f"{mode} {kind} {name}\t{number}\n" for number in range(10))
+        tree = subprocess.run(
+            ["git", "-C", str(folder), "mktree"], input=entries.encode(), capture_output=True, check=True
+        )
+        mode, kind, name = "040000", "tree", tree.stdout.decode().strip()
+    return git(folder, *AUTHOR, "commit-tree", "-m", "bomb", name)
+
+
+@pytest.mark.timeout(60)
+def test_a_commit_with_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = tree_bomb(tmp_path, 9)
+    monkeypatch.setattr(head, "_TREE_FILES", 5_000)
+    with pytest.raises(GitError, match="has more than 5,000 files; name another revision"):
+        head.Tree(tmp_path, bomb)
+    monkeypatch.setattr(head, "_TREE_FILES", 5_000_000)
+    monkeypatch.setattr(head, "_TREE_BYTES", 2**20)
+    with pytest.raises(GitError, match="ls-tree prints more than 1 MiB; name another revision"):
+        head.Tree(tmp_path, bomb)
+
+
+def test_a_file_that_leads_out_of_the_repository_is_not_read(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.py").write_text("first\n")
+    (repository / "a.py").unlink()
+    (repository / "a.py").symlink_to(tmp_path / "outside.py")
+    assert not head.Tree(repository, git(repository, "rev-parse", "HEAD")).same(repository / "a.py")
 
 
 def test_a_program_called_git_in_the_working_folder_is_not_run(

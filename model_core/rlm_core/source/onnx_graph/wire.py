@@ -33,16 +33,11 @@ _FIELDS = {
     "model": {1: "", 7: "graph", 8: "version", 25: "function"},
     "version": {1: "", 2: ""},
     "graph": {1: "node", 2: "", 5: "tensor", 11: "value", 12: "value", 13: "value", 15: "sparse tensor"},
-    "function": {
-        **dict.fromkeys((1, 4, 5, 6, 10, 13), ""),
-        **{7: "node", 9: "version", 11: "attribute", 12: "value"},
-    },
+    "function": dict.fromkeys((1, 4, 5, 6, 10, 13), "") | {7: "node", 9: "version", 11: "attribute", 12: "value"},
     "node": {**dict.fromkeys((1, 2, 3, 4, 7, 8), ""), 5: "attribute"},
-    "attribute": {
-        **dict.fromkeys((1, 2, 3, 4, 7, 8, 9, 20, 21), ""),
-        **{5: "tensor", 10: "tensor", 6: "graph", 11: "graph", 14: "type", 15: "type"},
-        **{22: "sparse tensor", 23: "sparse tensor"},
-    },
+    "attribute": dict.fromkeys((1, 2, 3, 4, 7, 8, 9, 20, 21), "")
+    | {5: "tensor", 10: "tensor", 6: "graph", 11: "graph", 14: "type", 15: "type"}
+    | {22: "sparse tensor", 23: "sparse tensor"},
     "tensor": dict.fromkeys((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14), ""),
     "sparse tensor": {1: "tensor", 2: "tensor", 3: ""},
     "value": {1: "", 2: "type"},
@@ -115,9 +110,8 @@ class _Walk:
             elif inner is not None:
                 self._kept += stop - at
                 if self._kept > _MOST_KEPT:
-                    raise ModelError(
-                        f"the ONNX graph takes more than {_MOST_KEPT // 2**20} MiB without its weights; name a part of it"
-                    )
+                    limit = f"{_MOST_KEPT // 2**20} MiB"
+                    raise ModelError(f"the ONNX graph takes more than {limit} without its weights; name a part of it")
                 kept += self._read(at, stop - at)
             at = stop
         return kept
