@@ -25,10 +25,15 @@ _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to predict; ``named`` when the user gave its very path rather than a folder above it."""
+    """A file to predict, and the folder in which it was found; None when the user gave its very path."""
 
     path: Path
-    named: bool
+    root: Path | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether the user gave its very path."""
+        return self.root is None
 
 
 def path_of_uri(uri: str) -> Path | None:
@@ -46,14 +51,14 @@ def path_of_uri(uri: str) -> Path | None:
 def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None]) -> list[SourceFile]:
     """All files below ``paths``; directories without any, and those that cannot be read, are reported to ``on_error``.
 
-    Links to directories are not followed.
+    Links to directories are not followed. Where a link to a file leads is for its reader to check.
     """
     found: list[SourceFile] = []
     for path in paths:
         if not path.is_dir():
-            found.append(SourceFile(path, named=True))
+            found.append(SourceFile(path))
             continue
-        below = [SourceFile(file, named=False) for file in _walk(path, on_error)]
+        below = [SourceFile(file, path) for file in _walk(path, on_error)]
         if not below:
             on_error(SourceError(f"{path}: no source file in this directory; name a file or another directory"))
         found += below

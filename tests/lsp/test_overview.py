@@ -149,6 +149,17 @@ async def test_ignored_excluded_and_unreadable_files_are_left_out(folder: Path) 
         assert "binary" in page["failures"][0]["reason"]
 
 
+async def test_links_out_of_the_workspace_are_left_out(folder: Path) -> None:
+    outside = folder.parent / f"{folder.name}-outside.py"
+    outside.write_text("def secret(n):\n    return n\n")
+    (folder / "src" / "link.py").symlink_to(outside)
+    async with recording(PLAIN, folder) as session:
+        page = await ask(session, "rlm-lsp/overview")
+        assert "secret" not in {row["qualname"] for row in page["rows"]}
+        assert [failure["file"] for failure in page["failures"]] == ["src/link.py"]
+        assert "outside" in page["failures"][0]["reason"]
+
+
 async def test_reading_shows_progress_and_can_be_stopped(folder: Path) -> None:
     for number in range(200):
         (folder / f"unit_{number}.py").write_text(

@@ -167,15 +167,17 @@ def find_functions(source: bytes, root: Node) -> list[Unit]:
     return units
 
 
-def read_source(path: Path) -> ParsedSource:
+def read_source(path: Path, root: Path | None = None) -> ParsedSource:
     """The text of a source file, not yet parsed.
+
+    ``root``: the folder in which the file was found, unless the user named it; links out of it are not followed.
 
     Python files may declare another encoding (PEP 263), from which they are decoded. The text of a network (``.onnx``)
     is the compact text of its graph.
 
     Raises:
-        SourceError: the file is missing, not a regular file, too large, empty, binary, not UTF-8, or in an unknown
-            language.
+        SourceError: the file is missing, not a regular file, outside ``root``, too large, empty, binary, not UTF-8, or
+            in an unknown language.
     """
     language = languages.by_path(path)
     try:
@@ -187,8 +189,8 @@ def read_source(path: Path) -> ParsedSource:
             suffix = path.suffix or "missing"
             raise SourceError(f"{path}: unknown language (suffix {suffix!r}); supported suffixes: {known}")
         if language.name == "onnx":
-            return ParsedSource(render(read_onnx(path)).encode(), language.name)
-        source = read_regular(path, MAX_FILE_BYTES)
+            return ParsedSource(render(read_onnx(path, root)).encode(), language.name)
+        source = read_regular(path, MAX_FILE_BYTES, root)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; check the path") from None
     except FileRefusedError as error:

@@ -183,7 +183,7 @@ def _analyse(
             # An empty __init__.py in a folder is normal; an empty file that the user names is an error.
             if not source.named and source.path.stat().st_size == 0:
                 continue
-            parsed = read_source(source.path)
+            parsed = read_source(source.path, source.root)
             units = analyser.analyse(parsed, source.path)
             if not units:
                 _explain_no_unit(source, parsed)

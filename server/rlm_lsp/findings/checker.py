@@ -133,7 +133,7 @@ class Checker:
         try:
             if path.is_file() and path.stat().st_size == 0:
                 return []
-            parsed = read_source(path)
+            parsed = read_source(path, source.root)
             units = self._analyser.analyse(parsed, path)
         except (RlmError, OSError) as error:
             self._report_unreadable(source, error)

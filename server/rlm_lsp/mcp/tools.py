@@ -300,7 +300,7 @@ class AgentTools:
             if not roots.contains(source_file.path) or source_file.path.stat().st_size == 0:
                 continue
             try:
-                parsed = read_source(source_file.path)
+                parsed = read_source(source_file.path, source_file.root)
                 analysed = self._analyser.analyse(parsed, source_file.path)
             except RlmError as error:
                 failed.append(f"{roots.shown(source_file.path)}: {str(error).removeprefix(f'{source_file.path}: ')}")

@@ -99,7 +99,7 @@ def folder_source(folder: Path, *, first: bool = True) -> tuple[SettingsSource, 
 
     Only the ``first`` folder of a session may set what applies to the whole session.
     """
-    config_file, pyproject = read_config(folder / OWN_FILE), read_config(folder / SHARED_FILE)
+    config_file, pyproject = read_config(folder / OWN_FILE, folder), read_config(folder / SHARED_FILE, folder)
     problems = pyproject.problems if pyproject is not None else []
     if config_file is not None:
         if pyproject is not None and pyproject.table is not None:
@@ -112,10 +112,10 @@ def folder_source(folder: Path, *, first: bool = True) -> tuple[SettingsSource, 
 
 def folder_config(folder: Path) -> ConfigFile | None:
     """The configuration file of a folder: `rlm-lsp.toml`, else a `pyproject.toml` that has our table."""
-    config_file = read_config(folder / OWN_FILE)
+    config_file = read_config(folder / OWN_FILE, folder)
     if config_file is not None:
         return config_file
-    pyproject = read_config(folder / SHARED_FILE)
+    pyproject = read_config(folder / SHARED_FILE, folder)
     return pyproject if pyproject is not None and (pyproject.table is not None or pyproject.error is not None) else None
 
 
@@ -129,12 +129,12 @@ def project_folder(path: Path) -> Path | None:
     return None
 
 
-def read_config(path: Path) -> ConfigFile | None:
-    """Read a TOML file; None when there is none.
+def read_config(path: Path, root: Path | None = None) -> ConfigFile | None:
+    """Read a TOML file, which with its links resolved is below ``root``, if given; None when there is none.
 
     A `pyproject.toml` that does not name us is not parsed: what is wrong in it is for other tools to report.
     """
-    source, error = _read(path)
+    source, error = _read(path, root)
     if error is not None:
         return ConfigFile(path, error=error)
     if source is None:
@@ -235,10 +235,10 @@ def _integers(data: Any) -> Iterator[int]:
             stack += value.values() if isinstance(value, dict) else value
 
 
-def _read(path: Path) -> tuple[bytes | None, str | None]:
+def _read(path: Path, root: Path | None = None) -> tuple[bytes | None, str | None]:
     """The bytes of a file, None when there is none; or why it cannot be read."""
     try:
-        return read_regular(path, _MAX_SHARED_BYTES), None
+        return read_regular(path, _MAX_SHARED_BYTES, root), None
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as error:

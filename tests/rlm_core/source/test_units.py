@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.errors import SourceError
+from rlm_core.errors import RlmError, SourceError
 from rlm_core.source.canonical import canonical
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import (
@@ -283,6 +284,21 @@ def test_a_pipe_named_like_a_source_file_is_refused_at_once(tmp_path: Path) -> N
     os.mkfifo(path)
     with pytest.raises(SourceError, match="not a regular file"):
         read_source(path)
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.onnx"])
+def test_a_link_out_of_the_folder_that_was_walked_is_not_followed(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    (folder / "inside").mkdir(parents=True)
+    for parent in (tmp_path, folder / "inside"):
+        (parent / f"real-{name}").write_text("def f():\n    pass\n")
+    (folder / f"out-{name}").symlink_to(tmp_path / f"real-{name}")
+    (folder / f"in-{name}").symlink_to(folder / "inside" / f"real-{name}")
+    with pytest.raises(RlmError, match=f"out-{name}: .*outside {re.escape(str(folder))}"):
+        read_source(folder / f"out-{name}", folder)
+    if name == "a.py":
+        assert b"def f" in read_source(folder / f"in-{name}", folder).source
+        assert b"def f" in read_source(folder / f"out-{name}").source
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.xyz", "a"])

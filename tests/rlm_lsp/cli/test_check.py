@@ -47,6 +47,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_link_out_of_a_walked_folder_is_noted_and_not_checked(project: Path) -> None:
+    outside = project.parent / f"{project.name}-outside.py"
+    outside.write_text(FUNCTION)
+    write(project, {"hot/a.py": FUNCTION})
+    (project / "hot" / "link.py").symlink_to(outside)
+    result = check(".")
+    assert "1 file" in result.stderr
+    assert "link.py" not in result.stdout
+    assert "not checked: hot/link.py: outside" in result.stderr
+
+
 def test_findings_are_lines_and_the_status_is_1(project: Path) -> None:
     write(project, {"hot/a.py": LONGER, "b.py": FUNCTION})
     result = check()

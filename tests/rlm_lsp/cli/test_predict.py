@@ -193,6 +193,19 @@ def test_a_bad_path_is_one_line_and_the_others_still_get_predictions(tmp_path: P
     assert {row["qualname"] for row in rows_of(result)} == {"good"}
 
 
+def test_a_link_out_of_a_walked_folder_is_one_line_and_a_named_one_is_predicted(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "secret.py").write_text("def secret(n):\n    return sum(range(n))\n")
+    (folder / "good.py").write_text(GOOD)
+    (folder / "link.py").symlink_to(tmp_path / "secret.py")
+    result = predict(folder, "--format", "json")
+    assert {row["qualname"] for row in rows_of(result)} == {"good"}
+    assert f"{folder / 'link.py'}: outside {folder}" in result.stderr
+    named = predict(folder / "link.py", "--format", "json")
+    assert {row["qualname"] for row in rows_of(named)} == {"secret"}
+
+
 def test_a_file_with_syntax_errors_gives_the_units_that_parse(tmp_path: Path) -> None:
     path = tmp_path / "half.py"
     path.write_text(GOOD + "\n\nx = (((\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rlm_lsp.settings.files import MAX_BYTES, folder_source, project_folder, read_config, user_file, user_source
+from rlm_lsp.settings.project import read_budgets
 
 from .support import lines, store
 
@@ -93,6 +94,25 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
     assert lines(store(None, tmp_path)) == [
         f"{tmp_path / 'rlm-lsp.toml'}: cannot be read (not a regular file); its settings are not read"
     ]
+
+
+@pytest.mark.parametrize("name", ["rlm-lsp.toml", "pyproject.toml"])
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    (folder / "shared").mkdir(parents=True)
+    for parent in (tmp_path, folder / "shared"):
+        table = "" if name == "rlm-lsp.toml" else "[tool.rlm-lsp]\n"
+        (parent / name).write_text(f'{table}label = "median"\n')
+    (folder / name).symlink_to(tmp_path / name)
+    found = store(None, folder)
+    assert found.session.label == "band"
+    assert lines(found) == [f"{folder / name}: cannot be read (outside {folder}); its settings are not read"]
+    budgets = read_budgets(folder)
+    assert budgets is not None
+    assert "outside" in budgets.malformed[0].message
+    (folder / name).unlink()
+    (folder / name).symlink_to(folder / "shared" / name)
+    assert store(None, folder).session.label == "median"
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

@@ -62,8 +62,10 @@ class NetworkPoint:
         return (medians[0], medians[1]) if len(medians) == 2 else None
 
 
-def read_network(path: Path) -> CodeText:
+def read_network(path: Path, root: Path | None = None) -> CodeText:
     """What the model reads of an ``.onnx`` file; blocks. Texts are cached by path, time and size.
+
+    ``root``: the folder in which it was found, see :func:`rlm_core.source.units.read_source`.
 
     Raises:
         SourceError, ModelError: it cannot be read as an ONNX model, or the package for that is missing.
@@ -72,12 +74,12 @@ def read_network(path: Path) -> CodeText:
         state = path.stat()
     except OSError as error:
         raise RlmError(f"{path}: cannot be read ({error.strerror})") from None
-    return _text_of(path, state.st_mtime_ns, state.st_size)
+    return _text_of(path, root, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(_MAX_TEXTS)
-def _text_of(path: Path, modified_ns: int, size: int) -> CodeText:
-    parsed = read_source(path)
+def _text_of(path: Path, root: Path | None, modified_ns: int, size: int) -> CodeText:
+    parsed = read_source(path, root)
     return CodeText(parsed.source.decode(), parsed.language, "network")
 
 
@@ -188,7 +190,7 @@ async def _points(
             break
         shown.report(done, len(paths))
         try:
-            code = await asyncio.to_thread(read_network, path)
+            code = await asyncio.to_thread(read_network, path, path.parent)
         except RlmError as error:
             points.append(NetworkPoint(path, reason=str(error)))
             continue

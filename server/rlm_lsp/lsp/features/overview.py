@@ -215,24 +215,24 @@ class Overview:
     async def _read(self, scan: _Scan, tests: bool, shown: WorkProgress, partial_results: _PartialResults) -> None:
         session, store = self._session, self._session.settings_store
         folders = [folder for folder in store.by_folder if folder is not None]
-        paths = [
-            path
-            for path in await self._on_worker(lambda: _files(folders))
+        roots = {
+            path: root
+            for path, root in (await self._on_worker(lambda: _files(folders))).items()
             if not store.excludes(path) and (tests or not is_test(store.relative(path)))
-        ]
+        }
         codec = session.client.workspace.position_codec
         documents = [session.documents.document(uri) for uri in session.documents.uris]
         opened = {document.path: document for document in documents if document is not None and document.path}
         parsed = {path: document.parsed for path, document in opened.items()}
         analyser = Analyser(parsed.get, lambda path: store.settings_of(path).default_sizes, session.measurements)
-        for done, path in enumerate(paths):
+        for done, (path, root) in enumerate(roots.items()):
             if shown.cancelled:
                 return
-            shown.report(done, len(paths))
+            shown.report(done, len(roots))
             file = store.relative(path).as_posix()
             document = opened.get(path)
             try:
-                units = await self._on_worker(partial(_analyse, analyser, path, document, codec))
+                units = await self._on_worker(partial(_analyse, analyser, path, root, document, codec))
             except RlmError as error:
                 scan.failed.append((file, str(error)))
                 continue
@@ -241,7 +241,7 @@ class Overview:
             uri = document.uri if document is not None else path.as_uri()
             kept = [unit for unit in units if unit[0].unit.language in languages]
             await self._predict(scan, uri, file, kept, lambda: shown.cancelled)
-            partial_results.send(scan.rows, done + 1, len(paths))
+            partial_results.send(scan.rows, done + 1, len(roots))
         scan.complete = not shown.cancelled
 
     async def _predict(
@@ -301,19 +301,23 @@ def file_matches(pattern: str, path: str) -> bool:
     return pattern.lower() in path.lower()
 
 
-def _files(folders: Sequence[Path]) -> list[Path]:
-    """The files below workspace folders, each once, without what git ignores."""
-    paths = list(dict.fromkeys(source.path for source in find_sources(folders, lambda error: None)))
+def _files(folders: Sequence[Path]) -> dict[Path, Path | None]:
+    """The files below workspace folders with the folders they are in, without what git ignores."""
+    roots: dict[Path, Path | None] = {}
+    for source in find_sources(folders, lambda error: None):
+        roots.setdefault(source.path, source.root)
     ignored: set[Path] = set()
-    for root, group in git.by_repository(paths).items():
+    for repository, group in git.by_repository(roots).items():
         try:
-            ignored |= git.ignored(root, group) if root is not None else set()
+            ignored |= git.ignored(repository, group) if repository is not None else set()
         except git.GitError:
             continue  # without git nothing is ignored
-    return [path for path in paths if path not in ignored]
+    return {path: root for path, root in roots.items() if path not in ignored}
 
 
-def _analyse(analyser: Analyser, path: Path, document: Document | None, codec: PositionCodec) -> list[_UnitAt]:
+def _analyse(
+    analyser: Analyser, path: Path, root: Path | None, document: Document | None, codec: PositionCodec
+) -> list[_UnitAt]:
     """The units of a file, as it is in the editor where it is open, and the positions of their names."""
     if document is not None and document.language is not None:
         parsed = document.parsed
@@ -323,7 +327,7 @@ def _analyse(analyser: Analyser, path: Path, document: Document | None, codec: P
                 return []
         except OSError as error:
             raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
-        parsed = read_source(path)
+        parsed = read_source(path, root)
     lines = Lines(parsed.source, codec)
     units = analyser.analyse(parsed, path)
     return [(analysed, lines.position(analysed.unit.name.start_byte)) for analysed in units]
