@@ -89,7 +89,7 @@ def commit_of(repository: Path, revision: str = "HEAD") -> str | None:
 
 
 def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes | None]]:
-    """Paths with their bytes at a commit, in batches; None for one that did not exist, was no file or was over 2 MiB.
+    """Paths with their bytes at a commit, in batches; None for what did not exist, was not a file or was over 2 MiB.
 
     Raises:
         GitError: git is missing, did not finish in time, or failed.

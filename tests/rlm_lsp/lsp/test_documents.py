@@ -244,9 +244,10 @@ async def test_a_short_text_whose_modules_take_long_does_not_delay_another(
     text = "".join(f"from .{name} import {name}_1\n" for name in names)
     text += "def f(n):\n" + "".join(f"    {name}_1(n)\n" for name in names)
     documents = Documents()
-    slow = asyncio.ensure_future(analysed(documents, opened(documents, package / "a.py", text)))
+    uris = opened(documents, package / "a.py", text), opened(documents, tmp_path / "b.py", "def g(n):\n    return n\n")
+    slow = asyncio.ensure_future(analysed(documents, uris[0]))
     await asyncio.sleep(0)
-    quick = await analysed(documents, opened(documents, tmp_path / "b.py", "def g(n):\n    return n\n"))
+    quick = await analysed(documents, uris[1])
     assert len(quick.units) == 1
     assert not slow.done()
     assert len((await slow).units) == 1

@@ -1,4 +1,4 @@
-"""An ONNX file -> the bytes of its model without weights and without what nobody reads, within limits.
+"""An ONNX file -> the bytes of its model without weights and fields that are not used, within limits.
 
 The messages of the file (protobuf's wire format) are walked before protobuf makes objects of them: values of large
 tensors are skipped without reading them, and a file with too many parts is refused before it takes memory.
