@@ -31,6 +31,7 @@ from rlm_core.types import (
     GrowthEstimate,
     MeasurementMark,
     Query,
+    UnitKind,
     Wait,
     WaitKind,
     WorkFacts,
@@ -316,7 +317,8 @@ def test_no_field_of_a_hover_is_more_than_text(
     rise = GrowthRise("latency", GrowthEstimate("n", 1.0), GrowthEstimate("n^2", 1.0, (text,)))
     clauses = [rise_words(rise), *wait_changes(UNIT.unit, WaitChange(work.waits, 0, (0.0, 1.0)))]
     changes = [([change(2.0)], clauses), *(([change(1, abstained=reason)], []) for reason in missing)]
-    variants = itertools.product(get_args(Origin), ("kernel", "module"))
+    kinds: tuple[UnitKind, ...] = ("kernel", "module")
+    variants = itertools.product(get_args(Origin), kinds)
     for (origin, kind), (ratios, others) in zip(variants, itertools.cycle(changes)):
         unit = AnalysedUnit(
             replace(kernel.unit, qualname=text, kind=kind),
