@@ -35,7 +35,7 @@ _DEFINED = re.compile(
     r"((?:\d[\d_']*)(?:\s*[+*]\s*\d[\d_']*)*|\d+e\d+(?:\s*\+\s*\d+)?)\b"
 )
 _NAMED = re.compile(r"^([A-Za-z_]\w*)\s*=\s*(\d[\d_]*(?:\s*(?:\*\*|[+*])\s*\d+)*)\s*$", re.MULTILINE)
-_REPEATED = re.compile(r"\]\s*\*\s*\(?\s*(\w+(?:\s*[+*]\s*\w+)*)")
+_REPEATED = re.compile(r"\]\s*\*\s*+\(?+\s*+(\w+(?:\s*[+*]\s*\w+)*)")
 _SIGNS = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -54,9 +54,9 @@ _SIGNS = {
         "builder": r"StringBuilder|StringBuffer|\.join\(|\bprintln!\(\"\{\}\", *\w+\.join",
         "prints": r"\bprint(?:f|ln)?!?\s*\(|\bcout\b|console\.log|\bputs\b|\becho\b",
         "prints_list": r"print\s*\(\s*\*",
-        "tests": r"while\s*\(?\s*[tTqQ]\s*--|for\s+_+\s+in\s+range|for\s+\w+\s+in\s+range\(\s*(?:int\(|[tTqQ]\b)"
+        "tests": r"while\s*+\(?+\s*+[tTqQ]\s*--|for\s+_+\s+in\s+range|for\s+\w+\s+in\s+range\(\s*(?:int\(|[tTqQ]\b)"
         r"|\b(?:tc|TC|test_?[cC]ase|[tT]estcase)",
-        "pairs": r"for\s*\w*\s*\(?[^)\n]{0,120}\b[mM]\b",
+        "pairs": r"for\s*+(?:\w+\s*)?\(?[^)\n]{0,120}\b[mM]\b",
         # Containers and algorithms.
         "map": r"\b(?:unordered_)?map<|\bHashMap\b|\bTreeMap\b|\bdict\(|\bdefaultdict|\bCounter\b|new Map|\bHash\.new"
         r"|BTreeMap",
@@ -69,7 +69,7 @@ _SIGNS = {
         "long": r"\blong long\b|\bll\b|\blong\b|\bi64\b|\bu64\b|BigInteger|BigInt",
         "double": r"\bdouble\b|\bfloat\b|\bf64\b|Decimal",
         "string": r"\bstring\b|\bString\b|\bstr\(",
-        "sort": r"[sS]ort\w*\s*\(|\.sort\b",
+        "sort": r"\b(?>\w*?[sS]ort)\w*+\s*+\(|\.sort\b",
         "mod": r"%\s*(?:MOD|mod|Mod|M\b|p\b|1000000007|998244353|1_?000_?000_?007|\(?10\s*\*\*\s*9)",
         "recursion_limit": r"setrecursionlimit",
         "threads": r"threading|Thread\b",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.inference.features import describe, features
+from rlm_core.inference.features import describe, features, program
 from rlm_core.inference.features.program import FACTS, NAMES, Program
 from rlm_core.source.canonical import canonical
 from rlm_core.source.languages import LANGUAGES
@@ -102,3 +103,19 @@ def test_repeated_text_is_read_in_time(text: str) -> None:
     started = time.process_time()
     assert len(describe(text, "program", "cpp").facts) == len(FACTS)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (program._SIGNS["sort"], "Sort" * 25_000),
+        (program._SIGNS["tests"], "while" + "\n" * 100_000),
+        (program._SIGNS["pairs"], "for" + "\n" * 100_000),
+        (program._REPEATED, "] *" + "\n" * 100_000),
+    ],
+)
+def test_a_pattern_is_searched_for_in_linear_time(pattern: re.Pattern[str], text: str) -> None:
+    started = time.process_time()
+    assert not pattern.findall(text)
+    # Trying all parts of the text takes 10 s.
+    assert time.process_time() - started < 2
