@@ -514,6 +514,8 @@ class Http(Target):
         from rlm_core.serving import wire
 
         if data[:1] == b"Q":
+            if len(data) > wire.Limits().body_bytes:
+                raise RlmError("a longer body is refused before it is read")
             for question in wire.read_request(data[1:]).questions:
                 _ = question.characters, question.code
             return

@@ -178,6 +178,10 @@ def write(message: Request | Answer | Info | Problem | Health) -> bytes:
     return dumps(message)
 
 
+# Brackets of a document, those in its texts included: so many take 2 s to read, and the largest requests have fewer.
+_MOST_CONTAINERS = 1_500_000
+
+
 class WireError(DataError):
     """JSON that is not what was agreed on; one line with the place in the document, like ``questions[3].basis``."""
 
@@ -202,6 +206,8 @@ def loads(kind: type[_D], data: bytes, *, unknown: Literal["refuse", "ignore"]) 
     Raises:
         WireError: it is not JSON, or not a ``kind``.
     """
+    if data.count(b"[") + data.count(b"{") > _MOST_CONTAINERS:
+        raise WireError("not JSON that can be read (too many arrays and objects)")
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
     except UnicodeDecodeError as error:

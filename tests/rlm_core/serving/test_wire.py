@@ -190,6 +190,7 @@ def test_a_number_may_be_an_integer_or_infinite(text: str, value: float) -> None
         (b"\xff", "not UTF-8 (byte 0)"),
         (b"{", "not JSON (Expecting property name enclosed in double quotes, line 1, column 2)"),
         (b"[" * 100_000, "not JSON that can be read (nested too deeply)"),
+        (b"[" + b"[]," * 1_500_000 + b"1]", "not JSON that can be read (too many arrays and objects)"),
         (b"9" * 10_000, "not JSON that can be read (a number has too many digits)"),
         (b'{"size": NaN}', 'not JSON (NaN is not a number; write "NaN" in quotes)'),
         (b"[1]", "must be an object, not [1]"),
