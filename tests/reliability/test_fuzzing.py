@@ -34,6 +34,7 @@ def test_hostile_inputs_are_read_or_refused_in_one_line(name: str) -> None:
         ("onnx", 1, 2666),  # an operator whose name is not UTF-8
         ("onnx", 12, 21906),  # a constant of several tensors
         ("onnx", 20261124, 3097),  # a constant that refers to an attribute of a function
+        ("http", 42, 77457),  # 13 MB of arrays in arrays
     ],
 )
 def test_an_input_that_once_failed_is_read_or_refused(name: str, seed: int, number: int) -> None:
