@@ -53,7 +53,7 @@ _FOUND_UNITS = 8_192  # all units of a file are looked up after each edit
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
-_MOST_TEXT = 256 * 1024  # characters of a kernel or module; its sizes and features take seconds then
+_MOST_TEXT = 256 * 1024  # characters of a function, kernel or module; what is read of it takes seconds then
 _MEASURED_FOLDERS = 16
 _READ_FILES = 8  # whose units are remembered as the model reads them
 
@@ -467,8 +467,10 @@ def _refuse_complex(units: Sequence[Unit]) -> None:
     """
     if len(units) > _MOST_UNITS:
         raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
-    if any(unit.kind in ("kernel", "module") and len(unit.text) > _MOST_TEXT for unit in units):
-        raise TooComplexError(f"too complex to analyse: a kernel or module of more than {_MOST_TEXT} characters")
+    if any(len(unit.text) > _MOST_TEXT for unit in units if unit.kind in ("function", "kernel", "module")):
+        raise TooComplexError(
+            f"too complex to analyse: a function, kernel or module of more than {_MOST_TEXT} characters"
+        )
 
 
 def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | None) -> list[AnalysedUnit]:
