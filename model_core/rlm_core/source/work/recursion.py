@@ -263,7 +263,10 @@ def _counted(
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """How many calls a recursive call in the text makes, by the size that it shrinks: ``slope * size + fixed``."""
+    """How many calls a recursive call in the text makes, by the size that it shrinks: ``slope * size + fixed``.
+
+    ``share`` of them is likely made. Where ``left``, each item is taken once: no more than ``size`` are left.
+    """
 
     slope: float
     fixed: float
