@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
@@ -43,6 +44,7 @@ _TO_VERSION_3 = (
 )
 _UPGRADES = {1: (*_TO_VERSION_2, *_TO_VERSION_3), 2: _TO_VERSION_3}
 _WAIT_SECONDS = 30.0
+_RETRY_SECONDS = 0.01
 _NAMES_AT_ONCE = 500
 _TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
 # The texts have a separate table: the metrics and runs of a unit share one.
@@ -148,15 +150,26 @@ class Store:
         return self._use(lambda connection: [_measurement(row) for row in connection.execute(query, found)])
 
     def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        for is_last in (False, True):
+        """Run one transaction, again where the file is broken (then a new one is begun) or another process was first.
+
+        SQLite reports a file as locked at once, without waiting, while another process is the first to open it or the
+        last to close it: those change the file's mode or remove the log.
+        """
+        deadline = time.monotonic() + _WAIT_SECONDS
+        was_broken = False
+        while True:
             try:
                 with closing(self._open()) as connection:
                     return work(connection)
             except sqlite3.DatabaseError as error:
-                if _code(error) not in _BROKEN or is_last:
+                code = _code(error)
+                if code in _BROKEN and not was_broken:
+                    was_broken = True
+                    self._set_aside()
+                elif code == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
+                    time.sleep(_RETRY_SECONDS)
+                else:
                     raise DataError(f"{self.path}: {_reason(error)}") from None
-            self._set_aside()
-        raise AssertionError("the second attempt returns or raises")
 
     def _open(self) -> sqlite3.Connection:
         try:

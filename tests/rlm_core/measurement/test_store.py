@@ -159,6 +159,26 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
     assert len(Store(path).all()) == 30
 
 
+def test_a_file_that_is_locked_without_waiting_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([measurement()])
+    other = sqlite3.connect(store.path, isolation_level=None)
+    # While this transaction lasts, SQLite refuses at once to go back to write-ahead mode.
+    other.execute("PRAGMA journal_mode = DELETE")
+    other.execute("BEGIN IMMEDIATE")
+    waits: list[float] = []
+
+    def end(seconds: float) -> None:
+        waits.append(seconds)
+        other.execute("COMMIT")
+
+    monkeypatch.setattr("time.sleep", end)
+    assert store.add([measurement(run="run-2")]) == 1
+    other.close()
+    assert len(waits) == 1
+    assert len(store.all()) == 2
+
+
 @pytest.mark.parametrize("broken", ["garbage", "torn"])
 def test_a_broken_file_is_set_aside_with_a_message(tmp_path: Path, broken: str) -> None:
     notes: list[str] = []

@@ -18,6 +18,7 @@ from tools.counterfactual.literal.templates import TEMPLATES
 from tools.counterfactual.measuring import Child
 
 pytestmark = pytest.mark.extras
+ATTEMPTS = 5
 
 
 def specification(template: str, size: int, variant: int = 0) -> Specification:
@@ -25,17 +26,20 @@ def specification(template: str, size: int, variant: int = 0) -> Specification:
 
 
 def measured(*specifications: Specification) -> list[dict[str, float]]:
+    """The costs of programs of one group, measured again where a busy machine disturbed one so that it was left out."""
     base, *others = (program(one) for one in specifications)
     group = Group("literal/x/0", "literal/x", base, tuple((f"edit-{at}", one) for at, one in enumerate(others)))
-    child = Child(sys.executable, WORKER)
-    try:
-        line = label(group, child, Counter())
-    finally:
-        child.close()
-    assert line is not None
-    functions: list[dict[str, float]] = line["functions"]
-    assert len(functions) == len(specifications)
-    return functions
+    functions: list[dict[str, float]] = []
+    for _ in range(ATTEMPTS):
+        child = Child(sys.executable, WORKER)
+        try:
+            line = label(group, child, Counter())
+        finally:
+            child.close()
+        functions = line["functions"] if line is not None else []
+        if len(functions) == len(specifications):
+            return functions
+    raise AssertionError(f"only {len(functions)} of {len(specifications)} programs were measured")
 
 
 def test_time_and_memory_follow_the_size() -> None:
