@@ -13,13 +13,13 @@ from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, Wa
 
 from . import library
 from .frames import Frame, TooComplex
-from .function_bodies import parsed_function
 from .meter import Meter, PendingCause
 from .quantities import LINEAR, LOG, Monomial, Quantity, degree
 from .recursion import SYMBOL
 from .scope import Definition, Scope, Texts
 from .statements import Interpreter
-from .syntax import parse
+from .syntax import parse, parsed_function
+from .trial import Trial
 from .unit_costs import primitive
 from .values import MISSING, Value
 
@@ -84,6 +84,8 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     arguments = node.args
     names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     interpreter.frame = frame
+    if _has_inputs(arguments):
+        interpreter.trial = Trial(node.body, frame.scope, frame.qualname, arguments)
     interpreter.bind_defaults(frame)
     for name, value in list(frame.names.items()):
         frame.names[name] = _default(name, value)
@@ -97,6 +99,12 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     meter.spend(primitive("call.function"))
     meter.spend(library.refaulted(interpreter.largest_block, meter.peak))
     return meter
+
+
+def _has_inputs(arguments: ast.arguments) -> bool:
+    """Whether the text says what a function is called with: it has no parameters, or all have defaults."""
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    return len(arguments.defaults) == positional and None not in arguments.kw_defaults
 
 
 def _default(name: str, value: Value) -> Value:
@@ -127,6 +135,7 @@ def _default(name: str, value: Value) -> Value:
 def _program(interpreter: Interpreter, tree: ast.Module) -> Meter:
     """The cost of a whole program: its statements, and the methods of a ``Solution`` that nothing else calls."""
     frame = interpreter.frame
+    interpreter.trial = Trial(tree.body, frame.scope, "")
     for statement in tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             frame.bind(statement.name, Value("user-function", name=statement.name, payload=(statement, frame)))

@@ -16,12 +16,11 @@ from .containers import is_stored
 from .function_bodies import FunctionBodies
 from .meter import Meter, PendingCause
 from .quantities import ONE, ZERO, Quantity, constant, larger
-from .syntax import called_name
+from .syntax import GROWING, called_name
 from .unit_costs import each, primitive, seconds
 from .values import MISSING, NONE, UNKNOWN, Value, literal
 
 _INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
-_GROWING = {"append": 1, "add": 1, "appendleft": 1, "insert": 1, "push": 1, "put": 1}
 _STARTING = frozenset({"create_task", "ensure_future"})
 _MERGING = frozenset({"extend", "update", "extendleft"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
@@ -387,7 +386,7 @@ class Calls(FunctionBodies):
             return
         if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
             return
-        if method in _GROWING:
+        if method in GROWING:
             self.grown(name, receiver, ONE, args[-1] if method == "insert" else args[0])
         elif method in _MERGING:
             count = self.length(args[0])
@@ -397,7 +396,7 @@ class Calls(FunctionBodies):
 
     def _fill_inner(self, function: ast.Attribute, args: list[Value]) -> None:
         """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""
-        if function.attr not in _GROWING:
+        if function.attr not in GROWING:
             return
         self.fill(function.value, constant(_INNER_ITEM_BYTES) + args[-1].bytes)
 

@@ -69,8 +69,11 @@ class Conditions(Operations):
         """How often a condition is true, as (least, likely, most); evaluating it is paid for."""
         return self.judged(test).share
 
-    def judged(self, test: ast.expr) -> Condition:
-        """How often a condition is true and false; evaluating it is paid for."""
+    def judged(self, test: ast.expr, *, leaves: bool = False) -> Condition:
+        """How often a condition is true and false; evaluating it is paid for.
+
+        Of one that decides whether a loop or function is left, a part of a trial run says little.
+        """
         value = self.value(test)
         truth = self.truth(value)
         if truth is not None:
@@ -78,6 +81,9 @@ class Conditions(Operations):
         sampled = self.sampled(test)
         if sampled is not None:
             return sampled
+        observed = self.trial.share(test, whole=leaves) if self.trial is not None else None
+        if observed is not None:
+            return Condition(observed, rest_of(observed))
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             share = self._guess(test.operand, self.scratch(test.operand))
             return Condition(rest_of(share), share)

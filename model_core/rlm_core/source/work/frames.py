@@ -11,10 +11,11 @@ from . import object_sizes
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
+from .syntax import Function
+from .trial import Trial
 from .values import MISSING, UNKNOWN, Value
 
 SAMPLES = 24
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(slots=True)
@@ -163,6 +164,8 @@ class State:
         # The share of the runs of the current function that enter the current region.
         self.path: Range = ALWAYS
         self.left = budget
+        # Of a unit whose inputs the text fixes.
+        self.trial: Trial | None = None
         self.loop_depth = 0
         self.open: list[Frame] = []
         # Operations on objects of unknown types, which may run any code.

@@ -168,7 +168,9 @@ class Loops(TripCounts):
         for name in assigned.keys() & before.keys():
             value = before[name]
             if value.known or (isinstance(value.payload, (tuple, Entries)) and value.kind != "user-function"):
-                frame.names[name] = replace(value, constant=MISSING, payload=None)
+                frame.names[name] = value = replace(value, constant=MISSING, payload=None)
+            if name in self.block(node).grown and value.item is not None:
+                frame.names[name] = replace(value, item=_any_of(value.item))
         first = dict(frame.names)
         results, filled, yields = len(frame.results), dict(frame.filled), frame.yields
         recursive = [len(one.recursive) for one in self.open]
@@ -357,6 +359,15 @@ class Loops(TripCounts):
             return value
         self.meter.spend(seconds("bigint.small", digits.times(0.5)) * count)
         return replace(value, constant=MISSING, number=None, size=digits, bytes=digits.times(4.0))
+
+
+def _any_of(item: Value) -> Value:
+    """An item like the known one of a container that gets others."""
+    parts = item.payload
+    kept = tuple(_any_of(part) for part in parts if isinstance(part, Value)) if isinstance(parts, tuple) else None
+    if not kept and isinstance(item.constant, tuple):
+        kept = tuple(_any_of(literal(part)) for part in item.constant)
+    return replace(item, constant=MISSING, number=None, payload=kept or None)
 
 
 def _between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Quantity | None:

@@ -6,7 +6,7 @@ import ast
 import math
 from functools import lru_cache
 
-from .frames import Function
+from .syntax import Function
 
 _ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 _CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})

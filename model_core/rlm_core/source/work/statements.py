@@ -194,7 +194,7 @@ class Interpreter(WhileLoops):
 
     def _if(self, node: ast.If) -> None:
         self.meter.spend(primitive("branch"))
-        condition = self.judged(node.test)
+        condition = self.judged(node.test, leaves=bool(leaving(node.body) or leaving(node.orelse)))
         loop = self.frame.loops[-1] if self.frame.loops else None
         if loop is not None and loop.exit is node:
             leaves = loop.exit_share
@@ -207,7 +207,7 @@ class Interpreter(WhileLoops):
         """A guess for a branch that leaves: guards are rare, errors rarer; in a recursion by the number of calls."""
         first, other = leaving(node.body), leaving(node.orelse)
         share = condition.share
-        if first == other or share[0] == 1 or share[2] == 0:
+        if first == other or share[0] == 1 or share[2] == 0 or (condition.variable is None and share[0] == share[2]):
             return condition
         leaves = first or other
         guess = _EXIT_GUESS

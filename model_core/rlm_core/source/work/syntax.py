@@ -10,10 +10,12 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from rlm_core.source.canonical import dedent
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MOST_CHARACTERS = 100_000
 _MOST_REPAIRS = 12
 _MOST_NESTING = 60  # of brackets, and of prefix operators
@@ -23,6 +25,8 @@ _PREFIXES = re.compile(r"[-+~]{60}")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _LEAF_TYPES = frozenset({ast.Load, ast.Store, ast.Del, ast.Pass, ast.arg})
+GROWING = frozenset({"append", "add", "appendleft", "insert", "push", "put"})
+"""Methods that add an item to a container."""
 LEAVING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort", "os.execv", "os.execvp"})
 """Calls that end the program."""
 
@@ -43,6 +47,15 @@ def parse(text: str) -> ast.Module | None:
         except (ValueError, RecursionError, MemoryError):
             return None
     return None
+
+
+@lru_cache(maxsize=128)
+def parsed_function(text: str) -> Function | None:
+    """The first function of a text; equal texts share the tree."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    return next((node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
 
 
 def _repair(lines: list[str], number: int) -> bool:
@@ -86,8 +99,8 @@ class BlockSyntax:
     """
 
     __slots__ = (
-        "assigned", "breaks", "continues", "leaves_program", "nested_loops", "nodes", "raises", "returns", "risks",
-        "stores", "takes_middle", "updates", "yields",
+        "assigned", "breaks", "continues", "grown", "leaves_program", "nested_loops", "nodes", "raises", "returns",
+        "risks", "stores", "takes_middle", "updates", "yields",
     )  # fmt: skip
 
     def __init__(self, body: Sequence[ast.AST]) -> None:
@@ -96,6 +109,7 @@ class BlockSyntax:
         self.nodes = 0
         self.assigned: dict[str, None] = {}  # in an order that is always the same
         self.stores: dict[str, int] = {}
+        self.grown: set[str] = set()  # names of containers that get items
         self.updates: dict[str, tuple[str, ast.expr] | None] = {}
         stack: list[tuple[ast.AST, bool]] = [(node, False) for node in reversed(body)]
         while stack:
@@ -150,10 +164,13 @@ class BlockSyntax:
                 root = root.value
             if isinstance(root, ast.Name):
                 self.assigned[root.id] = None
+                if function.attr in GROWING:
+                    self.grown.add(root.id)
         name = called_name(node)
         inserts = name.rpartition(".")[2].startswith(("insort", "heappush"))
         if inserts and node.args and isinstance(node.args[0], ast.Name):
             self.assigned[node.args[0].id] = None
+            self.grown.add(node.args[0].id)
         self.leaves_program |= name in LEAVING
 
     def _subscript(self, node: ast.Subscript, nested: bool) -> None:

@@ -14,6 +14,7 @@ from .scope import Scope
 from .syntax import BlockSyntax, leaving, own_update
 from .trips import FLIPPED, NEGATED, NEVER, Counter, first_square
 from .values import UNKNOWN, literal, number_of
+from .worklists import worklist
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _TRIED_TRIPS = 24
@@ -35,10 +36,17 @@ class TripCounts(Calls):
             )
         return block
 
+    def observed_trips(self, node: LoopNode) -> Quantity | None:
+        """The trips that a trial run counted."""
+        return self.trial.trips(node) if self.trial is not None else None
+
     def _early(self, trips: Quantity, loop: Loop, going: Range, node: LoopNode) -> Quantity:
         """The number of iterations, in view of exits inside the body."""
         if going == ALWAYS or not loop.exits or loop.exit is not None:
             return trips
+        observed = self.observed_trips(node)
+        if observed is not None:
+            return observed
         if going[2] <= 0:
             return mixed([(1.0, ONE)]) if trips.constant is None or trips.constant[1] >= 1 else trips
         leaves = max(1 - going[1], 1e-3)
@@ -307,6 +315,21 @@ class TripCounts(Calls):
         if uses != len(methods) + 1 or not methods or any(method not in SHRINKING for method in methods):
             return None
         return value.size.times(1 / len(methods))
+
+    def _worked_off(self, node: ast.While) -> Quantity | None:
+        """The iterations of a search, which meets each field of a grid or node of a graph at most once."""
+        work = worklist(node)
+        if work is None:
+            return None
+        sides = [number_of(self.scratch(bound)) for bound in work.bounds if self._is_fixed(node, bound)]
+        most = ONE
+        for side in sides:
+            if side is not None:
+                most = most * side
+        if most is ONE:
+            graphs = [self.scratch(graph) for graph in work.graphs]
+            most = next((self.length(graph) for graph in graphs if graph.size is not None or graph.name), ONE)
+        return None if most is ONE else mixed([(0.0, ONE), (1.0, most)])
 
     def _filled_up(self, node: ast.While, left: ast.expr, right: ast.expr) -> Quantity | None:
         """The iterations of ``while len(items) < n``, where each appends one item."""

@@ -48,7 +48,9 @@ class WhileLoops(Loops):
             elif truth is True and self._run_through(node, loop):
                 return
             else:
-                trips = self._counted(node)
+                trips = self.observed_trips(node) or self._worked_off(node) or self._counted(node)
+        if trips is None and not endless and self.trial is not None:
+            trips = self.trial.begun_trips(node)
         if trips is None:
             trips = ONE if endless else of_size(f"?{node.lineno}")
         trips = self._until_exit(node, loop, trips, self._trip_of_while(node))
@@ -104,7 +106,10 @@ class WhileLoops(Loops):
             self._loop(node, loop, ONE, None)
             return
         endless = not leaves and not has_yield and not caught
-        trips = ONE if endless else of_size(f"?{node.lineno}")
+        observed = self.observed_trips(node)
+        if observed is None and self.trial is not None:
+            observed = self.trial.begun_trips(node)
+        trips = ONE if endless else observed or of_size(f"?{node.lineno}")
         if leaves and not block.breaks and not block.continues and _is_straight(node.body):
             trips = ONE
         self._loop(node, loop, trips, None, endless=endless)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.source.work.frames import Function
-from rlm_core.source.work.function_bodies import bind_arguments, defaults_of, is_abstract, parsed_function
+from rlm_core.source.work.function_bodies import bind_arguments, defaults_of, is_abstract
+from rlm_core.source.work.syntax import Function, parsed_function
 from rlm_core.source.work.values import literal
 
 from .counting import count, facts_of
@@ -92,11 +90,3 @@ def test_an_abstract_callee_is_not_known() -> None:
 def test_a_lock_that_is_released_is_no_wait() -> None:
     held = "def f(lock):\n    lock.acquire()\n    x = 1\n    lock.release()\n"
     assert facts_of(held).waits == ()
-
-
-def test_the_first_function_of_a_text_is_read() -> None:
-    assert parsed_function("x = 1\n") is None
-    assert parsed_function("def (") is None
-    node = parsed_function("import a\ndef g(): pass\ndef h(): pass\n")
-    assert isinstance(node, ast.FunctionDef)
-    assert node.name == "g"

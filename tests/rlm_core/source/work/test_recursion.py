@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.frames import Function
 from rlm_core.source.work.quantities import degree, of_size
 from rlm_core.source.work.recursion import Recurrence
+from rlm_core.source.work.syntax import Function
 from rlm_core.types import CauseKind
 
 from .counting import count, facts_of, ran

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 import pytest
-from rlm_core.source.work.frames import Function
 from rlm_core.source.work.recursion_syntax import (
     base_share,
     changing_parameters,
@@ -14,6 +13,7 @@ from rlm_core.source.work.recursion_syntax import (
     filled_list,
     is_cached,
 )
+from rlm_core.source.work.syntax import Function
 
 
 def function(text: str) -> Function:

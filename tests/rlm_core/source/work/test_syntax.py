@@ -15,6 +15,7 @@ from rlm_core.source.work.syntax import (
     leaving,
     own_update,
     parse,
+    parsed_function,
     read_update,
 )
 
@@ -166,3 +167,16 @@ def test_a_call_is_called_what_it_is_written_with(text: str, name: str) -> None:
     call = expression(text)
     assert isinstance(call, ast.Call)
     assert called_name(call) == name
+
+
+def test_the_first_function_of_a_text_is_read() -> None:
+    assert parsed_function("x = 1\n") is None
+    assert parsed_function("def (") is None
+    node = parsed_function("import a\ndef g(): pass\ndef h(): pass\n")
+    assert isinstance(node, ast.FunctionDef)
+    assert node.name == "g"
+
+
+def test_containers_that_get_items_are_known() -> None:
+    read = block("queue.append(1)", "heapq.heappush(heap, 2)", "seen.remove(3)", "groups[0].add(4)")
+    assert read.grown == {"queue", "heap", "groups"}

@@ -1,0 +1,322 @@
+"""The functions and methods of the library that a trial run may call, with what bounds them."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import builtins
+import collections
+import heapq
+import itertools
+import math
+import random
+import string
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from .values import CONTAINERS, MOST_ITEMS, SCALARS, Budget, Refused, bounded, metered, operate, weigh
+
+_MOST_ARGUMENT = 500  # of factorials and the like
+_MOST_EXPONENT_BITS = 512  # of the numbers of `pow(a, b, m)`
+_MOST_PRODUCTS = 8  # of the iterables of a product, repeated ones counted
+_COMMON_TEXT = (
+    "startswith endswith find rfind index rindex count split rsplit splitlines strip lstrip rstrip lower upper title"
+    " capitalize swapcase isdigit isalpha isalnum isspace isupper islower isdecimal isnumeric partition rpartition"
+)
+_LIST = "append pop extend insert remove index count reverse sort copy clear"
+_SET = (
+    "add discard remove pop clear copy union intersection difference symmetric_difference update issubset issuperset"
+    " isdisjoint difference_update intersection_update"
+)
+_DICT = "get keys values items pop popitem setdefault update copy clear"
+METHODS: dict[type, frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in {
+        str: f"{_COMMON_TEXT} join replace removeprefix removesuffix zfill ljust rjust center isidentifier casefold",
+        bytes: f"{_COMMON_TEXT} hex",
+        list: _LIST,
+        tuple: "index count",
+        set: _SET,
+        frozenset: _SET,
+        dict: _DICT,
+        collections.defaultdict: _DICT,
+        collections.Counter: f"{_DICT} most_common total subtract",
+        collections.deque: f"{_LIST} appendleft popleft extendleft rotate",
+        int: "bit_length bit_count conjugate",
+        float: "is_integer",
+    }.items()
+}
+# Methods that look at their arguments only.
+_CHEAP = frozenset(
+    {
+        "add", "append", "appendleft", "bit_count", "bit_length", "clear", "discard", "endswith", "extend",
+        "extendleft", "get", "is_integer", "isalnum", "isalpha", "isdigit", "items", "keys", "pop", "popitem",
+        "popleft", "setdefault", "startswith", "update", "values",
+    }
+)  # fmt: skip
+_TAKING_ITERABLES = frozenset(
+    {"difference", "extend", "extendleft", "intersection", "issubset", "issuperset", "join", "union", "update"}
+)
+_PADDING = frozenset({"zfill", "ljust", "rjust", "center"})
+
+
+def call_method(receiver: Any, name: str, args: list[Any], keywords: dict[str, Any], budget: Budget) -> Any:
+    """The result of a method of one of Python's own types.
+
+    Raises:
+        Refused: not a method that is carried out, or the result would be large.
+    """
+    kind = type(receiver)
+    if name not in METHODS.get(kind, ()):
+        raise Refused
+    if name in _TAKING_ITERABLES:
+        args = [metered(arg, budget) for arg in args]
+        if name == "join":
+            parts = list(args[0])
+            if sum(len(part) + len(receiver) for part in parts) > MOST_ITEMS:
+                raise Refused
+            args = [parts]
+        elif kind in CONTAINERS and args and hasattr(args[0], "__len__") and len(receiver) + len(args[0]) > MOST_ITEMS:
+            raise Refused
+    else:
+        for arg in args:
+            weigh(arg, budget)
+    if name in _PADDING and (type(args[0]) is not int or args[0] > MOST_ITEMS):
+        raise Refused
+    if name == "replace" and (len(receiver) + 1) * (len(args[1]) + 1) > MOST_ITEMS:
+        raise Refused
+    if name not in _CHEAP:
+        weigh(receiver, budget)
+    return getattr(receiver, name)(*args, **keywords)
+
+
+def _consumer(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of iterables that looks at all their items."""
+
+    def consume(budget: Budget, *args: Any, **keywords: Any) -> Any:
+        taken = [
+            arg if (type(arg) in SCALARS and type(arg) is not range) or callable(arg) else metered(arg, budget)
+            for arg in args
+        ]
+        if any(type(arg) is str for arg in taken):
+            return function(*taken, **keywords)
+        listed = [
+            arg if type(arg) in SCALARS or callable(arg) or type(arg) in CONTAINERS else list(arg) for arg in taken
+        ]
+        for arg in listed:
+            weigh(arg, budget)
+        return function(*listed, **keywords)
+
+    return consume
+
+
+def _lazy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives an iterator over iterables."""
+
+    def iterate(budget: Budget, *args: Any, **keywords: Any) -> Any:
+        return function(
+            *(arg if type(arg) in (int, float, type(None)) or callable(arg) else metered(arg, budget) for arg in args),
+            **keywords,
+        )
+
+    return iterate
+
+
+def _plain(function: Callable[..., Any], *, cheap: bool = False) -> Callable[..., Any]:
+    """A function of values that looks at them once."""
+
+    def call(budget: Budget, *args: Any, **keywords: Any) -> Any:
+        if not cheap:
+            for arg in args:
+                if isinstance(arg, Iterator):
+                    raise Refused
+                weigh(arg, budget)
+        return bounded(function(*args, **keywords))
+
+    return call
+
+
+def _small(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(budget: Budget, *args: Any) -> Any:
+        if any(type(arg) is not int or abs(arg) > _MOST_ARGUMENT for arg in args):
+            raise Refused
+        return bounded(function(*args))
+
+    return call
+
+
+def _sum(budget: Budget, items: Any, start: Any = 0) -> Any:
+    total = start
+    if type(start) not in (int, float):
+        raise Refused
+    for item in metered(items, budget):
+        if type(item) not in (int, float, bool):
+            raise Refused
+        total = bounded(total + item)
+    return total
+
+
+def _product(budget: Budget, items: Any, *, start: Any = 1) -> Any:
+    for item in metered(items, budget):
+        start = operate(ast.Mult, start, item, budget)
+    return start
+
+
+def _reduce(budget: Budget, function: Callable[..., Any], items: Any, *initial: Any) -> Any:
+    iterator = iter(metered(items, budget))
+    result = initial[0] if initial else next(iterator)
+    for item in iterator:
+        result = bounded(function(result, item))
+    return result
+
+
+def _pow(budget: Budget, base: Any, exponent: Any, modulus: Any = None) -> Any:
+    if modulus is None:
+        return operate(ast.Pow, base, exponent, budget)
+    if any(type(part) is not int or part.bit_length() > _MOST_EXPONENT_BITS for part in (base, exponent, modulus)):
+        raise Refused
+    return pow(base, exponent, modulus)
+
+
+def _round(budget: Budget, number: Any, digits: Any = None) -> Any:
+    if type(number) not in (int, float) or (digits is not None and not -_MOST_ARGUMENT < digits < _MOST_ARGUMENT):
+        raise Refused
+    return round(number, digits)
+
+
+def text_of(budget: Budget, value: Any = "") -> str:
+    """A value as text."""
+    if type(value) not in (int, float, bool, str, type(None)) and type(value) not in CONTAINERS:
+        raise Refused
+    weigh(value, budget)
+    return str(value)
+
+
+def _nothing(budget: Budget, *args: Any, **keywords: Any) -> None:
+    """What is printed changes nothing."""
+
+
+def _products(budget: Budget, *args: Any, repeat: int = 1) -> Any:
+    if len(args) * repeat > _MOST_PRODUCTS:
+        raise Refused
+    return itertools.product(*(metered(arg, budget) for arg in args), repeat=repeat)
+
+
+def _isinstance(budget: Budget, value: Any, kinds: Any) -> bool:
+    named = kinds if type(kinds) is tuple else (kinds,)
+    types = [TYPES.get(kind.dotted) if isinstance(kind, LibraryFunction) else None for kind in named]
+    if None in types:
+        raise Refused
+    return isinstance(value, tuple(kind for kind in types if kind is not None))
+
+
+def _factory(budget: Budget, factory: Any = None, *args: Any) -> Any:
+    if args or not (factory is None or callable(factory)):
+        raise Refused
+    return collections.defaultdict(factory)
+
+
+def _bytes(budget: Budget, value: Any = b"") -> Any:
+    if type(value) is int:
+        if value > MOST_ITEMS:
+            raise Refused
+        return bytes(value)
+    return bytes(metered(value, budget))
+
+
+def _on_heap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a heap, which compares an item with few others."""
+
+    def call(budget: Budget, heap: Any, *items: Any) -> Any:
+        for item in items:
+            weigh(item, budget)
+        return function(heap, *items)
+
+    return call
+
+
+_CONSUMERS = {
+    builtins: "list tuple set frozenset dict sorted min max",
+    collections: "Counter",
+}
+_LAZY = {
+    builtins: "enumerate zip map filter iter any all",
+    collections: "deque",
+    itertools: (
+        "count repeat cycle chain islice takewhile dropwhile accumulate pairwise combinations permutations groupby"
+        " zip_longest starmap combinations_with_replacement"
+    ),
+}
+_PLAIN = {
+    builtins: "abs divmod int float bool chr ord bin hex oct",
+    heapq: "heapify nlargest nsmallest",
+    math: (
+        "sqrt floor ceil trunc log log2 log10 exp sin cos tan asin acos atan atan2 hypot pow fabs fmod gcd isqrt"
+        " copysign degrees radians isclose isnan isinf isfinite dist"
+    ),
+}
+_SINGLE = {
+    builtins: "len range reversed next",
+    bisect: "bisect bisect_left bisect_right insort insort_left insort_right",
+}
+_ON_HEAPS = {heapq: "heappush heappop heapreplace heappushpop"}
+_SMALL = {math: "factorial comb perm"}
+
+
+def _functions() -> dict[str, Callable[..., Any]]:
+    found: dict[str, Callable[..., Any]] = {}
+    for kind, listed in (
+        (_consumer, _CONSUMERS), (_lazy, _LAZY), (_plain, _PLAIN), (partial(_plain, cheap=True), _SINGLE),
+        (_on_heap, _ON_HEAPS), (_small, _SMALL),
+    ):  # fmt: skip
+        for module, names in listed.items():
+            for name in names.split():
+                found[f"{module.__name__}.{name}"] = kind(getattr(module, name))
+    chance = random.Random(0)  # noqa: S311 - a sequence that is always the same
+    for name in ("random", "randint", "randrange", "uniform", "choice", "gauss"):
+        found[f"random.{name}"] = _plain(getattr(chance, name), cheap=True)
+    return found | {
+        "builtins.sum": _sum, "builtins.pow": _pow, "builtins.round": _round, "builtins.str": text_of,
+        "builtins.print": _nothing, "builtins.isinstance": _isinstance, "builtins.bytes": _bytes,
+        "functools.reduce": _reduce, "math.prod": _product, "collections.defaultdict": _factory,
+        "itertools.product": _products, "random.seed": _nothing, "time.sleep": _nothing,
+        "random.shuffle": _plain(chance.shuffle),
+    }  # fmt: skip
+
+
+FUNCTIONS = _functions()
+"""Library functions by dotted name; each takes the budget before its arguments."""
+MODULES = frozenset(name.partition(".")[0] for name in FUNCTIONS) - {"builtins"}
+TYPES: dict[str, type] = {
+    f"builtins.{kind.__name__}": kind
+    for kind in (int, float, bool, str, bytes, list, tuple, set, frozenset, dict, range)
+}
+CONSTANTS: dict[str, Any] = {
+    **{f"math.{name}": getattr(math, name) for name in ("pi", "e", "inf", "tau", "nan")},
+    **{
+        f"string.{name}": getattr(string, name)
+        for name in ("ascii_lowercase", "ascii_uppercase", "ascii_letters", "digits", "hexdigits", "punctuation")
+    },
+}
+EXCEPTIONS: dict[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        Exception, ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, LookupError,
+        NotImplementedError, OverflowError, RuntimeError, StopIteration, TypeError, ValueError, ZeroDivisionError,
+    )
+}  # fmt: skip
+
+
+class LibraryFunction:
+    """A function of the library as a value: it may be called, and passed to others."""
+
+    __slots__ = ("budget", "dotted")
+
+    def __init__(self, dotted: str, budget: Budget) -> None:
+        self.dotted, self.budget = dotted, budget
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Call the function."""
+        self.budget.spend()
+        return FUNCTIONS[self.dotted](self.budget, *args, **keywords)

@@ -1,0 +1,320 @@
+"""The machine of a trial run: runs statements and calls functions, and counts loops and calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..syntax import Function, parsed_function
+from .expressions import Expressions
+from .library import EXCEPTIONS
+from .objects import MISSING, Class, Closure, Module, Names, is_decorated
+from .observations import Observations
+from .values import CONTAINERS, Budget, Refused, items_of, operate, weigh
+
+_MOST_CALLS_OPEN = 60
+_CALL_STEPS = 6
+_CONTINUE, _BREAK, _RETURN = "continue", "break", "return"
+
+
+class Machine(Expressions):
+    """Runs a function or program, as far as the budget goes."""
+
+    def __init__(self, budget: Budget, seen: Observations, *, samples: bool) -> None:
+        super().__init__(budget, seen, samples=samples)
+        self.open = 0
+
+    # Calls
+
+    def closure(self, node: Function, names: Names) -> Closure:
+        """A function as a value."""
+        return Closure(self, node, names, self.defaults(node.args, names))
+
+    def class_of(self, name: str, names: Names) -> Class:
+        """A class that the scope finds."""
+        return Class(self, name, names, None)
+
+    def function(self, names: Names, name: str, owner: str | None, caller: str) -> Any:
+        """A function of the program that the scope finds; ``MISSING`` where there is none."""
+        definition = names.scope.function(name, owner, caller)
+        if definition is None:
+            return MISSING
+        node = parsed_function(definition.text)
+        if node is None:
+            raise Refused
+        home = Names(definition.scope, None, definition.qualname)
+        return self.closure(node, home)
+
+    def defaults(self, arguments: ast.arguments | None, names: Names) -> dict[str, Any]:
+        """The defaults of parameters by name."""
+        if arguments is None:
+            return {}
+        positional = [*arguments.posonlyargs, *arguments.args]
+        late = positional[len(positional) - len(arguments.defaults) :]
+        found = {part.arg: self.value(value, names) for part, value in zip(late, arguments.defaults, strict=True)}
+        for part, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            if value is not None:
+                found[part.arg] = self.value(value, names)
+        return found
+
+    def enter(self, closure: Closure, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Call a function of the program."""
+        node = closure.node
+        if self.open >= _MOST_CALLS_OPEN or isinstance(node, ast.AsyncFunctionDef):
+            raise Refused
+        names = Names(closure.names.scope, closure.names, closure.names.caller)
+        values = names.values
+        values.update(closure.defaults)
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        for part, value in zip(positional, args, strict=False):
+            values[part.arg] = value
+        if arguments.vararg is not None:
+            values[arguments.vararg.arg] = tuple(args[len(positional) :])
+        elif len(args) > len(positional):
+            raise Refused
+        if arguments.kwarg is not None:
+            raise Refused
+        values.update(keywords)
+        if any(part.arg not in values for part in (*positional, *arguments.kwonlyargs)):
+            raise Refused
+        self.budget.spend(_CALL_STEPS)
+        seen = self.seen.function(node)
+        if not seen.active:
+            seen.calls = 0
+        seen.calls += 1
+        seen.active += 1
+        self.open += 1
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.value(node.body, names)
+            if _yields(node):
+                raise Refused
+            self.run(node.body, names)
+        finally:
+            self.open -= 1
+            seen.active -= 1
+        if not seen.active:
+            seen.ended += 1
+            seen.ended_calls += seen.calls
+            seen.most = max(seen.most, seen.calls)
+        return names.result
+
+    # Statements
+
+    def run(self, body: Sequence[ast.stmt], names: Names) -> str | None:
+        """Run statements; how they are left before their end."""
+        for statement in body:
+            self.budget.spend()
+            runner = _STATEMENTS.get(type(statement))
+            if runner is None:
+                raise Refused
+            signal = runner(self, statement, names)
+            if signal is not None:
+                return signal
+        return None
+
+    def _expression(self, node: ast.Expr, names: Names) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.value(node.value, names)
+
+    def _assign(self, node: ast.Assign, names: Names) -> None:
+        value = self.value(node.value, names)
+        for target in node.targets:
+            self.store(target, value, names)
+
+    def _annotated(self, node: ast.AnnAssign, names: Names) -> None:
+        if node.value is not None:
+            self.store(node.target, self.value(node.value, names), names)
+
+    def _augmented(self, node: ast.AugAssign, names: Names) -> None:
+        target = node.target
+        read: ast.expr
+        if isinstance(target, ast.Name):
+            value = self._name(target, names)
+        elif isinstance(target, ast.Subscript):
+            holder, key = self.value(target.value, names), self.value(target.slice, names)
+            read = ast.Constant(None)
+            value = self._item(holder, key)
+            self._store_item(holder, key, operate(type(node.op), value, self.value(node.value, names), self.budget))
+            del read
+            return
+        else:
+            value = self.value(target, names)
+        self.store(
+            target, operate(type(node.op), value, self.value(node.value, names), self.budget, in_place=True), names
+        )
+
+    def _return(self, node: ast.Return, names: Names) -> str:
+        names.result = None if node.value is None else self.value(node.value, names)
+        return _RETURN
+
+    def _break(self, node: ast.Break, names: Names) -> str:
+        return _BREAK
+
+    def _continue(self, node: ast.Continue, names: Names) -> str:
+        return _CONTINUE
+
+    def _pass(self, node: ast.stmt, names: Names) -> None:
+        return None
+
+    def _if(self, node: ast.If, names: Names) -> str | None:
+        return self.run(node.body if self._holds(node.test, names) else node.orelse, names)
+
+    def _while(self, node: ast.While, names: Names) -> str | None:
+        seen = self.seen.loop(node)
+        # What a loop in front of it would have built is not there.
+        seen.is_sample |= self.samples and not self.inside_samples
+        seen.trips = 0
+        while self.truth(self.value(node.test, names)):
+            self.budget.spend()
+            seen.trips += 1
+            signal = self.run(node.body, names)
+            if signal is _BREAK or signal is _RETURN:
+                self._end(node)
+                return signal if signal is _RETURN else None
+        self._end(node)
+        return self.run(node.orelse, names)
+
+    def _end(self, node: ast.AST) -> None:
+        seen = self.seen.loop(node)
+        seen.ended += 1
+        seen.ended_trips += seen.trips
+        seen.most = max(seen.most, seen.trips)
+        seen.trips = 0
+
+    def _for(self, node: ast.For, names: Names) -> str | None:
+        seen = self.seen.loop(node)
+        value = self.value(node.iter, names)
+        sample = self._sample(value)
+        # In a run that takes samples, containers hold less than they should.
+        seen.is_sample |= sample is not None or (self.samples and type(value) is not range)
+        self.inside_samples += sample is not None
+        trips, signal = 0, None
+        for item in sample or items_of(value, self.budget):
+            self.budget.spend()
+            trips += 1
+            self.store(node.target, item, names)
+            signal = self.run(node.body, names)
+            if signal is _BREAK or signal is _RETURN:
+                break
+        self.inside_samples -= sample is not None
+        seen.trips = trips
+        self._end(node)
+        if signal is _BREAK or signal is _RETURN:
+            return signal if signal is _RETURN else None
+        return self.run(node.orelse, names)
+
+    def _define(self, node: ast.FunctionDef, names: Names) -> None:
+        if node.decorator_list and not is_decorated(node):
+            raise Refused
+        names.bind(node.name, self.closure(node, names))
+
+    def _class(self, node: ast.ClassDef, names: Names) -> None:
+        if node.bases or node.keywords or node.decorator_list:
+            raise Refused
+        inner = Names(names.scope, names, names.caller)
+        self.run(node.body, inner)
+        names.bind(node.name, Class(self, node.name, names, inner.values))
+
+    def _global(self, node: ast.Global | ast.Nonlocal, names: Names) -> None:
+        if isinstance(node, ast.Global) and self.open:
+            raise Refused
+        names.not_local.update(node.names)
+
+    def _import(self, node: ast.Import, names: Names) -> None:
+        for alias in node.names:
+            names.bind(alias.asname or alias.name.partition(".")[0], Module(alias.name))
+
+    def _import_from(self, node: ast.ImportFrom, names: Names) -> None:
+        for alias in node.names:
+            names.bind(alias.asname or alias.name, self.library(f"{node.module}.{alias.name}"))
+
+    def _raise(self, node: ast.Raise, names: Names) -> None:
+        made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        kind = EXCEPTIONS.get(made.id) if isinstance(made, ast.Name) else None
+        if kind is None:
+            raise Refused
+        raise kind
+
+    def _assert(self, node: ast.Assert, names: Names) -> None:
+        if not self.truth(self.value(node.test, names)):
+            raise AssertionError
+
+    def _try(self, node: ast.Try, names: Names) -> str | None:
+        try:
+            signal = self.run(node.body, names)
+        except Exception as error:
+            handler = next((one for one in node.handlers if self._catches(one, error)), None)
+            if handler is None:
+                self.run(node.finalbody, names)
+                raise
+            if handler.name:
+                names.bind(handler.name, None)
+            signal = self.run(handler.body, names)
+        else:
+            if signal is None:
+                signal = self.run(node.orelse, names)
+        return self.run(node.finalbody, names) or signal
+
+    @staticmethod
+    def _catches(handler: ast.ExceptHandler, error: Exception) -> bool:
+        if handler.type is None:
+            return True
+        listed = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        kinds = [EXCEPTIONS.get(one.id) if isinstance(one, ast.Name) else None for one in listed]
+        if None in kinds:
+            raise Refused
+        return isinstance(error, tuple(kind for kind in kinds if kind is not None))
+
+    def _delete(self, node: ast.Delete, names: Names) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                names.values.pop(target.id, None)
+            elif isinstance(target, ast.Subscript):
+                holder, key = self.value(target.value, names), self.value(target.slice, names)
+                if type(holder) not in CONTAINERS:
+                    raise Refused
+                weigh(key, self.budget)
+                del holder[key]
+            else:
+                raise Refused
+
+
+@lru_cache(maxsize=128)
+def _yields(node: ast.FunctionDef) -> bool:
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await)):
+            return True
+        if not isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            stack += ast.iter_child_nodes(inner)
+    return False
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Machine, Any, Names], str | None]] = {
+    ast.Expr: Machine._expression,
+    ast.Assign: Machine._assign,
+    ast.AnnAssign: Machine._annotated,
+    ast.AugAssign: Machine._augmented,
+    ast.Return: Machine._return,
+    ast.Break: Machine._break,
+    ast.Continue: Machine._continue,
+    ast.Pass: Machine._pass,
+    ast.If: Machine._if,
+    ast.While: Machine._while,
+    ast.For: Machine._for,
+    ast.FunctionDef: Machine._define,
+    ast.ClassDef: Machine._class,
+    ast.Global: Machine._global,
+    ast.Nonlocal: Machine._global,
+    ast.Import: Machine._import,
+    ast.ImportFrom: Machine._import_from,
+    ast.Raise: Machine._raise,
+    ast.Assert: Machine._assert,
+    ast.Try: Machine._try,
+    ast.Delete: Machine._delete,
+}

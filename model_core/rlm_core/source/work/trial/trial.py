@@ -1,0 +1,104 @@
+"""When a trial runs, and what the analysis takes from it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..quantities import Quantity, Range, constant
+from ..scope import Scope
+from .machine import Machine
+from .objects import Names
+from .observations import Observations
+from .values import Budget, Refused
+
+STEPS = 30_000
+_MOST_OPEN = 30.0  # times the trips that a loop made before the budget was spent
+_SAMPLE_ERROR = 3.0
+_OTHERS = 0.15  # of the calls that pass something else than the defaults
+_FEWEST = 20  # trips or calls that say more than nothing
+
+
+class Trial:
+    """The trial of one unit, which runs when first asked.
+
+    ``has_defaults`` says that the unit has parameters, all of which have defaults: then a caller may pass others, and
+    the ranges begin at 0.
+    """
+
+    def __init__(
+        self, body: Sequence[ast.stmt], scope: Scope, caller: str, arguments: ast.arguments | None = None
+    ) -> None:
+        self._body, self._scope, self._caller, self._arguments = body, scope, caller, arguments
+        self._runs: list[Observations] | None = None
+        self.has_defaults = arguments is not None and bool(arguments.defaults or arguments.kw_defaults)
+
+    def trips(self, node: ast.AST) -> Quantity | None:
+        """The trips of a loop on average; None where it did not end."""
+        seen = self._observed()[0]
+        found = seen.trips(node)
+        return None if found is None else self._around(found, seen)
+
+    def begun_trips(self, node: ast.AST) -> Quantity | None:
+        """The trips of a loop that was running when the budget was spent: more than those that were counted."""
+        return self._beyond(max((seen.fewest(node) for seen in self._observed()), default=0))
+
+    def calls(self, node: ast.AST) -> Quantity | None:
+        """The calls of a function for each call from outside, its recursive ones included, in a whole run."""
+        seen = self._observed()[-1]
+        found = seen.calls(node) if seen.is_whole else None
+        return None if found is None else self._around(found, seen)
+
+    def begun_calls(self, node: ast.AST) -> tuple[int, Quantity | None]:
+        """The calls that were counted when the budget was spent, and how many there may be then."""
+        fewest = self._observed()[-1].most_calls(node)
+        return fewest, self._beyond(fewest)
+
+    def share(self, test: ast.AST, *, whole: bool) -> Range | None:
+        """How often a condition holds; ``whole`` asks for what a whole run counted."""
+        for seen in self._observed():
+            found = seen.share(test)
+            if found is not None and (seen.is_whole or not whole):
+                if seen.is_whole and not self.has_defaults:
+                    return found, found, found
+                # A call with other arguments may take the other branch.
+                return 0.0, _OTHERS + (1 - 2 * _OTHERS) * found if self.has_defaults else found, 1.0
+        return None
+
+    def _beyond(self, fewest: int) -> Quantity | None:
+        """A count that had got so far when the budget was spent."""
+        if fewest < _FEWEST:
+            return None
+        return constant(0.0 if self.has_defaults else fewest, _MOST_OPEN * fewest, _MOST_OPEN**0.5 * fewest)
+
+    def _around(self, value: float, seen: Observations) -> Quantity:
+        if seen.is_whole and not self.has_defaults:
+            return constant(value)
+        error = _SAMPLE_ERROR if not seen.is_whole else 1.0
+        return constant(0.0 if self.has_defaults else value / error, max(error, 2.0) * value, value)
+
+    def _observed(self) -> Sequence[Observations]:
+        """What was counted: by the run that takes samples, where there is one, then by the other."""
+        if self._runs is None:
+            first, has_long_loops = self._run(samples=False)
+            self._runs = [first]
+            if has_long_loops and not first.is_whole:
+                self._runs.insert(0, self._run(samples=True)[0])
+        return self._runs
+
+    def _run(self, *, samples: bool) -> tuple[Observations, bool]:
+        """What a run counts, and whether a run that takes samples would count something else."""
+        seen = Observations()
+        machine = Machine(Budget(STEPS), seen, samples=samples)
+        home = Names(self._scope, None, self._caller)
+        home.values["__name__"] = "__main__"
+        inner = Names(self._scope, home, self._caller)
+        try:
+            inner.values.update(machine.defaults(self._arguments, home))
+            machine.run(self._body, inner)
+            seen.is_whole = not samples
+        except Refused:
+            pass
+        except Exception:  # noqa: S110 - the program fails or recurses too deeply; what was counted still holds
+            pass
+        return seen, machine.has_long_loops

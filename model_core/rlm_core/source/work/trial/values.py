@@ -1,0 +1,211 @@
+"""The operations of a trial run on Python's own values: each is bounded in time and memory, all others are refused.
+
+A value is an int, float, text, bytes, ``None``, a container of the standard library, an iterator over one, or an
+object of the machine. Whoever adds an operation here has to bound it: what looks at all parts of a value pays for them
+with :func:`weigh`, what consumes an iterable takes it from :func:`metered`, and results have a largest size.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..values import MOST_BITS
+
+MOST_ITEMS = 100_000  # of a container, characters of a text
+_ITEMS_PER_STEP, _CHARACTERS_PER_STEP = 8, 256
+
+
+class Refused(BaseException):
+    """The trial ends here: an operation is not among those that are carried out. Programs cannot catch it."""
+
+
+class Spent(Refused):
+    """The budget of steps is used up."""
+
+
+class Budget:
+    """The steps that a trial may still take."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Take steps.
+
+        Raises:
+            Spent: there are no more.
+        """
+        self.left -= steps
+        if self.left < 0:
+            raise Spent
+
+
+SCALARS = frozenset({int, float, bool, type(None), range})
+TEXTS = frozenset({str, bytes})
+_NUMBERS = frozenset({int, float})
+MAPPINGS = frozenset({dict, collections.defaultdict, collections.Counter})
+COLLECTIONS = frozenset({list, tuple, set, frozenset, collections.deque})
+CONTAINERS = COLLECTIONS | MAPPINGS
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}  # fmt: skip
+_IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd, ast.Sub: operator.isub, ast.BitAnd: operator.iand, ast.BitOr: operator.ior,
+    ast.BitXor: operator.ixor,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda left, right: left in right, ast.NotIn: lambda left, right: left not in right,
+}  # fmt: skip
+
+
+def weigh(value: Any, budget: Budget) -> None:
+    """Pay for an operation that looks at all parts of a value, as equality and hashing do; parts that repeat count."""
+    kind = type(value)
+    if kind in SCALARS:
+        return
+    if kind in TEXTS:
+        budget.spend(len(value) // _CHARACTERS_PER_STEP)
+        return
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        kind = type(one)
+        if kind in CONTAINERS:
+            budget.spend(1 + len(one) // _ITEMS_PER_STEP)
+            stack += [part for part in one if type(part) not in SCALARS]
+            if kind in MAPPINGS:
+                stack += [part for part in one.values() if type(part) not in SCALARS]
+        elif kind in TEXTS:
+            budget.spend(len(one) // _CHARACTERS_PER_STEP)
+
+
+def metered(value: Any, budget: Budget) -> Any:
+    """What a consumer of an iterable gets: it pays for each item, so an iterator without end ends the trial."""
+    if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes, collections.deque)):
+        budget.spend(len(value) // _ITEMS_PER_STEP)
+        return value
+    return _counted(iter(value), budget)
+
+
+def _counted(items: Iterator[Any], budget: Budget) -> Iterator[Any]:
+    for taken, item in enumerate(items):
+        if taken > MOST_ITEMS:
+            raise Spent
+        if not taken % _ITEMS_PER_STEP:
+            budget.spend()
+        yield item
+
+
+def operate(op: type[ast.operator], left: Any, right: Any, budget: Budget, *, in_place: bool = False) -> Any:
+    """The result of a binary operation.
+
+    Raises:
+        Refused: not an operation on these types, or the result would be large.
+    """
+    kinds = type(left), type(right)
+    if kinds[0] in SCALARS and kinds[1] in SCALARS:
+        function = _BINARY.get(op)
+        if function is not None:
+            return bounded(function(left, right))
+        if op is ast.Pow or op is ast.LShift or op is ast.RShift:
+            return _power_or_shift(op, left, right)
+        raise Refused
+    if not (kinds[0] in SCALARS | TEXTS | CONTAINERS and kinds[1] in SCALARS | TEXTS | CONTAINERS):
+        raise Refused
+    if op is ast.Mult:
+        sequence, count = (right, left) if kinds[0] in SCALARS else (left, right)
+        if type(count) not in (int, bool) or type(sequence) not in (str, bytes, list, tuple, collections.deque):
+            raise Refused
+        total = len(sequence) * max(count, 0)
+        if total > MOST_ITEMS:
+            raise Refused
+        budget.spend(total // _ITEMS_PER_STEP)
+        return sequence * count
+    if op is ast.Mod and kinds[0] in TEXTS:
+        raise Refused
+    sizes = sum(len(side) for side in (left, right) if type(side) not in SCALARS)
+    if sizes > MOST_ITEMS:
+        raise Refused
+    function = (_IN_PLACE if in_place else _BINARY).get(op) or _BINARY.get(op)
+    if function is None:
+        raise Refused
+    budget.spend(sizes // _ITEMS_PER_STEP if op is not ast.Add or not in_place else len(right) // _ITEMS_PER_STEP)
+    for side in (left, right):
+        if type(side) in CONTAINERS and type(side) is not list and type(side) is not tuple:
+            weigh(right, budget)
+    return function(left, right)
+
+
+def _power_or_shift(op: type[ast.operator], left: Any, right: Any) -> Any:
+    if type(left) is float or type(right) is float:
+        if op is not ast.Pow:
+            raise TypeError
+        return bounded(left**right)
+    if op is ast.RShift:
+        return left >> right
+    bits = right + left.bit_length() if op is ast.LShift else abs(right) * max(left.bit_length(), 1)
+    if bits > MOST_BITS:
+        raise Refused
+    return bounded(left << right if op is ast.LShift else left**right)
+
+
+def bounded(value: Any) -> Any:
+    """A number, if it is not too large."""
+    if (type(value) is int and value.bit_length() > MOST_BITS) or type(value) is complex:
+        raise Refused
+    return value
+
+
+def compare(op: type[ast.cmpop], left: Any, right: Any, budget: Budget) -> bool:
+    """Whether a comparison holds.
+
+    Raises:
+        Refused: not a comparison of these types.
+    """
+    function = _COMPARE[op]
+    if op is ast.Is or op is ast.IsNot or (type(left) in _NUMBERS and type(right) in _NUMBERS):
+        return bool(function(left, right))
+    for side in (left, right):
+        kind = type(side)
+        if kind in SCALARS:
+            continue
+        if kind not in TEXTS and kind not in CONTAINERS:
+            if op in (ast.In, ast.NotIn) and side is right and isinstance(side, Iterator):
+                right = metered(side, budget)
+                continue
+            if op not in (ast.Eq, ast.NotEq, ast.In, ast.NotIn) or isinstance(side, Iterator):
+                raise Refused
+        elif side is left or op not in (ast.In, ast.NotIn) or kind in (list, tuple, collections.deque):
+            weigh(side, budget)
+    return bool(function(left, right))
+
+
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+def items_of(value: Any, budget: Budget) -> Iterator[Any]:
+    """An iterator over a value, which a loop of the machine pays for trip by trip.
+
+    Raises:
+        Refused: not one of Python's own iterables.
+    """
+    kind = type(value)
+    if (
+        kind not in CONTAINERS
+        and kind not in TEXTS
+        and kind is not range
+        and not isinstance(value, (Iterator, *_VIEWS))
+    ):
+        raise Refused
+    iterator: Iterator[Any] = iter(value)
+    return iterator

@@ -1,0 +1,46 @@
+"""Counts of a trial: averages over what came to its end, and what was seen at least."""
+
+from __future__ import annotations
+
+import ast
+
+from rlm_core.source.work.trial import Observations
+
+NODE = ast.Pass()
+
+
+def test_nothing_is_known_of_what_never_ended() -> None:
+    seen = Observations()
+    assert seen.trips(NODE) is None
+    assert seen.calls(NODE) is None
+    assert seen.share(NODE) is None
+    seen.loop(NODE).trips = 7
+    assert seen.trips(NODE) is None
+    assert seen.fewest(NODE) == 7
+
+
+def test_a_loop_that_left_out_trips_has_no_count() -> None:
+    seen = Observations()
+    loop = seen.loop(NODE)
+    loop.ended, loop.ended_trips, loop.most = 2, 10, 8
+    assert seen.trips(NODE) == 5
+    assert seen.fewest(NODE) == 8
+    loop.is_sample = True
+    assert seen.trips(NODE) is None
+
+
+def test_few_tests_say_something_in_a_whole_run_only() -> None:
+    seen = Observations()
+    for holds in (True, False, True, True):
+        seen.test(NODE, holds=holds)
+    assert seen.share(NODE) is None
+    seen.is_whole = True
+    assert seen.share(NODE) == 0.75
+
+
+def test_calls_are_an_average_over_those_from_outside() -> None:
+    seen = Observations()
+    function = seen.function(NODE)
+    function.ended, function.ended_calls, function.calls, function.most = 2, 30, 4, 20
+    assert seen.calls(NODE) == 15
+    assert seen.most_calls(NODE) == 20

@@ -1,0 +1,112 @@
+"""What the analysis takes from a trial: counts of loops, conditions and recursion where the text fixes all inputs."""
+
+from __future__ import annotations
+
+from ..counting import count, facts_of
+
+COLLATZ = """
+def steps(n):
+    found = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        found += 1
+        time.sleep(1)
+    return found
+"""
+
+
+def test_a_loop_that_no_counter_ends_is_counted() -> None:
+    known = count("def f():\n    n = 27\n" + COLLATZ.partition("def steps(n):\n")[2])
+    assert (known.least, known.likely, known.most) == (111, 111, 111)
+
+
+def test_a_loop_in_a_helper_is_counted_for_the_values_that_it_gets() -> None:
+    known = count("def f():\n    return steps(27), steps(97)\n", steps=COLLATZ)
+    assert known.likely == 111 + 118
+
+
+def test_a_loop_inside_a_long_one_is_counted_from_a_sample() -> None:
+    known = count("def f():\n    for n in range(1, 100_000):\n        steps(n)\n", steps=COLLATZ)
+    # 10,853,710 in fact.
+    assert 5e6 < known.likely < 2e7
+    assert known.least < 10_853_710 < known.most
+
+
+def test_with_other_arguments_it_may_run_less() -> None:
+    body = "    while n != 1:\n        n = n // 2 if n % 2 == 0 else 3 * n + 1\n        time.sleep(1)\n"
+    known = count(f"def f(n=27):\n{body}")
+    assert known.least == 0
+    assert known.likely == 111
+    assert known.most >= 222
+
+
+def test_an_argument_without_default_is_no_input_of_the_text() -> None:
+    facts = facts_of("def f(n):\n    while n != 1:\n        n = n // 2 if n % 2 == 0 else 3 * n + 1\n")
+    assert facts.unknown_sizes == 1
+
+
+def test_a_condition_that_depends_on_what_was_built_is_counted() -> None:
+    text = """
+def f():
+    seen = []
+    for word in "to be or not to be that is the question".split():
+        if word in seen:
+            time.sleep(1)
+        seen.append(word)
+"""
+    assert count(text).likely == 2
+
+
+def test_the_calls_of_a_search_are_counted() -> None:
+    text = """
+def f():
+    def place(row, columns, left, right):
+        time.sleep(1)
+        if row == 5:
+            return 1
+        total = 0
+        for column in range(5):
+            if column not in columns and row + column not in left and row - column not in right:
+                total += place(row + 1, columns | {column}, left | {row + column}, right | {row - column})
+        return total
+    return place(0, frozenset(), frozenset(), frozenset())
+"""
+    known = count(text)
+    assert (known.least, known.likely, known.most) == (54, 54, 54)
+
+
+def test_a_loop_that_goes_on_when_the_budget_is_spent_runs_at_least_so_often() -> None:
+    text = """
+def f():
+    x = 12345
+    while x % 1_000_003 != 7:
+        x = (x * 48271) % 2147483647
+        time.sleep(1)
+"""
+    known = count(text)
+    assert known.least > 500
+    assert known.most > 10 * known.least
+
+
+def test_what_a_sample_leaves_out_is_not_walked_through() -> None:
+    text = """
+def f():
+    head = None
+    for i in range(100_000):
+        head = (i, head)
+    while head:
+        head = head[1]
+        time.sleep(1)
+"""
+    facts = facts_of(text)
+    assert facts.unknown_sizes == 1
+
+
+def test_a_program_that_reads_its_input_is_not_counted() -> None:
+    facts = facts_of("n = int(input())\nwhile n != 1:\n    n = n // 2 if n % 2 == 0 else 3 * n + 1\n")
+    assert facts.unknown_sizes == 1
+
+
+def test_a_program_that_fails_keeps_what_was_counted() -> None:
+    body = "    while n != 1:\n        n = n // 2 if n % 2 == 0 else 3 * n + 1\n        time.sleep(1)\n"
+    assert count(f"def f():\n    n = 27\n{body}    return [][n]\n").likely == 111
