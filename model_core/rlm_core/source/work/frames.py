@@ -60,7 +60,8 @@ class Loop:
 
     ``may_leave`` says whether something in it may end it early, at a trip that is not known; ``exits`` whether such a
     statement was reached. ``exit`` is the statement that leaves in a trip that is known, and ``exit_share`` the share
-    of the trips in which it does. ``trips`` is how often what is read once runs.
+    of the trips in which it does. ``trips`` is how often what is read once runs, and ``items`` how many items a search
+    puts into its containers at most.
     """
 
     variable: LoopVariable | None = None
@@ -69,6 +70,7 @@ class Loop:
     exits: bool = False
     exit: ast.If | None = None
     exit_share: float = 0.0
+    items: Quantity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,9 @@ class Frame:
     filled: dict[str, Quantity] = field(default_factory=dict)
     # Names bound to objects that keep the previous value of the name.
     chained: set[str] = field(default_factory=set)
+    # Containers of the functions around, without their bytes, and what a call puts into them: items and bytes.
+    around: dict[str, Value] = field(default_factory=dict)
+    put: dict[str, tuple[Quantity, Quantity]] = field(default_factory=dict)
     results: list[tuple[float, Value]] = field(default_factory=list)
     yields: Quantity = ZERO
     yields_endlessly: bool = False
@@ -134,6 +139,14 @@ class Frame:
     def restore(self, names: dict[str, Value], held: Quantity) -> None:
         """Go back to an earlier state of the names."""
         self.names, self.held = names, held
+
+    def note_put(self, share: float) -> None:
+        """Add what has been put into containers around at a place where so many runs leave the function."""
+        for name, before in self.around.items():
+            after = self.names.get(name, before)
+            if after is not before and after.size is not None and before.size is not None:
+                items, bytes_ = self.put.get(name, (ZERO, ZERO))
+                self.put[name] = items + (after.size - before.size).times(share), bytes_ + after.bytes.times(share)
 
     def points(self) -> list[tuple[LoopVariable, Sequence[int]]]:
         """The iterations of the loops around this statement that get to it."""

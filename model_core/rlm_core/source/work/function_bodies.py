@@ -16,9 +16,9 @@ from .concurrency import ended
 from .expressions import Expressions
 from .frames import Frame, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
-from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
+from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import SYMBOL, recurrence
-from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
+from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_around, filled_list, is_cached
 from .scope import Definition, Scope
 from .syntax import Function, called_name, parsed_function
 from .unit_costs import primitive
@@ -27,6 +27,9 @@ from .values import MISSING, NONE, UNKNOWN, Entries, Value
 _MOST_INLINED = 6  # depth
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
 _CALLEE_SHARE = 3  # of the budget that is left
+_FILLED = frozenset({"list", "set", "dict", "deque"})
+_EVEN_BASE = 0.5  # of the calls of a recursion that calls itself several times
+_KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
 _SIZED = frozenset({"list", "tuple", "str", "set", "dict", "unknown"})
 
 
@@ -107,6 +110,7 @@ class FunctionBodies(Expressions):
         if body.endless is not None:
             body.endless = (caller.line, body.endless[1])
         self.meter.add(body, held=caller.held)
+        self.meter.hold(caller.held)
         if receiver is not None and node.args.args:
             self.left_in_receiver = frame.filled.get(node.args.args[0].arg, ZERO)
         return result
@@ -170,6 +174,7 @@ class FunctionBodies(Expressions):
         node = frame.node
         assert node is not None
         start = self._symbols(frame)
+        self._bind_around(frame)
         caller, self.frame = self.frame, frame
         deep, self.deep = self.deep, min(self.deep, _MOST_INLINED)
         self.open.append(frame)
@@ -181,6 +186,7 @@ class FunctionBodies(Expressions):
                     frame.results.append((1.0, self.value(node.body)))
                 else:
                     self.run(node.body)
+                    frame.note_put(self.meter.reach[1])
         finally:
             self.open.pop()
             self.frame, self.deep = caller, deep
@@ -188,8 +194,10 @@ class FunctionBodies(Expressions):
             body.waits = [wait for wait in body.waits if not _is_released(wait.call, node)]
         body.waits = ended(body.waits)
         body.reach = ALWAYS
+        calls = ONE
         if frame.recursive:
-            body = self._repeated_body(frame, body, start)
+            body, calls = self._repeated_body(frame, body, start)
+        _grow_around(frame, calls, start)
         if any(symbol.startswith(SYMBOL) for symbol in start):
             body = substituted(body, start)
         if frame.yields.terms:
@@ -215,6 +223,14 @@ class FunctionBodies(Expressions):
         frame.recurses = True
         frame.base_share, frame.checks = base_share(frame.node), checks(frame.node)
         frame.cached = is_cached(frame.node)
+        filled = filled_list(frame.node)
+        path = frame.names.get(filled[0]) if filled is not None else None
+        levels = self._levels(frame) if path is not None and path.kind == "list" else None
+        if filled is not None and path is not None and levels is not None:
+            # Each level has added an item, and most calls are at the last one.
+            frame.base_share = max(frame.base_share, _EVEN_BASE)
+            size = mixed([(0.5, ZERO), (0.5, levels)])
+            frame.names[filled[0]] = replace(path, constant=MISSING, payload=None, size=size)
         start: dict[str, Quantity] = {}
         for name in changing:
             value = frame.names.get(name)
@@ -238,7 +254,8 @@ class FunctionBodies(Expressions):
             )
         return start
 
-    def _repeated_body(self, frame: Frame, body: Meter, start: dict[str, Quantity]) -> Meter:
+    def _repeated_body(self, frame: Frame, body: Meter, start: dict[str, Quantity]) -> tuple[Meter, Quantity]:
+        """The cost of all calls of a recursive function, and their number."""
         assert frame.node is not None
         limits = changing_parameters(frame.node) or {}
         base = max(limits.values(), default=0.0)
@@ -279,7 +296,9 @@ class FunctionBodies(Expressions):
         line = frame.line if frame.depth else frame.node.lineno - 1
         name = frame.node.name if not isinstance(frame.node, ast.Lambda) else "lambda"
         result.causes.append(PendingCause(CauseKind.RECURSION, line, name, result.seconds, shape.calls))
-        return result
+        if frame.cached:
+            result.hold(shape.calls.times(_KEPT_RESULT_BYTES))
+        return result, shape.calls
 
     def _levels(self, frame: Frame) -> Quantity | None:
         """How deep a recursion gets that appends to a list until it has a certain length."""
@@ -313,6 +332,15 @@ class FunctionBodies(Expressions):
         self.frame = outer
         return found
 
+    def _bind_around(self, frame: Frame) -> None:
+        """Bind in a nested function's frame the containers around that it fills, without their bytes."""
+        if frame.parent is None or frame.node is None:
+            return
+        for name in filled_around(frame.node):
+            value = frame.parent.lookup(name) if name not in frame.names else None
+            if value is not None and value.kind in _FILLED and value.size is not None:
+                frame.around[name] = frame.names[name] = replace(value, constant=MISSING, payload=None, bytes=ZERO)
+
     def definition(self, target: Value) -> tuple[Function, Scope, str, Frame | None] | None:
         """The syntax tree of a function of the program, its scope, its qualified name, and the frame around it."""
         payload = target.payload
@@ -328,6 +356,28 @@ class FunctionBodies(Expressions):
             return None
         self.step(len(payload.text) // 40)
         return tree, payload.scope, payload.qualname, None
+
+
+def _grow_around(frame: Frame, calls: Quantity, start: Mapping[str, Quantity]) -> None:
+    """Add what all calls of a nested function put into the containers of the functions around it."""
+    for name, (items, bytes_) in frame.put.items():
+        home = frame.parent
+        while home is not None and name not in home.names:
+            home = home.parent
+        outer = home.names[name] if home is not None else None
+        if home is None or outer is None or outer.size is None:
+            continue
+        home.bind(
+            name,
+            replace(
+                outer,
+                constant=MISSING,
+                payload=None,
+                size=outer.size + (items * calls).substituted(start),
+                bytes=outer.bytes + (bytes_ * calls).substituted(start),
+                item=outer.item if outer.item is not None and outer.item.kind != "unknown" else frame.names[name].item,
+            ),
+        )
 
 
 def substituted(body: Meter, start: Mapping[str, Quantity]) -> Meter:

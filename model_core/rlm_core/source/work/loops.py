@@ -172,12 +172,14 @@ class Loops(TripCounts):
             if name in self.block(node).grown and value.item is not None:
                 frame.names[name] = replace(value, item=_any_of(value.item))
         first = dict(frame.names)
-        results, filled, yields = len(frame.results), dict(frame.filled), frame.yields
+        results, inner_bytes, yields = len(frame.results), dict(frame.filled), frame.yields
         recursive = [len(one.recursive) for one in self.open]
         frame.yields = ZERO
         body, exit_range = self._body(node, loop, bind)
         count = self._early(trips, loop, exit_range, node)
-        changes = self._changes(first, frame.names, assigned, self.block(node).updates)
+        # Functions that the body calls may fill containers around them.
+        filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
+        changes = self._changes(first, frame.names, assigned | filled, self.block(node).updates)
         rebound = _rebound(first, frame.names, assigned.keys() - changes.keys(), count)
         moving = {*changes, *rebound}
         after = dict(frame.names)
@@ -211,7 +213,9 @@ class Loops(TripCounts):
                 if value.kind in ("set", "dict") and value.item is not None and size is not None and size.terms:
                     # Keys that come again take nothing more.
                     times = distinct(value.item, count)
-                inner = frame.filled.get(name, ZERO) - filled.get(name, ZERO)
+                if value.kind in _GROWN and loop.items is not None and size is not None:
+                    times = _up_to(loop.items, size, times)
+                inner = frame.filled.get(name, ZERO) - inner_bytes.get(name, ZERO)
                 shell = ZERO
                 if value.kind in _GROWN and size is not None and old.size is not None:
                     # A container grows in steps: what the first item takes says nothing of the others.
@@ -219,7 +223,7 @@ class Loops(TripCounts):
                     shell = _shell_growth(value.kind, old.size, steps) - first_step * times
                 total = old.bytes + (bytes_ - inner) * times + inner * count + shell
                 if inner.terms:
-                    frame.filled[name] = filled.get(name, ZERO) + inner * count
+                    frame.filled[name] = inner_bytes.get(name, ZERO) + inner * count
                 new = replace(
                     value,
                     constant=MISSING,
@@ -403,6 +407,14 @@ class _Doubled(ast.expr):
 
     _fields = ()
     bits = 1.0
+
+
+def _up_to(items: Quantity, step: Quantity, count: Quantity) -> Quantity:
+    """The trips that add ``step`` items each, so many that no more than ``items`` are added."""
+    most, total = items.constant, (step * count).constant
+    if most is None or total is None or total[1] <= most[1]:
+        return count
+    return count.times(most[1] / total[1])
 
 
 def _shell_growth(kind: str, size: Quantity, added: Quantity) -> Quantity:

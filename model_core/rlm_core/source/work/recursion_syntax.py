@@ -6,7 +6,7 @@ import ast
 import math
 from functools import lru_cache
 
-from .syntax import Function
+from .syntax import BlockSyntax, Function
 
 _ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 _CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
@@ -139,6 +139,15 @@ def checks(node: Function) -> int:
                     for part in ast.walk(statement)
                 )
     return max(found, 1)
+
+
+@lru_cache(maxsize=128)
+def filled_around(node: Function) -> tuple[str, ...]:
+    """The names of containers that a function puts items into without binding them."""
+    if isinstance(node, ast.Lambda):
+        return ()
+    block = BlockSyntax(node.body)
+    return tuple(name for name in block.assigned if name in block.filled and name not in block.stores)
 
 
 def is_cached(node: Function) -> bool:

@@ -174,6 +174,8 @@ class Interpreter(WhileLoops):
     def _return(self, node: ast.Return) -> None:
         value = self.value(node.value)
         self.frame.results.append((max(self.meter.reach[1], 1e-6), value))
+        if self.frame.around:
+            self.frame.note_put(scaled(self.path, self.meter.reach)[1])
         for loop in self.frame.loops:
             loop.exits = True
         self.stop()

@@ -99,8 +99,8 @@ class BlockSyntax:
     """
 
     __slots__ = (
-        "assigned", "breaks", "continues", "grown", "leaves_program", "nested_loops", "nodes", "raises", "returns",
-        "risks", "stores", "takes_middle", "updates", "yields",
+        "assigned", "breaks", "continues", "filled", "grown", "leaves_program", "nested_loops", "nodes", "raises",
+        "returns", "risks", "stores", "takes_middle", "updates", "yields",
     )  # fmt: skip
 
     def __init__(self, body: Sequence[ast.AST]) -> None:
@@ -109,7 +109,8 @@ class BlockSyntax:
         self.nodes = 0
         self.assigned: dict[str, None] = {}  # in an order that is always the same
         self.stores: dict[str, int] = {}
-        self.grown: set[str] = set()  # names of containers that get items
+        self.grown: set[str] = set()  # names of containers that get items by a method
+        self.filled: set[str] = set()  # or by an assignment
         self.updates: dict[str, tuple[str, ast.expr] | None] = {}
         stack: list[tuple[ast.AST, bool]] = [(node, False) for node in reversed(body)]
         while stack:
@@ -166,6 +167,7 @@ class BlockSyntax:
                 self.assigned[root.id] = None
                 if function.attr in GROWING:
                     self.grown.add(root.id)
+                    self.filled.add(root.id)
         name = called_name(node)
         inserts = name.rpartition(".")[2].startswith(("insort", "heappush"))
         if inserts and node.args and isinstance(node.args[0], ast.Name):
@@ -180,6 +182,7 @@ class BlockSyntax:
             root = root.value
         if isinstance(node.ctx, ast.Store) and isinstance(root, ast.Name):
             self.assigned[root.id] = None
+            self.filled.add(root.id)
 
     def _operation(self, node: ast.BinOp, nested: bool) -> None:
         self.takes_middle |= isinstance(node.op, (ast.FloorDiv, ast.RShift, ast.Div))

@@ -48,7 +48,8 @@ class WhileLoops(Loops):
             elif truth is True and self._run_through(node, loop):
                 return
             else:
-                trips = self.observed_trips(node) or self._worked_off(node) or self._counted(node)
+                loop.items = self._worked_off(node)
+                trips = self.observed_trips(node) or loop.items or self._counted(node)
         if trips is None and not endless and self.trial is not None:
             trips = self.trial.begun_trips(node)
         if trips is None:

@@ -90,3 +90,53 @@ def test_an_abstract_callee_is_not_known() -> None:
 def test_a_lock_that_is_released_is_no_wait() -> None:
     held = "def f(lock):\n    lock.acquire()\n    x = 1\n    lock.release()\n"
     assert facts_of(held).waits == ()
+
+
+@pytest.mark.usefixtures("no_trial")
+def test_a_recursion_that_lists_combinations_holds_them() -> None:
+    text = """
+def f():
+    found = []
+    def go(start, path):
+        if len(path) == 4:
+            found.append(path[:])
+            return
+        for i in range(start, 16):
+            path.append(i)
+            go(i + 1, path)
+            path.pop()
+    go(0, [])
+    return found
+"""
+    # 1,820 lists of 4 numbers each.
+    assert 80_000 < facts_of(text).memory.known.likely < 320_000
+
+
+def test_a_helper_fills_a_list_around_it_in_each_trip() -> None:
+    lines = ["found = []", "def add(x):", "    found.append(x)", "for i in range(1000):", "    add(i)"]
+    text = "def f():\n" + "".join(f"    {line}\n" for line in lines)
+    assert facts_of(text).memory.known.likely > 8_000
+
+
+def test_a_dictionary_of_results_is_held() -> None:
+    text = """
+def f():
+    known = {}
+    def fib(n):
+        if n < 2:
+            return n
+        if n in known:
+            return known[n]
+        known[n] = fib(n - 1) + fib(n - 2)
+        return known[n]
+    return fib(500)
+"""
+    assert 30_000 < facts_of(text).memory.known.likely < 300_000
+
+
+def test_what_a_cache_keeps_is_held() -> None:
+    cached = "@functools.lru_cache(None)\ndef g(a, b):\n    return 0 if not a or not b else g(a - 1, b) + g(a, b - 1)\n"
+    plain = "def g(a):\n    return 0 if not a else g(a - 1)\n"
+    held = facts_of("def f():\n    return g(50, 40)\n", g=cached).memory.known.likely
+    assert held > 150_000
+    assert held > 10 * facts_of("def f():\n    return g(50)\n", g=plain).memory.known.likely
