@@ -12,7 +12,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -148,7 +148,7 @@ def _scattered(hashed: npt.NDArray[np.uint64]) -> Buckets:
     return (((hashed ^ (hashed >> np.uint64(29))) * _MIX) >> np.uint64(64 - BITS)).astype(np.int64)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _groups(name: str) -> tuple[str, ...]:
     return tuple(group for group, pattern in _CALLS.items() if pattern.fullmatch(name))
 
