@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from .values import CONTAINERS, MOST_ITEMS, SCALARS, Budget, Refused, bounded, metered, operate, weigh
+from .values import CONTAINERS, MOST_ITEMS, SCALARS, SETS, Budget, Refused, bounded, in_order, metered, operate, weigh
 
 _MOST_ARGUMENT = 500  # of factorials and the like
 _MOST_EXPONENT_BITS = 512  # of the numbers of `pow(a, b, m)`
@@ -86,6 +86,12 @@ def call_method(receiver: Any, name: str, args: list[Any], keywords: dict[str, A
         raise Refused
     if name == "replace" and (len(receiver) + 1) * (len(args[1]) + 1) > MOST_ITEMS:
         raise Refused
+    if name == "pop" and kind in SETS and receiver:
+        weigh(receiver, budget)
+        # Which one it is must not depend on the run.
+        item = in_order(receiver)[0]
+        receiver.remove(item)
+        return item
     if name not in _CHEAP:
         weigh(receiver, budget)
     return getattr(receiver, name)(*args, **keywords)

@@ -48,8 +48,9 @@ class Budget:
 
 SCALARS = frozenset({int, float, bool, type(None), range})
 TEXTS = frozenset({str, bytes})
-_NUMBERS = frozenset({int, float})
+_NUMBERS = frozenset({int, float, bool})
 MAPPINGS = frozenset({dict, collections.defaultdict, collections.Counter})
+SETS = frozenset({set, frozenset})
 COLLECTIONS = frozenset({list, tuple, set, frozenset, collections.deque})
 CONTAINERS = COLLECTIONS | MAPPINGS
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -93,8 +94,23 @@ def metered(value: Any, budget: Budget) -> Any:
     """What a consumer of an iterable gets: it pays for each item, so an iterator without end ends the trial."""
     if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes, collections.deque)):
         budget.spend(len(value) // _ITEMS_PER_STEP)
-        return value
+        return in_order(value) if type(value) in SETS else value
     return _counted(iter(value), budget)
+
+
+def in_order(items: Any) -> list[Any]:
+    """The items of a set in an order that is the same in each run: that of texts depends on a random seed.
+
+    Raises:
+        Refused: the order of other items depends on where they are in memory.
+    """
+    if all(type(item) in _NUMBERS for item in items):
+        return list(items)
+    if all(type(item) in TEXTS for item in items):
+        return sorted(items, key=lambda item: (type(item) is str, item))
+    if all(type(item) is tuple and all(type(part) in _NUMBERS for part in item) for item in items):
+        return list(items)
+    raise Refused
 
 
 def _counted(items: Iterator[Any], budget: Budget) -> Iterator[Any]:
@@ -207,5 +223,5 @@ def items_of(value: Any, budget: Budget) -> Iterator[Any]:
         and not isinstance(value, (Iterator, *_VIEWS))
     ):
         raise Refused
-    iterator: Iterator[Any] = iter(value)
+    iterator: Iterator[Any] = iter(in_order(value) if kind in SETS else value)
     return iterator

@@ -205,3 +205,10 @@ def iterators():
         list(enumerate("ab", 1)),
         dict(map(lambda p: p, [(1, 2)])),
     )
+
+
+def sets():
+    words = {"to", "be", "or", "not"}
+    left = {3}
+    left |= {4}
+    return sorted(words), len(words | {"to"}), left.pop() in (3, 4), {1, 2} & {2, 3}, [n for n in {5}]

@@ -15,6 +15,7 @@ from rlm_core.source.work.trial.values import (
     Refused,
     Spent,
     compare,
+    in_order,
     items_of,
     metered,
     operate,
@@ -90,3 +91,13 @@ def test_a_result_has_a_largest_size() -> None:
 def test_only_iterables_of_python_are_iterated(value: Any) -> None:
     with pytest.raises(Refused):
         items_of(value, Budget(1))
+
+
+def test_the_order_of_a_set_is_the_same_in_each_run() -> None:
+    assert in_order({"b", "c", "a"}) == ["a", "b", "c"]
+    assert list(items_of(frozenset({"b", b"a"}), Budget(10))) == [b"a", "b"]
+    assert sorted(in_order({(1, 2), (0, 5)})) == [(0, 5), (1, 2)]
+    unordered: list[set[Any]] = [{None, 1}, {object()}, {("a", 1)}, {frozenset()}]
+    for items in unordered:
+        with pytest.raises(Refused):
+            in_order(items)
