@@ -20,6 +20,7 @@ from .values import (
     Spent,
     compare,
     items_of,
+    made,
     metered,
     operate,
     weigh,
@@ -302,7 +303,7 @@ class Expressions:
             elif isinstance(part, ast.FormattedValue):
                 # How wide it is printed does not matter here.
                 parts.append(text_of(self.budget, self.value(part.value, names)))
-        return "".join(parts)
+        return str(made("".join(parts), self.budget))
 
     def _generated(self, generators: Sequence[ast.comprehension], names: Names) -> Iterator[None]:
         """One pass for each element of a comprehension, whose names are bound in ``names``."""

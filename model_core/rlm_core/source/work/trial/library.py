@@ -15,7 +15,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from .values import CONTAINERS, MOST_ITEMS, SCALARS, SETS, Budget, Refused, bounded, in_order, metered, operate, weigh
+from .values import (
+    CONTAINERS,
+    MOST_ITEMS,
+    SCALARS,
+    SETS,
+    Budget,
+    Refused,
+    bounded,
+    in_order,
+    made,
+    metered,
+    operate,
+    weigh,
+)
 
 _MOST_ARGUMENT = 500  # of factorials and the like
 _MOST_EXPONENT_BITS = 512  # of the numbers of `pow(a, b, m)`
@@ -94,7 +107,7 @@ def call_method(receiver: Any, name: str, args: list[Any], keywords: dict[str, A
         return item
     if name not in _CHEAP:
         weigh(receiver, budget)
-    return getattr(receiver, name)(*args, **keywords)
+    return made(getattr(receiver, name)(*args, **keywords), budget)
 
 
 def _consumer(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -325,4 +338,4 @@ class LibraryFunction:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Call the function."""
         self.budget.spend()
-        return FUNCTIONS[self.dotted](self.budget, *args, **keywords)
+        return made(FUNCTIONS[self.dotted](self.budget, *args, **keywords), self.budget)

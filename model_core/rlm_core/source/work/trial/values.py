@@ -90,6 +90,20 @@ def weigh(value: Any, budget: Budget) -> None:
             budget.spend(len(one) // _CHARACTERS_PER_STEP)
 
 
+def made(value: Any, budget: Budget) -> Any:
+    """A new value, paid for by its size: all that a trial makes together stays small.
+
+    Raises:
+        Refused: it is too large.
+    """
+    kind = type(value)
+    if kind in TEXTS or kind in CONTAINERS:
+        if len(value) > MOST_ITEMS:
+            raise Refused
+        budget.spend(len(value) // _ITEMS_PER_STEP)
+    return value
+
+
 def metered(value: Any, budget: Budget) -> Any:
     """What a consumer of an iterable gets: it pays for each item, so an iterator without end ends the trial."""
     if isinstance(value, (list, tuple, set, frozenset, dict, str, bytes, collections.deque)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -129,6 +130,12 @@ def test_what_is_not_listed_is_refused(body: str) -> None:
         "round(10, -10 ** 9)",
         "'x'.rjust(10 ** 9)",
         "bytes(10 ** 9)",
+        "[bytes(90_000) for _ in range(20_000)]",
+        "['x'.ljust(90_000) for _ in range(20_000)]",
+        "[f'{a}{a}' for a in ['x' * 40_000] for _ in range(20_000)]",
+        "[' '.join('x' * 40_000) for _ in range(20_000)]",
+        "[list('x' * 9_000) for _ in range(20_000)]",
+        "[('x' * 40_000).upper() for _ in range(20_000)]",
         "math.prod(range(1, 10 ** 5))",
         "[*range(10 ** 9)]",
         "sum([[1]] * 9, [])",
@@ -138,8 +145,13 @@ def test_what_is_not_listed_is_refused(body: str) -> None:
     ],
 )
 def test_a_value_that_would_be_too_large_ends_the_trial(expression: str) -> None:
-    with pytest.raises(Refused):
-        run(f"import collections, functools, itertools, math\ndef f():\n    return {expression}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused):
+            run(f"import collections, functools, itertools, math\ndef f():\n    return {expression}")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.timeout(20)
