@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.source.units import has_no_parameters
-from rlm_core.types import CodeText, Growth, GrowthClass, GrowthEstimate, WorkFacts
+from rlm_core.types import CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
 _METRICS = ("latency", "memory")
 _PER_METRIC = ("constant", "exponential", "degree", "logs", "sizes")
@@ -22,6 +22,7 @@ _LITERAL_WORK = 1e-5
 """Seconds above which a cost that the text fixes is work that does not depend on the inputs, not just a few steps."""
 _MOST_CALLS = 1e6
 _WHILE = re.compile(r"\bwhile\b")
+_NUMBER_DEFAULT = re.compile(r"=\s*-?[1-9]")
 
 
 def fact_features(work: WorkFacts | None) -> npt.NDArray[np.float32]:
@@ -68,7 +69,8 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     """The growth of a function that its facts decide; None where the head decides.
 
     The facts decide where the cost of every call is known, and no `while` hides how often it runs. Constant growth is
-    theirs to state for work that the text fixes and for functions whose sizes are all known.
+    theirs to state for work that the text fixes and for functions whose sizes are all known, unless another number than
+    a parameter's default may be passed.
     """
     work = code.work
     if work is None or code.basis != "call" or not work.nodes or work.unknown_calls or work.endless is not None:
@@ -82,6 +84,13 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
         work.fixed
         and not work.latency.growth
         and (work.latency.known.likely > _LITERAL_WORK or has_no_parameters(code.text))
+        and not _depends_on_default(code.text, costs)
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None
+
+
+def _depends_on_default(text: str, costs: CostFacts) -> bool:
+    """Whether a parameter has a number as its default, and the cost may be far less with another one."""
+    signature, _, _ = text.partition(":\n")
+    return costs.known.least < costs.known.likely / 2 and _NUMBER_DEFAULT.search(signature) is not None

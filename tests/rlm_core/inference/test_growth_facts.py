@@ -54,6 +54,12 @@ def test_work_that_the_text_fixes_does_not_grow() -> None:
     assert fact_estimate(code, "latency") == GrowthEstimate("1", 0.8)
 
 
+def test_a_cost_that_a_default_decides_is_not_constant() -> None:
+    loop = "def f(n: int = 10_000) -> None:\n    for i in range({}):\n        print(i)\n"
+    assert fact_estimate(function(loop.format("n")), "latency") is None
+    assert fact_estimate(function(loop.format("100_000")), "latency") == GrowthEstimate("1", 0.8)
+
+
 @pytest.mark.parametrize(
     "text",
     [
