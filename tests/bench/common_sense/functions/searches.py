@@ -192,7 +192,7 @@ def words_over_three_letters():
     return found
 
 
-def paths_through_a_grid():
+def lattice_paths():
     @functools.lru_cache(maxsize=None)
     def paths(row, column):
         if row == 0 or column == 0:
