@@ -84,7 +84,7 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     arguments = node.args
     names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     interpreter.frame = frame
-    if _has_inputs(arguments):
+    if _fixes_inputs(arguments):
         interpreter.trial = Trial(node.body, frame.scope, frame.qualname, arguments)
     interpreter.bind_defaults(frame)
     for name, value in list(frame.names.items()):
@@ -101,7 +101,7 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     return meter
 
 
-def _has_inputs(arguments: ast.arguments) -> bool:
+def _fixes_inputs(arguments: ast.arguments) -> bool:
     """Whether the text says what a function is called with: it has no parameters, or all have defaults."""
     positional = len(arguments.posonlyargs) + len(arguments.args)
     return len(arguments.defaults) == positional and None not in arguments.kw_defaults

@@ -76,8 +76,7 @@ class Expressions:
             after = len(targets) - starred - 1
             if len(parts) < len(targets) - 1:
                 raise ValueError("not enough values to unpack")
-            self.budget.spend(len(parts) // 8)
-            middle = list(parts[starred : len(parts) - after])
+            middle = made(list(parts[starred : len(parts) - after]), self.budget)
             parts = [*parts[:starred], middle, *parts[len(parts) - after :]]
         if len(parts) != len(targets):
             raise ValueError("wrong number of values to unpack")
@@ -89,8 +88,7 @@ class Expressions:
             raise Refused
         weigh(key, self.budget)
         if type(key) is slice:
-            value = list(metered(value, self.budget))
-            self.budget.spend(len(value) // 8)
+            value = made(list(metered(value, self.budget)), self.budget)
         holder[key] = value
 
     def _holds(self, test: ast.expr, names: Names) -> bool:
@@ -222,15 +220,15 @@ class Expressions:
         return set(found)
 
     def _dict(self, node: ast.Dict, names: Names) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                made.update(metered(self.value(value, names), self.budget))
+                entries.update(metered(self.value(value, names), self.budget))
             else:
                 name = self.value(key, names)
                 weigh(name, self.budget)
-                made[name] = self.value(value, names)
-        return made
+                entries[name] = self.value(value, names)
+        return entries
 
     def _subscript(self, node: ast.Subscript, names: Names) -> Any:
         return self._item(self.value(node.value, names), self.value(node.slice, names))
@@ -239,9 +237,7 @@ class Expressions:
         if type(holder) not in CONTAINERS and type(holder) not in TEXTS and type(holder) is not range:
             raise Refused
         if type(key) is slice:
-            found = holder[key]
-            self.budget.spend(len(found) // 8)
-            return found
+            return made(holder[key], self.budget)
         weigh(key, self.budget)
         return holder[key]
 
@@ -329,21 +325,21 @@ class Expressions:
 
     def _set_comprehension(self, node: ast.SetComp, names: Names) -> set[Any]:
         inner = Names(names.scope, names, names.caller)
-        made = set()
+        items = set()
         for _ in self._generated(node.generators, inner):
             item = self.value(node.elt, inner)
             weigh(item, self.budget)
-            made.add(item)
-        return made
+            items.add(item)
+        return items
 
     def _dict_comprehension(self, node: ast.DictComp, names: Names) -> dict[Any, Any]:
         inner = Names(names.scope, names, names.caller)
-        made = {}
+        entries = {}
         for _ in self._generated(node.generators, inner):
             key = self.value(node.key, inner)
             weigh(key, self.budget)
-            made[key] = self.value(node.value, inner)
-        return made
+            entries[key] = self.value(node.value, inner)
+        return entries
 
     def _generator(self, node: ast.GeneratorExp, names: Names) -> Iterator[Any]:
         inner = Names(names.scope, names, names.caller)

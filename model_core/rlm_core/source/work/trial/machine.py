@@ -131,21 +131,14 @@ class Machine(Expressions):
 
     def _augmented(self, node: ast.AugAssign, names: Names) -> None:
         target = node.target
-        read: ast.expr
-        if isinstance(target, ast.Name):
-            value = self._name(target, names)
-        elif isinstance(target, ast.Subscript):
+        if isinstance(target, ast.Subscript):
             holder, key = self.value(target.value, names), self.value(target.slice, names)
-            read = ast.Constant(None)
-            value = self._item(holder, key)
-            self._store_item(holder, key, operate(type(node.op), value, self.value(node.value, names), self.budget))
-            del read
-            return
+            self._store_item(holder, key, self._changed(node, self._item(holder, key), names))
         else:
-            value = self.value(target, names)
-        self.store(
-            target, operate(type(node.op), value, self.value(node.value, names), self.budget, in_place=True), names
-        )
+            self.store(target, self._changed(node, self.value(target, names), names), names)
+
+    def _changed(self, node: ast.AugAssign, value: Any, names: Names) -> Any:
+        return operate(type(node.op), value, self.value(node.value, names), self.budget, in_place=True)
 
     def _return(self, node: ast.Return, names: Names) -> str:
         names.result = None if node.value is None else self.value(node.value, names)

@@ -170,9 +170,8 @@ def operate(op: type[ast.operator], left: Any, right: Any, budget: Budget, *, in
     if function is None:
         raise Refused
     budget.spend(sizes // _ITEMS_PER_STEP if op is not ast.Add or not in_place else len(right) // _ITEMS_PER_STEP)
-    for side in (left, right):
-        if type(side) in CONTAINERS and type(side) is not list and type(side) is not tuple:
-            weigh(right, budget)
+    if kinds[0] in SETS or kinds[0] in MAPPINGS:
+        weigh(right, budget)
     return function(left, right)
 
 

@@ -212,3 +212,10 @@ def sets():
     left = {3}
     left |= {4}
     return sorted(words), len(words | {"to"}), left.pop() in (3, 4), {1, 2} & {2, 3}, [n for n in {5}]
+
+
+def changed_in_place():
+    groups = {"a": [1]}
+    first = groups["a"]
+    groups["a"] += [2]
+    return first, groups

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,22 +25,23 @@ from rlm_core.source.work.trial.values import (
 )
 
 NUMBERS = st.integers(-50, 50) | st.floats(-50, 50)
-OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
 }  # fmt: skip
 
 
-def _result(text: str, **names: Any) -> Any:
+def _result(op: type[ast.operator], left: Any, right: Any) -> Any:
     try:
-        return eval(text, {}, names)
+        return OPERATORS[op](left, right)
     except Exception as error:
         return type(error)
 
 
 @given(st.sampled_from(list(OPERATORS)), NUMBERS, NUMBERS)
 def test_operations_on_numbers_are_those_of_python(op: type[ast.operator], left: Any, right: Any) -> None:
-    expected = _result(f"left {OPERATORS[op]} right", left=left, right=right)
+    expected = _result(op, left, right)
     try:
         found = operate(op, left, right, Budget(100))
     except Refused:
