@@ -12,6 +12,7 @@ _PROSE = (
 )
 _BYTES = _PROSE + "import zlib, bz2, lzma, base64, hashlib\nb = t.encode()\n"
 _RECORDS = "import json, pickle, copy\na = [i * 37 % 1000 for i in range(n)]\n"
+_TREES = "from xml.etree.ElementTree import Element, SubElement, fromstring\n"
 _MIDDLE = (100, 10_000, 1_000_000)
 _ADD = "def add(x, y):\n    return x\n"
 
@@ -57,6 +58,10 @@ ENTRIES = (
     step(
         "decimal.quantize", "x.quantize(y)", "from decimal import Decimal\nx, y = Decimal('3.14159'), Decimal('0.01')"
     ),
+    step(
+        "fractions.add", "x + y", "from fractions import Fraction\nx, y = Fraction(355, 113), Fraction(1, 12)", unroll=1
+    ),
+    step("decimal.add", "x + y", "from decimal import Decimal\nx, y = Decimal('3.14159'), Decimal('0.01')"),
     step("fractions.Fraction", "Fraction(3, 7)", "from fractions import Fraction", unroll=1),
     Entry("statistics.mean", "statistics.mean(a)", _INTS + "\nimport statistics", sizes=(10, 1000, 10_000)),
     Entry("statistics.fmean", "statistics.fmean(a)", _INTS + "\nimport statistics", sizes=(10, 1000, 10_000)),
@@ -162,6 +167,14 @@ ENTRIES = (
         "re.backtrack", "p.match(t)", "import re\np = re.compile('(a+)+$')\nt = 'a' * 16 + 'b'", unroll=1, per=2.0**17
     ),
     Entry("re.escape", "re.escape(t)", "import re\n" + _PROSE),
+    step(
+        "re.match.part",
+        "p.match(t)",
+        "import re\nq = re.compile(r'4')\np = re.compile(r'(\\d+)-(\\w+) \\[(.*?)\\] (\\S+): (\\d+) (\\d+)')\n"
+        "t = '42-info [today] start: 17 4711'",
+        baseline="q.match(t)",
+        per=19,
+    ),
     step("re.compile", "re.purge()\nre.compile(r'(\\w+)@(\\w+)\\.com')", "import re", unroll=1),
     Entry("textwrap.wrap", "textwrap.wrap(t)", "import textwrap\n" + _PROSE, sizes=(100, 10_000)),
     Entry("textwrap.dedent", "textwrap.dedent(t)", "import textwrap\nt = '    some line of text\\n' * (n // 22)"),
@@ -217,6 +230,7 @@ ENTRIES = (
     ),
     step("hmac.new", "hmac.new(b'key', b'message', 'sha256')", "import hmac", unroll=1),
     Entry("zlib.crc32", "zlib.crc32(b)", _BYTES),
+    Entry("zlib.compress.repeated", "zlib.compress(b)", "import zlib\nb = b'hello world ' * (n // 12)", sizes=_MIDDLE),
     Entry("zlib.compress", "zlib.compress(b)", _BYTES, sizes=_MIDDLE),
     Entry("zlib.compress.fast", "zlib.compress(b, 1)", _BYTES, sizes=_MIDDLE),
     Entry("zlib.decompress", "zlib.decompress(c)", _BYTES + "c = zlib.compress(random.randbytes(n))", sizes=_MIDDLE),
@@ -238,6 +252,7 @@ ENTRIES = (
     Entry("base64.b64decode", "base64.b64decode(c)", _BYTES + "c = base64.b64encode(b)[:n // 4 * 4]"),
     Entry("base64.b32encode", "base64.b32encode(b)", _BYTES, sizes=(10, 1000, 10_000)),
     Entry("urllib.parse.quote", "quote(t)", "from urllib.parse import quote\n" + _PROSE),
+    step("urllib.parse.parse_qs", "parse_qs('a=1&b=2')", "from urllib.parse import parse_qs", unroll=1),
     step("urllib.parse.urlparse", "urlparse('https://example.org/a?b=c')", "from urllib.parse import urlparse"),
     Entry("struct.pack", "struct.pack(f, *a)", "import struct\nf = f'{n}i'\na = [1] * n", sizes=(1, 10, 100)),
     Entry(
@@ -336,5 +351,53 @@ ENTRIES = (
         "import argparse",
         baseline="p = argparse.ArgumentParser()",
         unroll=1,
+    ),
+    step(
+        "threading.Thread",
+        "Thread(target=f, args=(1,))",
+        "from threading import Thread\ndef f(x):\n    pass",
+        unroll=1,
+    ),
+    step(
+        "threading.Thread.start",
+        "t = Thread(target=f, args=(1,))\nt.start()\nt.join()",
+        "from threading import Thread\ndef f(x):\n    pass",
+        baseline="Thread(target=f, args=(1,))",
+        unroll=1,
+    ),
+    step("xml.Element", "SubElement(r, 'item', id='1')", _TREES + "r = Element('root')", unroll=1),
+    Entry("xml.fromstring", "fromstring(t)", _TREES + "t = '<a>' + '<item id=\"1\">text</item>' * (n // 24) + '</a>'"),
+    step("configparser.ConfigParser", "ConfigParser()", "from configparser import ConfigParser", unroll=1),
+    Entry(
+        "configparser.read_string",
+        "ConfigParser().read_string(t)",
+        "from configparser import ConfigParser\n"
+        "t = ''.join(f'[part{i}]\\nkey = value{i}\\nother = {i}\\n' for i in range(n // 35 + 1))",
+        sizes=(100, 1000, 10_000),
+        baseline="ConfigParser()",
+    ),
+    step("sqlite3.connect", "sqlite3.connect(':memory:').close()", "import sqlite3", unroll=1),
+    step("sqlite3.execute", "d.execute('select 1')", "import sqlite3\nd = sqlite3.connect(':memory:')", unroll=1),
+    Entry(
+        "sqlite3.executemany",
+        "d.executemany('insert into t values (?, ?)', a)",
+        "import sqlite3\nd = sqlite3.connect(':memory:')\nd.execute('create table t (x integer, y text)')\n"
+        "a = [(i, 'name') for i in range(n)]",
+        sizes=(10, 1000, 10_000),
+    ),
+    Entry(
+        "difflib.unified_diff",
+        "list(unified_diff(a, b))",
+        "from difflib import unified_diff\n"
+        "a = [f'line {i}' for i in range(n)]\nb = [x for i, x in enumerate(a) if i % 9]",
+        law="n^2",
+        sizes=(100, 300, 1000),
+    ),
+    step(
+        "csv.writerow.float",
+        "w.writerow(a)",
+        "import csv, io\nw = csv.writer(io.StringIO())\na, b = [i * 1.37 for i in range(10)], ['1.37'] * 10",
+        baseline="w.writerow(b)",
+        per=10,
     ),
 )

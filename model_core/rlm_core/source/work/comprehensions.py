@@ -12,9 +12,12 @@ from .containers import Containers, is_stored
 from .frames import Loop
 from .meter import Meter
 from .quantities import ONE, ZERO, Quantity, constant
+from .recursion import SYMBOL
 from .unit_costs import each, primitive
 from .values import NUMBERS, Value
 
+_OPEN = 4.0  # times the least count: then it is open
+_USUAL_CHARACTERS, _MOST_CHARACTERS = 20.0, 256.0  # different ones in a text
 _GENERATOR_BYTES = 500.0  # a generator object with its frame
 _PRODUCERS: dict[type[ast.expr], str] = {
     ast.ListComp: "comprehension", ast.SetComp: "comprehension.set", ast.DictComp: "comprehension.dict",
@@ -34,6 +37,14 @@ class Evaluated(ast.expr):
 
 class Comprehensions(Containers):
     """Evaluates comprehensions; their parts are left to a subclass."""
+
+    def counted_or_observed(self, node: ast.AST, counted: Quantity) -> Quantity:
+        """The trips of a loop over items: those that a trial run saw where the text leaves the number open."""
+        limits = counted.constant
+        is_open = limits is None or limits[2] > _OPEN * max(limits[0], 1.0)
+        if not is_open or any(name.startswith(SYMBOL) for name in counted.names):
+            return counted
+        return self.observed_trips(node) or counted
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> Value:
         kind = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict"}[type(node)]
@@ -66,10 +77,12 @@ class Comprehensions(Containers):
         first, rest = generators[0], generators[1:]
         iterable = self.value(first.iter)
         trips = self.consume(iterable)
+        if not isinstance(node, ast.GeneratorExp):
+            trips = self.counted_or_observed(first, trips)
         variable = self.bind_items(first.target, iterable)
         if variable is not None:
             variable.restart()
-        loop = Loop(variable, trips)
+        loop = Loop(variable=variable, trips=trips)
         self.frame.loops.append(loop)
         share = ONE
         with self.region() as body:
@@ -143,6 +156,9 @@ def without_end(item: Value, body: Meter) -> Value:
 def distinct(item: Value, count: Quantity) -> Quantity:
     """The number of different values among ``count`` items: a remainder has only as many as its divisor."""
     number, total = item.number, count.constant
+    if item.kind == "str" and item.size is not None and item.size.exact == 1 and total is not None:
+        low, likely, high = total
+        return Quantity({(): (min(low, 1.0), min(likely, _USUAL_CHARACTERS), min(high, _MOST_CHARACTERS))})
     limits = number.constant if number is not None and item.kind in ("int", "unknown") else None
     if limits is None or total is None or limits[0] == limits[2]:
         return count

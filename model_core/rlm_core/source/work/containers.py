@@ -10,7 +10,7 @@ from .conditions import Conditions
 from .frames import LoopVariable, joined
 from .quantities import ONE, ZERO, Quantity, constant
 from .unit_costs import primitive, seconds
-from .values import MISSING, MOST_TEXT, NONE, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
+from .values import MISSING, MOST_TEXT, NONE, NUMBERS, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 
 _MOST_PARTS = 16
 _SUBSCRIPTS = {"dict": "subscript.dict", "tuple": "subscript.tuple", "str": "subscript.text", "bytes": "subscript.text"}
@@ -256,8 +256,24 @@ class Containers(Conditions):
         self.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
         if base.kind == "dict" and isinstance(target.value, ast.Name) and not _is_update(base, index):
             self.grown(target.value.id, base, ONE, index, value)
+        elif base.kind == "list" and value.kind in NUMBERS and value.bytes.terms:
+            self._hold_numbers(target.value, value)
         elif base.kind == "dict" and isinstance(target.value, ast.Subscript):
             self.fill(target.value, constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes)
+
+    def _hold_numbers(self, lists: ast.expr, number: Value) -> None:
+        """Note the memory of new numbers in lists, also of lists: one for each trip, at most one for each item."""
+        items = ONE
+        while isinstance(lists, ast.Subscript):
+            items, lists = items * self.length(self.scratch(lists)), lists.value
+        items = items * self.length(self.scratch(lists))
+        stored = ONE
+        for loop in self.frame.loops:
+            stored = stored * loop.trips
+        most, times = items.constant, stored.constant
+        if most is not None and times is not None:
+            low, likely, high = (min(pair) for pair in zip(most, times, strict=True))
+            self.hold(Value("object", bytes=number.bytes * Quantity({(): (low, likely, high)})))
 
     def fill(self, inner: ast.expr, added: Quantity) -> None:
         """Let the container that a name holds grow by what is added to a container inside it."""
@@ -271,6 +287,9 @@ class Containers(Conditions):
     def grown(self, name: str, base: Value, count: Quantity, item: Value, entry: Value | None = None) -> None:
         """Rebind a container that got ``count`` items more."""
         size = self.length(base) + count
+        if base.most is not None:
+            size = size.at_most(base.most)
+            count = size - self.length(base)
         added = item.bytes * count + (entry.bytes * count if entry is not None else ZERO)
         if item.bytes.terms:
             self.meter.spend(library.collection_cost(item, count))

@@ -71,6 +71,11 @@ class Loop:
     exit: ast.If | None = None
     exit_share: float = 0.0
     items: Quantity | None = None
+    node: ast.For | ast.AsyncFor | ast.While | None = None
+
+    def counts(self, name: str) -> bool:
+        """Whether a name is the loop's variable, a number that is new in each trip."""
+        return self.variable is not None and self.variable.name == name
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +203,10 @@ class State:
         self.left -= nodes
         if self.left < 0:
             raise TooComplex
+
+    def observed_trips(self, node: ast.AST) -> Quantity | None:
+        """The trips of a loop that a trial run counted, on average."""
+        return self.trial.trips(node) if self.trial is not None else None
 
     @contextmanager
     def region(self, meter: Meter | None = None) -> Iterator[Meter]:

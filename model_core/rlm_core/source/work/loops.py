@@ -45,7 +45,7 @@ class Loops(TripCounts):
         iterable = self.value(node.iter)
         if self._unrolled(node, iterable):
             return
-        loop = Loop()
+        loop = Loop(node=node)
         with self.region() as source:
             whole = self.consume(iterable)
             self.meter.spend(primitive("loop.start"))
@@ -56,6 +56,8 @@ class Loops(TripCounts):
         self.frame.restore(names, self.frame.held)
         exit_ = self._trip_of_for(node, loop.variable)
         trips = whole
+        if not endless:
+            trips = self.counted_or_observed(node, whole)
         if endless and exit_ is not None and exit_[1] != NEVER:
             trips = constant(ENDLESS)
         elif endless and ends_inside(self.block(node)):
@@ -194,7 +196,7 @@ class Loops(TripCounts):
                 value = first[name]
                 frame.names[name] = replace(
                     value,
-                    size=_between(value.size, size, count),
+                    size=_kept(value, _between(value.size, size, count)),
                     number=_between(value.number, number, count),
                     bytes=value.bytes + bytes_ * half,
                 )
@@ -215,6 +217,8 @@ class Loops(TripCounts):
                     times = distinct(value.item, count)
                 if value.kind in _GROWN and loop.items is not None and size is not None:
                     times = _up_to(loop.items, size, times)
+                if value.most is not None and old.size is not None and size is not None:
+                    times = _up_to(constant(value.most) - old.size, size, times)
                 inner = frame.filled.get(name, ZERO) - inner_bytes.get(name, ZERO)
                 shell = ZERO
                 if value.kind in _GROWN and size is not None and old.size is not None:
@@ -415,6 +419,11 @@ def _up_to(items: Quantity, step: Quantity, count: Quantity) -> Quantity:
     if most is None or total is None or total[1] <= most[1]:
         return count
     return count.times(most[1] / total[1])
+
+
+def _kept(value: Value, size: Quantity | None) -> Quantity | None:
+    """The size of a container that may drop items."""
+    return size if size is None or value.most is None else size.at_most(value.most)
 
 
 def _shell_growth(kind: str, size: Quantity, added: Quantity) -> Quantity:

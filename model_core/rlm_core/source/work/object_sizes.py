@@ -13,6 +13,7 @@ from .quantities import Quantity, constant
 from .values import MISSING
 
 REFERENCE = 8.0
+MOST_SHARED = 256  # CPython keeps one object for each small number
 _EMPTY = {"list": 56.0, "tuple": 56.0, "set": 216.0, "frozenset": 216.0, "dict": 64.0, "deque": 760.0}
 _TEXT = {"str": 41.0, "bytes": 33.0, "bytearray": 57.0}
 _DEQUE_BLOCK = 64

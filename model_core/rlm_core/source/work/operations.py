@@ -16,9 +16,20 @@ from . import library, object_sizes
 from .frames import State, table_of
 from .quantities import ONE, ZERO, Quantity, constant, exponential, mixed
 from .unit_costs import primitive, seconds
-from .values import DIGIT_BITS, MISSING, MOST_BITS, MOST_TEXT, NUMBERS, SEQUENCES, UNKNOWN, Value, literal, number_of
+from .values import (
+    DIGIT_BITS,
+    MISSING,
+    MOST_BITS,
+    MOST_TEXT,
+    NUMBERS,
+    REPEATED,
+    SEQUENCES,
+    UNKNOWN,
+    Value,
+    literal,
+    number_of,
+)
 
-_MOST_SHARED = 256  # CPython keeps one object for each small number
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
@@ -31,6 +42,9 @@ _SIGNS: dict[type[ast.operator], str] = {
 _LARGE_BLOCK = 1 << 20  # bytes
 _MOST_COMPILED_TEXT, _MOST_COMPILED_BITS = 4096, 128
 
+# Numbers that are objects of the library, and what one operation on them costs.
+_EXACT = {"fractions.Fraction": "fractions.add", "decimal.Decimal": "decimal.add"}
+
 
 class Operations(State):
     """Works out binary operations; rules of the library are left to a subclass."""
@@ -42,6 +56,10 @@ class Operations(State):
             rule = library.operator_rule(side.kind, sign) if side.kind == "array" else None
             if rule is not None:
                 return self.apply_rule(rule, sign, [left, right], {}, None)
+        for side in (left, right):
+            if side.name in _EXACT:
+                self.meter.spend(primitive(_EXACT[side.name]))
+                return replace(side, constant=MISSING)
         if left.kind in NUMBERS and right.kind in NUMBERS:
             boxed = next((side for side in (left, right) if side.name.startswith("numpy.")), None)
             if boxed is not None:
@@ -93,7 +111,7 @@ class Operations(State):
         if digits is None:
             self.meter.spend(_operation_seconds(op, is_float=False))
             limits = number.constant if number is not None else None
-            is_shared = limits is not None and limits[0] >= 0 and limits[2] <= _MOST_SHARED and limits[0] < limits[2]
+            is_shared = limits is not None and 0 <= limits[0] < limits[2] <= object_sizes.MOST_SHARED
             return Value("int", number=number, bytes=ZERO if is_shared else constant(object_sizes.scalar("int")))
         return Value("int", number=number, size=digits, bytes=digits.times(4.0) + constant(24))
 
@@ -166,7 +184,8 @@ class Operations(State):
             held = held + (
                 text.bytes - object_sizes.container(text.kind, self.length(text)) if text.bytes.terms else ZERO
             )
-        result = Value(text.kind, size=size, item=text.item, bytes=held)
+        is_text = text.kind in ("str", "bytes", "bytearray")
+        result = Value(text.kind, size=size, item=text.item, bytes=held, payload=REPEATED if is_text else None)
         self._note_allocation(result)
         return result
 

@@ -68,6 +68,14 @@ class Quantity:
                 terms[monomial] = (old[0] + new[0], old[1] + new[1], old[2] + new[2])
         return _bounded(terms)
 
+    def at_most(self, limit: float) -> Quantity:
+        """The quantity up to a limit; one with sizes that are not known probably reaches it."""
+        known = self.constant
+        if known is None:
+            return constant(0.0, limit, limit)
+        low, likely, high = (min(value, limit) for value in known)
+        return constant(low, high, likely)
+
     def times(self, factor: float) -> Quantity:
         """The quantity multiplied by a number."""
         if factor == 1 or not self.terms:

@@ -18,6 +18,7 @@ SYMBOL = "#"
 _MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
 _CERTAIN = 0.9  # share of the runs
+_FEWEST_MET = 0.1  # of the combinations of arguments
 _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 
 
@@ -137,7 +138,8 @@ def recurrence(
         return Recurrence(
             of_size(symbol).power(power).times(2.0 - 1.0 / branches), depth, symbol, ratio, branches, "halves its input"
         )
-    return _counted(moves, start, base, cached, share, branches, bounds or {})
+    others = [name for name in start if any(_falls(step, name) for step in steps)] if cached else []
+    return _counted(moves, start, base, cached, share, branches, bounds or {}, others)
 
 
 def _backtracking(
@@ -190,8 +192,9 @@ def _counted(
     share: float,
     branches: float,
     bounds: Mapping[str, Quantity],
+    others: Sequence[str],
 ) -> Recurrence:
-    """The recursion of calls that pass on a fixed amount more or less."""
+    """The recursion of calls that pass on a fixed amount more or less; ``others`` fall by amounts that vary."""
     symbol = moves[0].symbol
     # How far each symbol is from its end: in all, and in the first call where that is known.
     spans: dict[str, Quantity] = {}
@@ -211,11 +214,15 @@ def _counted(
     if symbol in known:
         depth = _each(known[symbol], lambda span: max(math.ceil(span / stride), 0.0) + 1)
     symbols = list(spans)
-    if cached and len(symbols) > 1:
-        # One call for each combination of arguments.
+    fallen = [other for other in others if other not in spans]
+    if cached and len(symbols) + len(fallen) > 1:
+        # One call for each combination of arguments; of those that fall by amounts that vary some are never met.
         calls = depth
         for other in symbols[1:]:
-            calls = calls * start.get(other, of_size(other))
+            levels = known.get(other)
+            calls = calls * (start.get(other, of_size(other)) if levels is None else _each(levels, lambda n: n + 1))
+        for other in fallen:
+            calls = calls * start.get(other, of_size(other)) * constant(_FEWEST_MET, 1.0)
         return Recurrence(calls, depth, symbol, 1.0, 1.0, "calls itself")
     grouped: dict[tuple[str, float], tuple[_Move, _Ways]] = {}
     for move in moves:
@@ -342,6 +349,18 @@ def _move(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str, Q
                     move = _Move(symbol, 1.0, added, step)
                     best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
     return best
+
+
+def _falls(step: Recursive, symbol: str) -> bool:
+    """Whether a call passes on what is left of a symbol after something else: ``rest - cost``."""
+    key = (((symbol, LINEAR), 1.0),)
+    for value in step.arguments.values():
+        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
+        if amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01:
+            rest = [coefficient for monomial, coefficient in amount.terms.items() if monomial != key]
+            if rest and all(coefficient[1] < 0 for coefficient in rest):
+                return True
+    return False
 
 
 def _grows(value: Value, start: Mapping[str, Quantity]) -> bool:

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from . import object_sizes
 from .conditions import Condition, rest_of
 from .containers import is_stored
 from .expressions import imported_value
 from .frames import joined
 from .meter import ALWAYS, Meter, scaled
-from .quantities import ZERO, Quantity, Range, mixed
+from .quantities import ZERO, Quantity, Range, constant, mixed
 from .syntax import leaving
 from .unit_costs import each, primitive
-from .values import MISSING, UNKNOWN, Value
+from .values import MISSING, NUMBERS, UNKNOWN, Value
 from .while_loops import WhileLoops
 
 _MOST_NESTING = 40
@@ -115,6 +116,9 @@ class Interpreter(WhileLoops):
         is_copy = value.kind == "array" and isinstance(source, ast.Subscript)
         if is_stored(source) and value.bytes.terms and not is_copy:
             value = replace(value, bytes=ZERO)
+        if isinstance(source, ast.Name) and any(loop.counts(source.id) for loop in self.frame.loops):
+            # The number of a trip lives on in the list that it is put into.
+            value = replace(value, bytes=constant(object_sizes.scalar("int")))
         for index, target in enumerate(targets):
             self.bind_target(target, value if not index else replace(value, bytes=ZERO))
         self.hold()
@@ -150,7 +154,7 @@ class Interpreter(WhileLoops):
         if isinstance(target, ast.Name):
             self.frame.bind(target.id, result)
         elif isinstance(target, ast.Subscript):
-            self.store_item(target, replace(result, bytes=ZERO))
+            self.store_item(target, result if result.kind in NUMBERS else replace(result, bytes=ZERO))
         elif isinstance(target, ast.Attribute):
             self.bind_target(target, result)
         self.hold()

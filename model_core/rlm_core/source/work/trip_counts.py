@@ -36,10 +36,6 @@ class TripCounts(Calls):
             )
         return block
 
-    def observed_trips(self, node: LoopNode) -> Quantity | None:
-        """The trips that a trial run counted."""
-        return self.trial.trips(node) if self.trial is not None else None
-
     def _early(self, trips: Quantity, loop: Loop, going: Range, node: LoopNode) -> Quantity:
         """The number of iterations, in view of exits inside the body."""
         if going == ALWAYS or not loop.exits or loop.exit is not None:
@@ -140,7 +136,7 @@ class TripCounts(Calls):
 
     def _first_trip(self, node: LoopNode, test: ast.expr, counters: Mapping[str, Sequence[Counter]]) -> Range | None:
         """The number of trips before a comparison of a counter with a number that the loop does not change holds."""
-        compared = _comparison(test)
+        compared = comparison(test)
         if compared is None:
             return None
         left, right, op = compared.left, compared.comparators[0], type(compared.ops[0])
@@ -224,9 +220,9 @@ class TripCounts(Calls):
     def _ends(self, node: ast.While) -> Range | None:
         """The trips of a loop whose condition compares counters with numbers, by arithmetic."""
         ends: Range = NEVER
-        for test in _conditions(node):
+        for test in conditions(node):
             trips = None
-            compared = _comparison(test)
+            compared = comparison(test)
             if compared is not None and type(compared.ops[0]) in NEGATED:
                 counters: dict[str, Sequence[Counter]] = {}
                 for name in _names(compared):
@@ -242,10 +238,10 @@ class TripCounts(Calls):
 
     def _counted(self, node: ast.While) -> Quantity | None:
         """An estimate of the iterations of a loop whose condition compares a counter that iterations move or scale."""
-        tests = _conditions(node)
+        tests = conditions(node)
         counts = []
         for test in tests:
-            compared = _comparison(test)
+            compared = comparison(test)
             drained = self._drained(node, test.id) if isinstance(test, ast.Name) else None
             if drained is not None:
                 counts.append(drained)
@@ -362,21 +358,27 @@ def _may_leave(block: BlockSyntax) -> bool:
     return block.breaks or block.returns
 
 
-def _conditions(node: ast.While) -> list[ast.expr]:
+def conditions(node: ast.While) -> list[ast.expr]:
     """The conditions that all hold while a loop runs."""
     test = node.test
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
-def _comparison(test: ast.expr) -> ast.Compare | None:
+def comparison(test: ast.expr) -> ast.Compare | None:
     """A condition as a comparison of two: ``while n`` compares a number with 0."""
     if isinstance(test, ast.Compare):
         return test if len(test.ops) == 1 else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _comparison(test.operand)
+        inner = comparison(test.operand)
         negated = None if inner is None else NEGATED.get(type(inner.ops[0]))
         return None if inner is None or negated is None else ast.Compare(inner.left, [negated()], inner.comparators)
     return ast.Compare(test, [ast.NotEq()], [ast.Constant(0)]) if isinstance(test, ast.Name) else None
+
+
+def sides(test: ast.Compare) -> tuple[tuple[ast.expr, ast.expr], tuple[ast.expr, ast.expr]]:
+    """Each side of a comparison of two, with the other one."""
+    left, right = test.left, test.comparators[0]
+    return (left, right), (right, left)
 
 
 def _names(node: ast.expr) -> dict[str, None]:

@@ -47,6 +47,7 @@ class Value:
     shape, itemsize: of an array: its axes, and bytes per element; ``dtype`` as numpy writes it.
     step: of an iterator: the seconds that producing one item takes.
     name: dotted name of a module, library function, class, or the type of an object (``threading.Thread``).
+    most: of a container that drops items when it has more: how many it keeps (``deque(maxlen=...)``).
     payload: what only the analysis itself reads (the definition of a function of the program).
     """
 
@@ -62,12 +63,22 @@ class Value:
     dtype: str = "float64"
     step: Quantity = ZERO
     name: str = ""
+    most: float | None = None
     payload: Any = field(default=None, compare=False, repr=False)
 
     @property
     def known(self) -> bool:
         """Whether the text fixes the value exactly."""
         return self.constant is not MISSING
+
+
+class _Repeated:
+    def __repr__(self) -> str:
+        return "REPEATED"
+
+
+REPEATED = _Repeated()
+"""The payload of a long text or bytes that is a short one over and over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 
 from rlm_core.types import CauseKind
 
+from .amortised import amortised_trips
 from .calls import ENDLESS
 from .frames import Frame, Loop, LoopVariable, restore_points
 from .loops import FEWEST_REPORTED, Loops
 from .meter import ALWAYS, Meter
 from .quantities import ONE, Quantity, constant, of_size
 from .syntax import BlockSyntax
-from .trip_counts import ends_inside
+from .trip_counts import comparison, conditions, ends_inside, sides
 from .trips import NEVER
 from .unit_costs import primitive
+from .values import UNKNOWN, number_of
 
 _CONCRETE_TRIPS = 400
 _MOST_CONCRETE_NODES = 80
@@ -27,7 +29,7 @@ class WhileLoops(Loops):
 
     def while_loop(self, node: ast.While) -> None:
         """Read a ``while`` loop."""
-        loop = Loop()
+        loop = Loop(node=node)
         truth = self.truth(self.scratch(node.test))
         if truth is False:
             self.value(node.test)
@@ -35,6 +37,10 @@ class WhileLoops(Loops):
             return
         if isinstance(node.test, ast.Constant) and truth is True:
             self._forever(node, loop)
+            return
+        paid = self._paid_around(node)
+        if paid is not None:
+            self._loop(node, loop, self._until_exit(node, loop, self.observed_trips(node) or paid, None), None)
             return
         ends = self._ends(node)
         endless = ends == NEVER and not ends_inside(self.block(node))
@@ -49,7 +55,7 @@ class WhileLoops(Loops):
                 return
             else:
                 loop.items = self._worked_off(node)
-                trips = self.observed_trips(node) or loop.items or self._counted(node)
+                trips = self.observed_trips(node) or loop.items or self._expected(node) or self._counted(node)
         if trips is None and not endless and self.trial is not None:
             trips = self.trial.begun_trips(node)
         if trips is None:
@@ -57,6 +63,34 @@ class WhileLoops(Loops):
         trips = self._until_exit(node, loop, trips, self._trip_of_while(node))
         self._set_variable(node, loop, trips)
         self._loop(node, loop, trips, None, endless=endless)
+
+    def _expected(self, node: ast.While) -> Quantity | None:
+        """The trips at the pace of a trial run that did not get to the end."""
+        return self.trial.expected_trips(node) if self.trial is not None else None
+
+    def _paid_around(self, node: ast.While) -> Quantity | None:
+        """The trips of a loop that undoes what the loop around it has done, on average."""
+        around = self.frame.loops[-1] if self.frame.loops else None
+        paid = amortised_trips(node, around.node) if around is not None and around.node is not None else None
+        if around is None or paid is None:
+            return None
+        farthest, outer = self._farthest(node, paid.counter), around.trips.constant
+        if farthest is None or outer is None or outer[1] <= 0:
+            return paid.trips
+        return constant(0.0, farthest / max(outer[0], 1.0), farthest / outer[1])
+
+    def _farthest(self, node: ast.While, counter: str) -> float | None:
+        """How far a counter may move until the condition of a loop fails, however often the loop runs."""
+        for test in conditions(node):
+            compared = comparison(test)
+            for side, other in () if compared is None else sides(compared):
+                if not (isinstance(side, ast.Name) and side.id == counter):
+                    continue
+                start, end = number_of(self.frame.lookup(counter) or UNKNOWN), number_of(self.scratch(other))
+                distance = (end - start).constant if start is not None and end is not None else None
+                if distance is not None:
+                    return max(abs(distance[0]), abs(distance[2]))
+        return None
 
     def _set_variable(self, node: ast.While, loop: Loop, trips: Quantity) -> None:
         """Let conditions on the counter of a loop with a known number of trips be exact."""

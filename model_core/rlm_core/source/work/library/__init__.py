@@ -21,11 +21,13 @@ from . import (
     array_shapes,
     builtin_functions,
     containers,
+    documents,
     encoding,
     iteration,
     numeric,
     system,
     texts,
+    threads,
     waits,
 )
 from .array_values import new_pages, refaulted, temporary
@@ -58,11 +60,13 @@ _MODULES: tuple[ModuleType, ...] = (
     array_shapes,
     builtin_functions,
     containers,
+    documents,
     encoding,
     iteration,
     numeric,
     system,
     texts,
+    threads,
     waits,
 )
 

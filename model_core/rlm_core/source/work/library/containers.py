@@ -231,13 +231,13 @@ def _deque(call: Call) -> Value:
     call.spend(primitive("collections.deque"))
     value, limit = argument(call, 0), exact_number(argument(call, 1, "maxlen"))
     if not call.args:
-        return Value("deque", size=ZERO, bytes=constant(760.0), name="collections.deque")
+        return Value("deque", size=ZERO, most=limit, bytes=constant(760.0), name="collections.deque")
     count = call.consume(value)
     call.spend(count.times(each("collections.deque")))
     if limit is not None:
-        count = count if count.exact is not None and count.exact < limit else constant(limit)
+        count = count.at_most(limit)
     held = container("deque", count, value.item, fresh=makes_items(value))
-    return replace(held, name="collections.deque")
+    return replace(held, name="collections.deque", most=limit)
 
 
 def _mapping(name: str) -> Rule:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import replace
 
 from .. import object_sizes
 from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value, number_of
+from ..values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     INT,
@@ -24,6 +25,8 @@ from .rules import (
 
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "frozenset", "deque"})
 _MOST_DEPTH = 6
+_REPETITIVE = 0.1  # of the size is left after compression
+_REPEATED_SIZE = 0.003  # the same where a part is repeated very often
 # Characters that the usual JSON document has per value.
 _JSON_VALUE = 9.0
 
@@ -196,14 +199,26 @@ def converting(cost: str, low: float, high: float, kind: str = "bytes") -> Rule:
     return rule
 
 
+def _repeats(data: Value) -> bool:
+    """Whether bytes are a short part over and over, as those of examples often are."""
+    if data.known and isinstance(data.constant, (bytes, str)):
+        content = data.constant.encode() if isinstance(data.constant, str) else data.constant
+        return len(zlib.compress(content, 1)) < _REPETITIVE * len(content)
+    return data.payload is REPEATED
+
+
 def _compressing(module: str) -> Rule:
     """Compression by level: the levels cost up to several times as much."""
 
     def rule(call: Call) -> Value:
-        size = call.length(argument(call, 0, "data"))
+        data = argument(call, 0, "data")
+        size = call.length(data)
         level = argument(call, 1, "level", "compresslevel")
         known = level.constant if isinstance(level.constant, int) else None
         fast = module == "zlib" and known is not None and 0 < known <= 3
+        if module == "zlib" and _repeats(data):
+            call.spend(seconds("zlib.compress.repeated", size))
+            return text(size.times(_REPEATED_SIZE), "bytes")
         call.spend(seconds(f"{module}.compress.fast" if fast else f"{module}.compress", size))
         call.allocate(constant({"zlib": 270e3, "bz2": 7.6e6, "lzma": 94e6}.get(module, 270e3)))
         return text(size * constant(0.01, 1.0, 0.3), "bytes")
@@ -244,16 +259,25 @@ def _csv_writer(name: str) -> Rule:
     return fixed("csv.reader", Value("object", name=name))
 
 
+def _written(row: Value, width: Quantity) -> Quantity:
+    """Seconds of a row; floats are turned into text."""
+    floats = 1.0 if row.item is not None and row.item.kind == "float" else 0.0
+    if isinstance(row.payload, tuple) and row.payload:
+        floats = sum(isinstance(part, Value) and part.kind == "float" for part in row.payload) / len(row.payload)
+    return seconds("csv.writerow", width) + width.times(floats * primitive("csv.writerow.float"))
+
+
 def _write_row(call: Call) -> Value:
-    call.spend(seconds("csv.writerow", call.length(argument(call, 0))))
+    row = argument(call, 0)
+    call.spend(_written(row, call.length(row)))
     return INT
 
 
 def _write_rows(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
-    width = value.item.size if value.item is not None and value.item.size is not None else constant(6.0)
-    call.spend(count * seconds("csv.writerow", width))
+    row = value.item or UNKNOWN
+    call.spend(count * _written(row, row.size if row.size is not None else constant(6.0)))
     return NONE
 
 
@@ -302,7 +326,8 @@ FUNCTIONS: dict[str, Rule] = {
     "urllib.parse.urlsplit": fixed("urllib.parse.urlparse", Value("object", name="urllib.parse.SplitResult")),
     "urllib.parse.urljoin": fixed("urllib.parse.urlparse", Value("str")),
     "urllib.parse.urlencode": fixed("urllib.parse.urlparse", Value("str")),
-    "urllib.parse.parse_qs": fixed("urllib.parse.urlparse", Value("dict")),
+    "urllib.parse.parse_qs": fixed("urllib.parse.parse_qs", Value("dict")),
+    "urllib.parse.parse_qsl": fixed("urllib.parse.parse_qs", Value("list")),
     "struct.pack": _pack,
     "struct.unpack": _unpack,
     "struct.unpack_from": _unpack,

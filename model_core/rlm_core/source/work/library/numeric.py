@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..quantities import ONE, Quantity, constant
+from .. import object_sizes
+from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
@@ -79,7 +80,11 @@ def _power(call: Call) -> Value:
 
 def _gcd(call: Call) -> Value:
     call.spend(constant(max(len(call.args) - 1, 1)).times(primitive("math.gcd")))
-    return folded(call, math.gcd) or INT
+    limits = [value.number.constant for value in call.args if value.number is not None]
+    most = min((abs(limit[2]) for limit in limits if limit is not None), default=math.inf)
+    number = constant(1.0, most, most**0.3) if 1 <= most < math.inf else None
+    held = ZERO if most <= object_sizes.MOST_SHARED else INT.bytes
+    return folded(call, math.gcd) or Value("int", number=number, bytes=held)
 
 
 def _factorial_digits(count: float) -> float:

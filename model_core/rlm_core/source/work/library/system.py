@@ -205,13 +205,22 @@ def _identity(call: Call) -> Value:
     return bare(argument(call, 0))
 
 
-def _logging(call: Call) -> Value:
-    """A record that is dropped costs little; one that is written costs about a hundred times that."""
-    call.spend(constant(primitive("logging.debug"), primitive("logging.info"), primitive("logging.info") * 0.3))
-    return NONE
+def _logging(share: float) -> Rule:
+    """A record that is dropped costs little; one that is written, as a share of them is, about a hundred times that."""
+
+    def rule(call: Call) -> Value:
+        dropped, written = primitive("logging.debug"), primitive("logging.info")
+        call.spend(constant(dropped, written, dropped + share * (written - dropped)))
+        return NONE
+
+    return rule
 
 
-_LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
+# By default warnings are written and nothing below them.
+_LEVELS = {
+    **dict.fromkeys(("debug", "info", "log"), _logging(0.3)),
+    **dict.fromkeys(("warning", "warn", "error", "exception", "critical"), _logging(0.9)),
+}
 _LOGGER = Value("object", name="logging.Logger")
 
 
@@ -276,7 +285,7 @@ FUNCTIONS: dict[str, Rule] = {
     "uuid.UUID": fixed("uuid.UUID", Value("object", name="uuid.UUID", bytes=constant(100.0))),
     "logging.getLogger": fixed("logging.getLogger", _LOGGER),
     "logging.basicConfig": fixed("logging.getLogger", NONE),
-    **{f"logging.{name}": _logging for name in _LEVELS},
+    **{f"logging.{name}": rule for name, rule in _LEVELS.items()},
     "warnings.warn": fixed("warnings.warn", NONE),
     "traceback.format_exc": fixed("warnings.warn", text(SHORT)),
     "dataclasses.asdict": _asdict,
@@ -287,7 +296,6 @@ FUNCTIONS: dict[str, Rule] = {
     "gc.collect": fixed("gc.collect", INT),
     "inspect.signature": fixed("inspect.signature", UNKNOWN),
     "argparse.ArgumentParser": fixed("argparse.ArgumentParser", Value("object", name="argparse.ArgumentParser")),
-    "configparser.ConfigParser": fixed("argparse.ArgumentParser", UNKNOWN),
     **{name: fixed("call.builtin", result) for name, result in _FREE.items()},
 }
 _FILES = ("io.TextIOWrapper", "io.BufferedReader", "io.StringIO", "io.BytesIO")
@@ -324,7 +332,7 @@ METHODS: dict[tuple[str, str], Rule] = {
        for name in ("joinpath", "with_suffix", "with_name", "relative_to")},
     **{("pathlib.Path", name): _path("os.path.realpath") for name in ("resolve", "absolute", "expanduser")},
     ("pathlib.Path", "as_posix"): fixed("os.path.basename", _PATH),
-    **{("logging.Logger", name): _logging for name in _LEVELS},
+    **{("logging.Logger", name): rule for name, rule in _LEVELS.items()},
     **{("logging.Logger", name): fixed("call.builtin", UNKNOWN)
        for name in ("setLevel", "addHandler", "isEnabledFor", "removeHandler", "getChild")},
     **{(f"datetime.{kind}", name): _formatted for kind in _DATES for name in ("strftime", "isoformat", "ctime")},

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value, number_of
+from ..values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
 from .patterns import pathological
 from .rules import (
     BOOL,
@@ -112,9 +114,10 @@ def _format(call: Call) -> Value:
 
 def _encode(kind: str, cost: str) -> Rule:
     def rule(call: Call) -> Value:
-        size = call.length(receiver(call))
+        value = receiver(call)
+        size = call.length(value)
         call.spend(seconds(cost, size))
-        return text(size, kind)
+        return replace(text(size, kind), payload=REPEATED if value.payload is REPEATED else None)
 
     return rule
 
@@ -194,6 +197,11 @@ def _extend_bytes(call: Call) -> Value:
 # re.
 
 
+_MOST_PATTERN = 1_000
+_PART = re.compile(r"\\.|\[[^\]]*\]|[.(]|[^\\\[\]().*+?{}|^$]+")
+_USUAL_PARTS = 4
+
+
 @lru_cache(maxsize=256)
 def _is_pathological(pattern: str) -> bool:
     return pathological(pattern)
@@ -217,6 +225,7 @@ def _matched(call: Call, pattern: Value, subject: Value, cost: str) -> Quantity:
     elif cost == "re.match":
         # A match reads what the pattern covers, a short part of a long text.
         limits = size.constant
+        call.spend((_parts(known) if known is not None else _USUAL_PARTS) * primitive("re.match.part"))
         call.spend(seconds(cost, fewest_characters(size) if limits is not None else constant(1.0, 60.0, 15.0)))
     elif known is not None and known[:1] not in _SPECIAL and known[1:2] not in ("*", "?", "{") and "|" not in known:
         # The text is searched for the first characters; each place where they are costs a match.
@@ -226,6 +235,12 @@ def _matched(call: Call, pattern: Value, subject: Value, cost: str) -> Quantity:
     else:
         call.spend(seconds(cost, size))
     return size
+
+
+@lru_cache(maxsize=256)
+def _parts(pattern: str) -> int:
+    """About how many parts of a regular expression are matched one after the other."""
+    return len(_PART.findall(pattern[:_MOST_PATTERN]))
 
 
 def fewest_characters(size: Quantity) -> Quantity:

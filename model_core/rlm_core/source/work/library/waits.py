@@ -136,6 +136,7 @@ _REQUEST_SECONDS = 3e-4
 _PROCESS_SECONDS = 1e-3
 _THREAD_SECONDS = 5e-5
 _CALL_SECONDS = 1e-6
+_PROCESS_BYTES, _POOL_BYTES = 6e4, 2e4
 
 
 def instance(name: str) -> Value:
@@ -279,6 +280,7 @@ def _process_seconds(call: Call) -> Quantity | None:
 def _process(result: Value) -> Rule:
     def rule(call: Call) -> Value:
         call.spend(_PROCESS_SECONDS)
+        call.allocate(_PROCESS_BYTES)
         call.wait(WaitKind.PROCESS, _process_seconds(call))
         return result
 
@@ -341,6 +343,7 @@ def _executor(name: str, seconds: float) -> Rule:
 
     def rule(call: Call) -> Value:
         call.spend(seconds)
+        call.allocate(_POOL_BYTES)
         return Value("object", name=name, number=argument(call, 0, "max_workers").number)
 
     return rule
@@ -612,7 +615,6 @@ _STDIN_BUFFER_METHODS: Mapping[str, Rule] = {
 
 _TYPES: tuple[tuple[str, str, float, Mapping[str, Rule]], ...] = (
     # (type, other constructors, seconds of construction, methods)
-    ("threading.Thread", "", 5e-6, _THREAD_METHODS),
     ("threading.Timer", "", 8e-6, _THREAD_METHODS),
     ("threading.Event", "", 2e-6, _EVENT_METHODS),
     ("threading.Condition", "multiprocessing.Condition", 2e-6, _CONDITION_METHODS),

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..syntax import parse
-from .library import CONSTANTS, FUNCTIONS, METHODS, MODULES, LibraryFunction, text_of
-from .objects import MISSING, Class, Closure, Instance, Method, Module, Names
+from .library import CONSTANTS, FIELDS, FUNCTIONS, METHODS, MODULES, LibraryFunction, Module, text_of
+from .objects import MISSING, Class, Closure, Instance, Method, Names
 from .observations import Observations
 from .values import (
     CONTAINERS,
@@ -26,7 +26,12 @@ from .values import (
     weigh,
 )
 
+_MOST_YIELDED = 1_000
 _SAMPLED = 16  # trips of a long loop in a run that takes a sample
+
+
+class Enough(BaseException):
+    """A generator has yielded as many items as are kept."""
 
 
 class Expressions:
@@ -174,7 +179,7 @@ class Expressions:
         value = self.value(node.operand, names)
         if isinstance(node.op, ast.Not):
             return not self.truth(value)
-        if type(value) not in (int, float, bool):
+        if type(value) not in SCALARS:
             raise Refused
         return -value if isinstance(node.op, ast.USub) else ~value if isinstance(node.op, ast.Invert) else +value
 
@@ -267,6 +272,8 @@ class Expressions:
             if found is MISSING:
                 raise Refused
             return found
+        if node.attr in FIELDS.get(kind, ()):
+            return getattr(holder, node.attr)
         if node.attr not in METHODS.get(kind, ()):
             raise Refused
         return Method(holder, node.attr, self.budget)
@@ -301,6 +308,22 @@ class Expressions:
                 parts.append(text_of(self.budget, self.value(part.value, names)))
         return str(made("".join(parts), self.budget))
 
+    def _yield(self, node: ast.Yield, names: Names) -> None:
+        self._put(None if node.value is None else self.value(node.value, names), names)
+
+    def _yield_from(self, node: ast.YieldFrom, names: Names) -> None:
+        for item in items_of(self.value(node.value, names), self.budget):
+            self.budget.spend()
+            self._put(item, names)
+
+    def _put(self, item: Any, names: Names) -> None:
+        if names.yielded is None:
+            # The unit itself is a generator: how much of it runs is not in its text.
+            raise Refused
+        names.yielded.append(item)
+        if len(names.yielded) >= _MOST_YIELDED:
+            raise Enough
+
     def _generated(self, generators: Sequence[ast.comprehension], names: Names) -> Iterator[None]:
         """One pass for each element of a comprehension, whose names are bound in ``names``."""
         first, rest = generators[0], generators[1:]
@@ -309,8 +332,10 @@ class Expressions:
         value = self.value(first.iter, names)
         sample = self._sample(value)
         self.inside_samples += sample is not None
+        trips = 0
         for item in sample or items_of(value, self.budget):
             self.budget.spend()
+            trips += 1
             self.store(first.target, item, names)
             if all(self._holds(test, names) for test in first.ifs):
                 if rest:
@@ -318,6 +343,11 @@ class Expressions:
                 else:
                     yield None
         self.inside_samples -= sample is not None
+        self.seen.ran(first, trips, is_sample=self.is_sample(value, sample))
+
+    def is_sample(self, value: Any, sample: list[int] | None) -> bool:
+        """Whether a loop over a value is not whole: in a run that takes samples, containers hold too little."""
+        return sample is not None or (self.samples and type(value) is not range)
 
     def _comprehension(self, node: ast.ListComp, names: Names) -> list[Any]:
         inner = Names(names.scope, names, names.caller)
@@ -369,4 +399,6 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any, Names], Any]] = {
     ast.SetComp: Expressions._set_comprehension,
     ast.DictComp: Expressions._dict_comprehension,
     ast.GeneratorExp: Expressions._generator,
+    ast.Yield: Expressions._yield,
+    ast.YieldFrom: Expressions._yield_from,
 }

@@ -6,6 +6,7 @@ import ast
 import bisect
 import builtins
 import collections
+import datetime
 import heapq
 import itertools
 import math
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from ..values import MOST_BITS
 from .values import (
     CONTAINERS,
     MOST_ITEMS,
@@ -58,8 +60,24 @@ METHODS: dict[type, frozenset[str]] = {
         collections.deque: f"{_LIST} appendleft popleft extendleft rotate",
         int: "bit_length bit_count conjugate",
         float: "is_integer",
+        complex: "conjugate",
+        datetime.date: "weekday isoweekday isoformat toordinal replace",
+        datetime.datetime: "weekday isoweekday isoformat toordinal replace date time timestamp",
+        datetime.timedelta: "total_seconds",
     }.items()
 }
+_DAY, _TIME = "year month day", "hour minute second microsecond"
+FIELDS: dict[type, frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in {
+        complex: "real imag",
+        datetime.date: _DAY,
+        datetime.time: _TIME,
+        datetime.datetime: f"{_DAY} {_TIME}",
+        datetime.timedelta: "days seconds microseconds",
+    }.items()
+}
+"""Attributes of values that are no methods."""
 # Methods that look at their arguments only.
 _CHEAP = frozenset(
     {
@@ -206,7 +224,7 @@ def _round(budget: Budget, number: Any, digits: Any = None) -> Any:
 
 def text_of(budget: Budget, value: Any = "") -> str:
     """A value as text."""
-    if type(value) not in (int, float, bool, str, type(None)) and type(value) not in CONTAINERS:
+    if type(value) not in SCALARS and type(value) is not str and type(value) not in CONTAINERS:
         raise Refused
     weigh(value, budget)
     return str(value)
@@ -214,6 +232,38 @@ def text_of(budget: Budget, value: Any = "") -> str:
 
 def _nothing(budget: Budget, *args: Any, **keywords: Any) -> None:
     """What is printed changes nothing."""
+
+
+def _random(budget: Budget, *seed: Any) -> Module:
+    """A generator of random numbers gives those of the module: which they are does not matter."""
+    return Module("random")
+
+
+def _choices(budget: Budget, items: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:
+    for listed in (weights, cum_weights):
+        if listed is not None and type(listed) not in (list, tuple):
+            raise Refused
+        weigh(listed, budget)
+    return _CHANCE.choices(items, weights, cum_weights=cum_weights, k=_paid(budget, k))
+
+
+def _sample(budget: Budget, items: Any, k: int) -> Any:
+    weigh(items, budget)
+    return _CHANCE.sample(items, _paid(budget, k))
+
+
+def _paid(budget: Budget, count: Any) -> int:
+    """A number of items to draw, which is paid for."""
+    if type(count) is not int or count > MOST_ITEMS:
+        raise Refused
+    budget.spend(max(count, 0))
+    return count
+
+
+def _random_bits(budget: Budget, bits: Any) -> int:
+    if type(bits) is not int or bits > MOST_BITS:
+        raise Refused
+    return _CHANCE.getrandbits(bits)
 
 
 def _products(budget: Budget, *args: Any, repeat: int = 1) -> Any:
@@ -255,6 +305,8 @@ def _on_heap(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+_CHANCE = random.Random(0)  # noqa: S311 - a sequence that is always the same
+_CHANCES = "random randint randrange uniform choice gauss expovariate triangular normalvariate"
 _CONSUMERS = {
     builtins: "list tuple set frozenset dict sorted min max",
     collections: "Counter",
@@ -268,7 +320,8 @@ _LAZY = {
     ),
 }
 _PLAIN = {
-    builtins: "abs divmod int float bool chr ord bin hex oct",
+    builtins: "abs divmod int float complex bool chr ord bin hex oct",
+    datetime: "date datetime time timedelta",
     heapq: "heapify nlargest nsmallest",
     math: (
         "sqrt floor ceil trunc log log2 log10 exp sin cos tan asin acos atan atan2 hypot pow fabs fmod gcd isqrt"
@@ -292,15 +345,15 @@ def _functions() -> dict[str, Callable[..., Any]]:
         for module, names in listed.items():
             for name in names.split():
                 found[f"{module.__name__}.{name}"] = kind(getattr(module, name))
-    chance = random.Random(0)  # noqa: S311 - a sequence that is always the same
-    for name in ("random", "randint", "randrange", "uniform", "choice", "gauss"):
-        found[f"random.{name}"] = _plain(getattr(chance, name), cheap=True)
+    for name in _CHANCES.split():
+        found[f"random.{name}"] = _plain(getattr(_CHANCE, name), cheap=True)
     return found | {
         "builtins.sum": _sum, "builtins.pow": _pow, "builtins.round": _round, "builtins.str": text_of,
         "builtins.print": _nothing, "builtins.isinstance": _isinstance, "builtins.bytes": _bytes,
         "functools.reduce": _reduce, "math.prod": _product, "collections.defaultdict": _factory,
         "itertools.product": _products, "random.seed": _nothing, "time.sleep": _nothing,
-        "random.shuffle": _plain(chance.shuffle),
+        "random.shuffle": _plain(_CHANCE.shuffle), "random.sample": _sample, "random.choices": _choices,
+        "random.Random": _random, "random.getrandbits": _random_bits,
     }  # fmt: skip
 
 
@@ -325,6 +378,15 @@ EXCEPTIONS: dict[str, type[Exception]] = {
         NotImplementedError, OverflowError, RuntimeError, StopIteration, TypeError, ValueError, ZeroDivisionError,
     )
 }  # fmt: skip
+
+
+class Module:
+    """A module of the library as a value."""
+
+    __slots__ = ("dotted",)
+
+    def __init__(self, dotted: str) -> None:
+        self.dotted = dotted
 
 
 class LibraryFunction:

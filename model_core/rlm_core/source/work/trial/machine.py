@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
 from ..syntax import Function, parsed_function
-from .expressions import Expressions
-from .library import EXCEPTIONS
-from .objects import MISSING, Class, Closure, Module, Names, is_decorated
+from .expressions import Enough, Expressions
+from .library import EXCEPTIONS, Module
+from .objects import MISSING, Class, Closure, Names, is_decorated
 from .observations import Observations
-from .values import CONTAINERS, Budget, Refused, items_of, operate, weigh
+from .values import CONTAINERS, Budget, Refused, Spent, items_of, operate, weigh
 
 _MOST_CALLS_OPEN = 60
 _CALL_STEPS = 6
+_PROBE_STEPS = 50
+_FARTHEST = 1e300
 _CONTINUE, _BREAK, _RETURN = "continue", "break", "return"
 
 
@@ -91,8 +95,9 @@ class Machine(Expressions):
             if isinstance(node, ast.Lambda):
                 return self.value(node.body, names)
             if _yields(node):
-                raise Refused
-            self.run(node.body, names)
+                names.result = self._produced(node, names)
+            else:
+                self.run(node.body, names)
         finally:
             self.open -= 1
             seen.active -= 1
@@ -101,6 +106,16 @@ class Machine(Expressions):
             seen.ended_calls += seen.calls
             seen.most = max(seen.most, seen.calls)
         return names.result
+
+    def _produced(self, node: ast.FunctionDef, names: Names) -> Iterator[Any]:
+        """What a generator yields: its body runs at once, up to so many items; what takes more ends the trial."""
+        if any(isinstance(inner, ast.Await) for inner in ast.walk(node)):
+            raise Refused
+        names.yielded, is_whole = [], False
+        with suppress(Enough):
+            self.run(node.body, names)
+            is_whole = True
+        return _items(names.yielded, is_whole=is_whole)
 
     # Statements
 
@@ -161,29 +176,39 @@ class Machine(Expressions):
         # What a loop in front of it would have built is not there.
         seen.is_sample |= self.samples and not self.inside_samples
         seen.trips = 0
-        while self.truth(self.value(node.test, names)):
-            self.budget.spend()
-            seen.trips += 1
-            signal = self.run(node.body, names)
-            if signal is _BREAK or signal is _RETURN:
-                self._end(node)
-                return signal if signal is _RETURN else None
-        self._end(node)
+        seen.begun = self._distance(node.test, names)
+        try:
+            while self.truth(self.value(node.test, names)):
+                self.budget.spend()
+                seen.trips += 1
+                signal = self.run(node.body, names)
+                if signal is _BREAK or signal is _RETURN:
+                    self.seen.ran(node, seen.trips)
+                    return signal if signal is _RETURN else None
+        except Spent:
+            self.budget.left = _PROBE_STEPS
+            seen.left = self._distance(node.test, names)
+            self.budget.left = -1
+            raise
+        self.seen.ran(node, seen.trips)
         return self.run(node.orelse, names)
 
-    def _end(self, node: ast.AST) -> None:
-        seen = self.seen.loop(node)
-        seen.ended += 1
-        seen.ended_trips += seen.trips
-        seen.most = max(seen.most, seen.trips)
-        seen.trips = 0
+    def _distance(self, test: ast.expr, names: Names) -> float:
+        """How far two sides of a comparison are apart, in numbers or seconds; 0 where that cannot be said."""
+        sides = _sides(test)
+        if sides is None:
+            return 0.0
+        try:
+            distance = self.value(sides[0], names) - self.value(sides[1], names)
+        except (Refused, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return 0.0
+        if isinstance(distance, timedelta):
+            return distance.total_seconds()
+        return float(distance) if type(distance) in (int, float) and abs(distance) < _FARTHEST else 0.0
 
     def _for(self, node: ast.For, names: Names) -> str | None:
-        seen = self.seen.loop(node)
         value = self.value(node.iter, names)
         sample = self._sample(value)
-        # In a run that takes samples, containers hold less than they should.
-        seen.is_sample |= sample is not None or (self.samples and type(value) is not range)
         self.inside_samples += sample is not None
         trips, signal = 0, None
         for item in sample or items_of(value, self.budget):
@@ -194,8 +219,7 @@ class Machine(Expressions):
             if signal is _BREAK or signal is _RETURN:
                 break
         self.inside_samples -= sample is not None
-        seen.trips = trips
-        self._end(node)
+        self.seen.ran(node, trips, is_sample=self.is_sample(value, sample))
         if signal is _BREAK or signal is _RETURN:
             return signal if signal is _RETURN else None
         return self.run(node.orelse, names)
@@ -274,6 +298,32 @@ class Machine(Expressions):
                 del holder[key]
             else:
                 raise Refused
+
+
+@lru_cache(maxsize=128)
+def _sides(test: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The sides of an inequality that can be evaluated once more: they call nothing but ``len``."""
+    tests = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in tests:
+        match part:
+            case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
+                if all(map(_is_plain, (left, right))):
+                    return left, right
+    return None
+
+
+def _is_plain(node: ast.expr) -> bool:
+    return all(
+        not isinstance(inner, (ast.Call, ast.NamedExpr, ast.Yield, ast.YieldFrom))
+        or (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len")
+        for inner in ast.walk(node)
+    )
+
+
+def _items(items: list[Any], *, is_whole: bool) -> Iterator[Any]:
+    yield from items
+    if not is_whole:
+        raise Spent
 
 
 @lru_cache(maxsize=128)

@@ -31,13 +31,14 @@ class Caller(Protocol):
 class Names:
     """The names of a function that runs; ``outer`` are those of the function around it, None at the module."""
 
-    __slots__ = ("caller", "not_local", "outer", "result", "scope", "values")
+    __slots__ = ("caller", "not_local", "outer", "result", "scope", "values", "yielded")
 
     def __init__(self, scope: Scope, outer: Names | None, caller: str) -> None:
         self.scope, self.outer, self.caller = scope, outer, caller
         self.values: dict[str, Any] = {}
         self.not_local: set[str] = set()
         self.result: Any = None
+        self.yielded: list[Any] | None = None  # of a generator
 
     def find(self, name: str) -> Any:
         """The value of a name here or around; ``MISSING`` where it is none of them."""
@@ -123,15 +124,6 @@ class Instance:
     def __init__(self, kind: Class) -> None:
         self.kind = kind
         self.values: dict[str, Any] = {}
-
-
-class Module:
-    """A module of the library as a value."""
-
-    __slots__ = ("dotted",)
-
-    def __init__(self, dotted: str) -> None:
-        self.dotted = dotted
 
 
 class Method:

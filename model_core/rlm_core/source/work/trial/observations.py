@@ -15,6 +15,8 @@ class _Loop:
     ended: int = 0  # how often the loop was left
     ended_trips: int = 0
     most: int = 0
+    begun: float = 0.0  # how far its condition was from its end in the first trip of a run
+    left: float = 0.0  # and when the budget was spent
     is_sample: bool = False  # trips were left out, or what they would have built
 
 
@@ -54,6 +56,15 @@ class Observations:
             found = self.loops[id(node)] = _Loop(node)
         return found
 
+    def ran(self, node: ast.AST, trips: int, *, is_sample: bool = False) -> None:
+        """Count a loop that was left after so many trips."""
+        found = self.loop(node)
+        found.is_sample |= is_sample
+        found.ended += 1
+        found.ended_trips += trips
+        found.most = max(found.most, trips)
+        found.trips = 0
+
     def function(self, node: ast.AST) -> _Function:
         """The counts of a function, to add to."""
         found = self.functions.get(id(node))
@@ -78,6 +89,13 @@ class Observations:
         """The trips that a loop made at least, at most over its runs, ended or not."""
         found = self.loops.get(id(node))
         return 0 if found is None else max(found.most, found.trips)
+
+    def expected(self, node: ast.AST) -> float | None:
+        """The trips that a loop would have made at the pace at which its condition came to its end."""
+        found = self.loops.get(id(node))
+        if found is None or not found.trips or not 0 < found.left / (found.begun or -1.0) < 1:
+            return None
+        return found.trips / (1 - found.left / found.begun)
 
     def share(self, node: ast.AST) -> float | None:
         """The share of the times that a condition held; None where it was tested too rarely to tell."""

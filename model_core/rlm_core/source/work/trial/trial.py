@@ -16,6 +16,7 @@ STEPS = 30_000
 _MOST_OPEN = 30.0  # times the count of a loop or recursion that was running when the budget was spent
 _SAMPLE_ERROR = 3.0
 _OTHERS = 0.15  # of the calls that pass something else than the defaults
+_FARTHEST = 1e9  # trips
 _FEWEST = 20  # trips or calls that say more than nothing
 
 
@@ -44,6 +45,14 @@ class Trial:
             return None
         # The first trips of the loops around are mostly those with the least work.
         return constant(0.0 if self.has_defaults else begun / _SAMPLE_ERROR, _MOST_OPEN * begun, 2 * begun)
+
+    def expected_trips(self, node: ast.AST) -> Quantity | None:
+        """The trips of a loop that was running when the budget was spent, from how far its condition had come."""
+        found = max((trips for seen in self._observed() if (trips := seen.expected(node)) is not None), default=None)
+        if found is None or found > _FARTHEST:
+            return None
+        fewest = self._observed()[-1].fewest(node)
+        return constant(0.0 if self.has_defaults else min(fewest, found), _SAMPLE_ERROR * found, found)
 
     def begun_trips(self, node: ast.AST) -> Quantity | None:
         """The trips of a loop that was running when the budget was spent: more than those that were counted."""

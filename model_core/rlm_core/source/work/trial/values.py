@@ -1,14 +1,16 @@
 """The operations of a trial run on Python's own values: each is bounded in time and memory, all others are refused.
 
-A value is an int, float, text, bytes, ``None``, a container of the standard library, an iterator over one, or an
-object of the machine. Whoever adds an operation here has to bound it: what looks at all parts of a value pays for them
-with :func:`weigh`, what consumes an iterable takes it from :func:`metered`, and results have a largest size.
+A value is a number, a text, bytes, a moment or duration, ``None``, a container of the standard library, an iterator
+over one, or an object of the machine. Whoever adds an operation here has to bound it: what looks at all parts of a
+value pays for them with :func:`weigh`, what consumes an iterable takes it from :func:`metered`, and results have a
+largest size.
 """
 
 from __future__ import annotations
 
 import ast
 import collections
+import datetime
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,7 +48,8 @@ class Budget:
             raise Spent
 
 
-SCALARS = frozenset({int, float, bool, type(None), range})
+MOMENTS = frozenset({datetime.date, datetime.datetime, datetime.time, datetime.timedelta})
+SCALARS = frozenset({int, float, complex, bool, type(None), range}) | MOMENTS
 TEXTS = frozenset({str, bytes})
 _NUMBERS = frozenset({int, float, bool})
 MAPPINGS = frozenset({dict, collections.defaultdict, collections.Counter})
@@ -176,7 +179,7 @@ def operate(op: type[ast.operator], left: Any, right: Any, budget: Budget, *, in
 
 
 def _power_or_shift(op: type[ast.operator], left: Any, right: Any) -> Any:
-    if type(left) is float or type(right) is float:
+    if not {type(left), type(right)} <= {int, bool}:
         if op is not ast.Pow:
             raise TypeError
         return bounded(left**right)
@@ -190,7 +193,7 @@ def _power_or_shift(op: type[ast.operator], left: Any, right: Any) -> Any:
 
 def bounded(value: Any) -> Any:
     """A number, if it is not too large."""
-    if (type(value) is int and value.bit_length() > MOST_BITS) or type(value) is complex:
+    if type(value) is int and value.bit_length() > MOST_BITS:
         raise Refused
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import datetime
 import functools
 import heapq
 import itertools
@@ -219,3 +220,37 @@ def changed_in_place():
     first = groups["a"]
     groups["a"] += [2]
     return first, groups
+
+
+def complex_numbers():
+    z = complex(1, 2) * 1j
+    return z, abs(3 + 4j), z.real, -z, z == complex(-2, 1)
+
+
+def dates():
+    day, months = datetime.date(2024, 1, 30), 0
+    while day < datetime.date(2024, 6, 1):
+        months += day.month != (day + datetime.timedelta(days=1)).month
+        day += datetime.timedelta(days=1)
+    late = datetime.datetime(2024, 1, 2, 3)
+    return months, day.weekday(), (day - datetime.date(2024, 1, 1)).days, late.date(), late.hour, f"{day}"
+
+
+def generators():
+    def naturals():
+        n = 0
+        while True:
+            yield n
+            n += 1
+
+    def pairs(items):
+        for item in items:
+            yield item, item
+        yield from ("x", "y")
+
+    first = []
+    for n in naturals():
+        if n * n > 50:
+            break
+        first.append(n)
+    return first, list(pairs([1, 2])), next(naturals()), list(zip(naturals(), "ab"))

@@ -110,3 +110,38 @@ def test_a_program_that_reads_its_input_is_not_counted() -> None:
 def test_a_program_that_fails_keeps_what_was_counted() -> None:
     body = "    while n != 1:\n        n = n // 2 if n % 2 == 0 else 3 * n + 1\n        time.sleep(1)\n"
     assert count(f"def f():\n    n = 27\n{body}    return [][n]\n").likely == 111
+
+
+def test_a_loop_whose_end_is_out_of_reach_is_counted_at_the_pace_so_far() -> None:
+    text = """
+def f():
+    primes = []
+    n = 2
+    while len(primes) < 1_500:
+        if all(n % p for p in primes):
+            primes.append(n)
+        n += 1
+        time.sleep(1)
+"""
+    known = count(text)
+    # 12,552 in fact.
+    assert 6_000 < known.likely < 25_000
+    assert known.least < 12_552 < known.most
+
+
+def test_a_loop_over_days_is_counted() -> None:
+    text = """
+def f():
+    day = datetime.date(2024, 1, 1)
+    while day < datetime.date(2024, 3, 1):
+        day += datetime.timedelta(days=1)
+        time.sleep(1)
+"""
+    assert count(text).likely == 60
+
+
+def test_a_generator_as_a_unit_is_not_tried() -> None:
+    facts = facts_of(
+        "def f():\n    n = 27\n    while n != 1:\n        n = g(n)\n        yield n\n", g="def g(n):\n    return n // 2"
+    )
+    assert facts.unknown_sizes == 1
