@@ -97,7 +97,7 @@ def features(facts: WorkFacts, metric: str, logs: Array) -> Array:
             *(min(amounts[kind] / total, 1.0) for kind in _KINDS),
             math.log10(min(max(count, 1.0), 1e12)),
             math.log10(min(max(other.typical, 1e-9), 1e12)),
-            float(bool(facts.waits)),
+            float(any(wait.seconds is None for wait in facts.waits)),
             math.log1p(facts.opaque),
             float(not facts.opaque),
         ]

@@ -18,6 +18,7 @@ SYMBOL = "#"
 _MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
 _CERTAIN = 0.9  # share of the runs
+_PARTITION = (0.7, 1.1)  # of the size, passed on by all recursive calls together
 _FEWEST_MET = 0.1  # of the combinations of arguments
 _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 
@@ -27,7 +28,8 @@ class Recurrence:
     """The recursion of a function: ``calls`` in all, ``depth`` of them open at once; ``size`` is what shrinks.
 
     ``ratio`` is the share of the size that a call passes on, 1 where it passes on a fixed amount less, and
-    ``branches`` the number of recursive calls per call.
+    ``branches`` the number of recursive calls per call. ``going`` is the share of calls that do not end at once: what
+    a call costs is read as an average over all, but large ones go on.
     """
 
     calls: Quantity
@@ -36,6 +38,7 @@ class Recurrence:
     ratio: float
     branches: float
     name: str
+    going: float = 1.0
 
     def total(self, cost: Quantity) -> Quantity:
         """The sum over all calls of a cost that depends on the size."""
@@ -55,9 +58,9 @@ class Recurrence:
             elif self.ratio < 1:
                 shrink = branches * self.ratio**power
                 if shrink < 0.97:
-                    result = result + term.times(1 / (1 - shrink))
+                    result = result + term.times(1 / (1 - shrink) / self.going)
                 elif shrink < 1.03:
-                    result = result + term * of_size(self.size).log()
+                    result = result + (term * of_size(self.size).log()).times(1 / self.going)
                 else:
                     # Of a geometric series that rises towards the smallest calls, which are most of all calls.
                     series = (1 - 1 / branches) / (1 - 1 / shrink)
@@ -128,16 +131,18 @@ def recurrence(
     symbol = moves[0].symbol
     ratios = [move.ratio for move in moves if move.ratio < 1]
     if ratios:
-        ratio = sum(ratios) / len(ratios)
-        ratio = min(max(ratio, 0.05), 0.95)
+        passed_on = sum(ratios)
+        if len(ratios) > 1 and _PARTITION[0] < passed_on < _PARTITION[1]:
+            # The items below and above a pivot: together nearly all of them.
+            passed_on = 1.0
+        ratio = min(max(passed_on / len(ratios), 0.05), 0.95)
         depth = of_size(symbol).log().times(1 / math.log2(1 / ratio))
         if branches < 1.3:
             return Recurrence(depth, depth, symbol, ratio, 1.0, "halves its input")
         power = min(math.log(branches) / math.log(1 / ratio), 6.0)
         power = round(power) if abs(power - round(power)) < 0.1 else power
-        return Recurrence(
-            of_size(symbol).power(power).times(2.0 - 1.0 / branches), depth, symbol, ratio, branches, "halves its input"
-        )
+        calls = of_size(symbol).power(power).times(2.0 - 1.0 / branches)
+        return Recurrence(calls, depth, symbol, ratio, branches, "halves its input", share)
     others = [name for name in start if any(_falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached, share, branches, bounds or {}, others)
 

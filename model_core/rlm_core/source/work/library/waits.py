@@ -136,6 +136,8 @@ _REQUEST_SECONDS = 3e-4
 _PROCESS_SECONDS = 1e-3
 _THREAD_SECONDS = 5e-5
 _CALL_SECONDS = 1e-6
+_TIMER_SECONDS = 1e-5  # of an event loop, with the switch to another task
+_LATE_SECONDS = 6e-5
 _PROCESS_BYTES, _POOL_BYTES = 6e4, 2e4
 
 
@@ -177,10 +179,16 @@ def _is_given(value: Value) -> bool:
 
 def _sleep(call: Call) -> Value:
     seconds = _seconds(argument(call, 0, "secs", "seconds", "delay"))
-    call.spend(_CALL_SECONDS)
+    call.spend(_TIMER_SECONDS)
     if seconds is None or seconds.terms:
         call.wait(WaitKind.TIME, seconds)
     return NONE
+
+
+def _blocking_sleep(call: Call) -> Value:
+    """The system wakes a thread up a little late."""
+    call.spend(_LATE_SECONDS)
+    return _sleep(call)
 
 
 def _waits(kind: WaitKind, result: Value = UNKNOWN, seconds: float = _CALL_SECONDS) -> Rule:
@@ -397,9 +405,8 @@ _HTTP_RESPONSE = instance("http.client.HTTPResponse")
 _VERBS = "get post put patch delete head options request"
 
 FUNCTIONS: dict[str, Rule] = {
-    **dict.fromkeys(
-        ("time.sleep", "asyncio.sleep", "trio.sleep", "anyio.sleep", "gevent.sleep", "eventlet.sleep"), _sleep
-    ),
+    "time.sleep": _blocking_sleep,
+    **dict.fromkeys(("asyncio.sleep", "trio.sleep", "anyio.sleep", "gevent.sleep", "eventlet.sleep"), _sleep),
     "asyncio.wait_for": _first_argument,
     "asyncio.wait": _THREAD,
     "asyncio.gather": _THREAD,
