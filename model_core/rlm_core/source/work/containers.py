@@ -297,6 +297,8 @@ class Containers(Conditions):
         shell = object_sizes.container(kind, size, grown=True) - object_sizes.container(
             kind, self.length(base), grown=True
         )
+        # A text that was a constant becomes an object of its own.
+        is_text = kind in ("str", "bytes")
         self.frame.bind(
             name,
             replace(
@@ -307,7 +309,7 @@ class Containers(Conditions):
                 entry=base.entry
                 if entry is None or (base.entry is not None and base.entry.kind != "unknown")
                 else replace(entry, bytes=ZERO),
-                bytes=base.bytes + added + shell,
+                bytes=object_sizes.container(kind, size) if is_text else base.bytes + added + shell,
                 payload=None,
             ),
         )

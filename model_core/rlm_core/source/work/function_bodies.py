@@ -59,8 +59,9 @@ class FunctionBodies(Expressions):
         if definition is not None:
             self._call_user(Value("user-function", payload=definition), args, keywords, instance)
         held = constant(object_sizes.instance(len(attributes) or len(args) + len(keywords)))
+        # Its attributes keep what they are bound to: mostly the arguments.
         own = ZERO
-        for value in attributes.values():
+        for value in (*attributes.values(), *args, *keywords.values()):
             own = own + value.bytes
         return replace(instance, bytes=held + own)
 

@@ -27,6 +27,7 @@ _UNROLLED_NODES = 400
 _TWICE_DEPTH = 4
 FEWEST_REPORTED = 100
 _GROWN = frozenset({"list", "set", "dict", "deque"})
+_TEXTS = frozenset({"str", "bytes"})
 
 
 class Loops(TripCounts):
@@ -228,10 +229,13 @@ class Loops(TripCounts):
                 total = old.bytes + (bytes_ - inner) * times + inner * count + shell
                 if inner.terms:
                     frame.filled[name] = inner_bytes.get(name, ZERO) + inner * count
+                moved = _moved(old.size, size, times)
+                if value.kind in _TEXTS and moved is not None:
+                    total = object_sizes.container(value.kind, moved)
                 new = replace(
                     value,
                     constant=MISSING,
-                    size=_moved(old.size, size, times),
+                    size=moved,
                     number=_moved(old.number, number, count),
                     bytes=total if total.terms else ZERO,
                 )

@@ -11,6 +11,7 @@ _ELEMENT = Value("object", name="xml.etree.ElementTree.Element", bytes=constant(
 _PARSER = "configparser.ConfigParser"
 _DATABASE, _CURSOR = "sqlite3.Connection", "sqlite3.Cursor"
 _CURSORS = Value("object", name=_CURSOR, bytes=constant(200.0))
+_OPTION_BYTES = 60.0  # of a parsed configuration, for each character
 _CHANGED = constant(0.0, 2.0, 0.3)  # lines of a comparison for each line that is compared
 
 
@@ -25,6 +26,13 @@ def _compared(call: Call) -> Value:
     lines = call.consume(argument(call, 0, "a")) + call.consume(argument(call, 1, "b"))
     call.spend(seconds("difflib.unified_diff", lines.times(0.5)))
     return lazy(lines.times(0.5) * _CHANGED, text(constant(5.0, 200.0, 40.0)))
+
+
+def _read_configuration(call: Call) -> Value:
+    size = call.length(argument(call, 0, "string"))
+    call.spend(seconds("configparser.read_string", size))
+    call.allocate(size.times(_OPTION_BYTES))
+    return NONE
 
 
 def _rows(call: Call) -> Value:
@@ -42,7 +50,7 @@ FUNCTIONS: dict[str, Rule] = {
     **{f"difflib.{name}": _compared for name in ("unified_diff", "context_diff", "ndiff")},
 }
 METHODS: dict[tuple[str, str], Rule] = {
-    (_PARSER, "read_string"): scanning("configparser.read_string", NONE),
+    (_PARSER, "read_string"): _read_configuration,
     (_DATABASE, "cursor"): fixed("call.builtin", _CURSORS),
     **{
         (kind, method): rule

@@ -281,6 +281,11 @@ def _write_rows(call: Call) -> Value:
     return NONE
 
 
+def _address(kind: str) -> Value:
+    """The parts of an address."""
+    return Value("object", name=kind, bytes=constant(400.0))
+
+
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s")
 FUNCTIONS: dict[str, Rule] = {
     "json.dumps": _dumps,
@@ -322,11 +327,11 @@ FUNCTIONS: dict[str, Rule] = {
     "urllib.parse.quote": converting("urllib.parse.quote", 1.0, 3.0, "str"),
     "urllib.parse.quote_plus": converting("urllib.parse.quote", 1.0, 3.0, "str"),
     "urllib.parse.unquote": converting("urllib.parse.quote", 0.33, 1.0, "str"),
-    "urllib.parse.urlparse": fixed("urllib.parse.urlparse", Value("object", name="urllib.parse.ParseResult")),
-    "urllib.parse.urlsplit": fixed("urllib.parse.urlparse", Value("object", name="urllib.parse.SplitResult")),
+    "urllib.parse.urlparse": fixed("urllib.parse.urlparse", _address("urllib.parse.ParseResult")),
+    "urllib.parse.urlsplit": fixed("urllib.parse.urlparse", _address("urllib.parse.SplitResult")),
     "urllib.parse.urljoin": fixed("urllib.parse.urlparse", Value("str")),
     "urllib.parse.urlencode": fixed("urllib.parse.urlparse", Value("str")),
-    "urllib.parse.parse_qs": fixed("urllib.parse.parse_qs", Value("dict")),
+    "urllib.parse.parse_qs": fixed("urllib.parse.parse_qs", Value("dict", bytes=constant(450.0))),
     "urllib.parse.parse_qsl": fixed("urllib.parse.parse_qs", Value("list")),
     "struct.pack": _pack,
     "struct.unpack": _unpack,

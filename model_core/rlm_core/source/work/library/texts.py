@@ -36,6 +36,7 @@ from .rules import (
 _SPECIAL = ("", *r"\.[(^$*+?{|")
 _WORD = 6.0  # characters of a word with the space after it
 _LINE = 40.0
+_CHUNK_BYTES = 20.0  # of the words that a text is split into, for each character
 
 
 def _kind(value: Value) -> str:
@@ -309,6 +310,7 @@ def _wrap(kind: str) -> Rule:
     def rule(call: Call) -> Value:
         size = call.length(argument(call, 0, "text"))
         call.spend(seconds("textwrap.wrap", size))
+        call.allocate(size.times(_CHUNK_BYTES))
         return text(size) if kind == "str" else container("list", size.times(1 / 70), text(constant(70.0)), fresh=True)
 
     return rule
