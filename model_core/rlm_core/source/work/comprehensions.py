@@ -25,21 +25,14 @@ _PRODUCERS: dict[type[ast.expr], str] = {
 }  # fmt: skip
 
 
-class Evaluated(ast.expr):
-    """An expression whose value is known already."""
-
-    _fields = ()
-
-    def __init__(self, result: Value) -> None:
-        super().__init__()
-        self.result = result
-
-
 class Comprehensions(Containers):
     """Evaluates comprehensions; their parts are left to a subclass."""
 
     def counted_or_observed(self, node: ast.AST, counted: Quantity) -> Quantity:
         """The trips of a loop over items: those that a trial run saw where the text leaves the number open."""
+        whole = self.trial.whole_trips(node) if self.trial is not None else None
+        if whole is not None and not any(name.startswith(SYMBOL) for name in counted.names):
+            return constant(whole)
         limits = counted.constant
         is_open = limits is None or limits[2] > _OPEN * max(limits[0], 1.0)
         if not is_open or any(name.startswith(SYMBOL) for name in counted.names):
@@ -71,14 +64,16 @@ class Comprehensions(Containers):
         return result
 
     def _generated(
-        self, generators: list[ast.comprehension], node: ast.expr, outer: Meter
+        self, generators: list[ast.comprehension], node: ast.expr, outer: Meter, iterable: Value | None = None
     ) -> tuple[Quantity, Value, Value | None]:
-        """The number of elements that nested loops of a comprehension yield, and an average element; all paid for."""
+        """The number of elements that nested loops of a comprehension yield, and an average element; all paid for.
+
+        ``iterable`` is what the first loop runs over, where it has been evaluated before.
+        """
         first, rest = generators[0], generators[1:]
-        iterable = self.value(first.iter)
+        iterable = self.value(first.iter) if iterable is None else iterable
         trips = self.consume(iterable)
-        if not isinstance(node, ast.GeneratorExp):
-            trips = self.counted_or_observed(first, trips)
+        trips = self.counted_or_observed(first, trips)
         variable = self.bind_items(first.target, iterable)
         if variable is not None:
             variable.restart()
@@ -127,19 +122,14 @@ class Comprehensions(Containers):
         self.meter.hold(self.frame.held + constant(_GENERATOR_BYTES))
         body = Meter(self.meter.parallel)
         with self.region(body):
-            count, item, _ = self._lazily(node, iterable, body)
+            # The first iterable is evaluated when the generator is made; all the rest when it is consumed.
+            count, item, _ = self._generated(node.generators, node, body, iterable)
         self.frame.restore(names, held_before)
         result = Value("iterator", size=count, item=item, payload=body, name="generator", bytes=object_sizes.GENERATOR)
         if library.is_endless(iterable.size):
             result = replace(without_end(item, body), name="generator", bytes=object_sizes.GENERATOR)
         self.hold(result)
         return result
-
-    def _lazily(self, node: ast.GeneratorExp, iterable: Value, body: Meter) -> tuple[Quantity, Value, None]:
-        # The first iterable is evaluated when the generator is made; all the rest when it is consumed.
-        stand_in = ast.comprehension(node.generators[0].target, Evaluated(iterable), node.generators[0].ifs, 0)
-        count, item, _ = self._generated([stand_in, *node.generators[1:]], node, body)
-        return count, item, None
 
 
 def same_name(first: ast.expr, second: ast.expr) -> bool:

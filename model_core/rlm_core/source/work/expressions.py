@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import library
-from .comprehensions import Comprehensions, Evaluated
+from .comprehensions import Comprehensions
 from .containers import is_stored
 from .frames import Frame
 from .operations import compiled
@@ -223,9 +223,6 @@ class Expressions(Comprehensions):
     def _starred(self, node: ast.Starred) -> Value:
         return self.value(node.value)
 
-    def _evaluated(self, node: Evaluated) -> Value:
-        return node.result
-
     def _call(self, node: ast.Call) -> Value:
         return self.call(node)
 
@@ -266,5 +263,4 @@ _HANDLERS: dict[type[ast.expr], Callable[[Any, Any], Value]] = {
     ast.NamedExpr: Expressions._named,
     ast.Starred: Expressions._starred,
     ast.Call: Expressions._call,
-    Evaluated: Expressions._evaluated,
 }

@@ -185,6 +185,9 @@ class Loops(TripCounts):
         changes = self._changes(first, frame.names, assigned | filled, self.block(node).updates)
         rebound = _rebound(first, frame.names, assigned.keys() - changes.keys(), count)
         moving = {*changes, *rebound}
+        if rebound and self.trial is not None:
+            # What each trip makes from the result of the last one is in no counter.
+            self.trial.run()
         after = dict(frame.names)
         if moving and self.loop_depth < _TWICE_DEPTH and _reads(node, moving):
             del frame.results[results:]

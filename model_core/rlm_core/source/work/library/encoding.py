@@ -9,7 +9,7 @@ from dataclasses import replace
 from .. import object_sizes
 from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
+from ..values import NONE, REPEATED, UNKNOWN, Call, Entries, Value, number_of
 from .rules import (
     BOOL,
     INT,
@@ -39,6 +39,13 @@ def leaves(call: Call, value: Value, depth: int = 0) -> tuple[Quantity, Quantity
         return ONE, ZERO
     if value.kind == "unknown":
         return (call.length(value), ZERO) if not depth else (ONE, ZERO)
+    if value.kind == "dict" and isinstance(value.payload, Entries) and value.payload.pairs:
+        parts, characters = ONE, ZERO
+        for key, part in value.payload.pairs:
+            more, longer = leaves(call, part, depth + 1)
+            parts = parts + ONE + more
+            characters = characters + constant(len(key) if isinstance(key, str) else 4) + longer
+        return parts, characters
     count = call.length(value)
     parts, characters = leaves(call, value.item or UNKNOWN, depth + 1)
     if value.kind == "dict":
