@@ -88,12 +88,14 @@ model: .venv/installed
 		--labels tools/counterfactual/labels.jsonl.gz --out $(RUN)/counterfactual.parquet
 	@test -e $(RUN)/literal.parquet || .venv/bin/python -m tools.counterfactual \
 		--labels tools/counterfactual/literal_labels.jsonl.gz --out $(RUN)/literal.parquet
+	@test -e $(RUN)/hand_written.parquet || .venv/bin/python -m tools.counterfactual \
+		--labels tools/counterfactual/hand_written_labels.jsonl.gz --out $(RUN)/hand_written.parquet
 	@test -e $(RUN)/texts.parquet || .venv/bin/rlm-lsp data build texts --out $(RUN)/texts.parquet
 	.venv/bin/rlm-lsp train $(DATA) --texts $(RUN)/texts.parquet --config configs/student.toml --out $(RUN)/student --resume
 	@cat $(RUN)/student/times.json
 	rm -rf $(RUN)/exported $(RUN)/joined
 	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(RUN)/exported
-	.venv/bin/rlm-lsp tune --work $(foreach set,functions measured counterfactual literal,--data $(RUN)/$(set).parquet) \
+	.venv/bin/rlm-lsp tune --work $(foreach set,functions measured counterfactual literal hand_written,--data $(RUN)/$(set).parquet) \
 		--model $(RUN)/exported --name rlm-student --out $(RUN)/joined
 	cp $(RUN)/joined/* $(SHIPPED)
 	@test -e $(RUN)/calls.parquet || .venv/bin/rlm-lsp data build calls \

@@ -1,7 +1,8 @@
 """``python -m tools.counterfactual``: measured labels of generated functions -> a data set in Parquet.
 
 By default the labels in this folder are used. ``--measure`` generates functions of small inputs and their edits,
-``--measure-literal`` functions whose text fixes their cost; both measure them on this machine and write a label file.
+``--measure-literal`` functions whose text fixes their cost; ``--measure-hand-written`` takes those written by hand. All
+measure them on this machine and write a label file.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from tqdm import tqdm
 
 from tools.data_set import build
 
-from .builder import LABELS, LITERAL_LABELS, CounterfactualBuilder
+from .builder import HAND_WRITTEN_LABELS, LABELS, LITERAL_LABELS, CounterfactualBuilder
 from .generator import generate
+from .hand_written.measuring import measure as measure_hand_written
 from .literal.measuring import measure_shards, merge
 from .measuring import Summary, measure
 
@@ -35,14 +37,20 @@ def main() -> None:
     parser.add_argument(
         "--measure-literal", type=int, metavar="GROUPS", help="measure this many new groups of literal work first"
     )
+    parser.add_argument(
+        "--measure-hand-written", action="store_true", help="measure the functions written by hand first"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the generator (default: 0)")
     parser.add_argument("--python", help="interpreter to measure, with numpy for literal work (default: python3.12)")
     parser.add_argument(
         "--shards", type=Path, default=Path("shards"), help="folder of --measure-literal, to continue from (./shards)"
     )
     arguments = parser.parse_args()
-    if arguments.out is None and arguments.measure is None and arguments.measure_literal is None:
-        parser.error("name --out, or --measure or --measure-literal to write new labels")
+    measures = arguments.measure_hand_written or (arguments.measure, arguments.measure_literal) != (None, None)
+    if arguments.out is None and not measures:
+        parser.error(
+            "name --out, or one of --measure, --measure-literal and --measure-hand-written to write new labels"
+        )
     today = date.today().isoformat()
     try:
         if arguments.measure is not None:
@@ -50,6 +58,9 @@ def main() -> None:
             _report(
                 path, measure(generate(arguments.seed, arguments.measure), path, date=today, python=arguments.python)
             )
+        if arguments.measure_hand_written:
+            path = arguments.labels[0] if arguments.labels else HAND_WRITTEN_LABELS
+            _report(path, measure_hand_written(path, date=today, python=arguments.python))
         if arguments.measure_literal is not None:
             with tqdm(desc="measuring", unit="group", total=arguments.measure_literal, disable=None) as bar:
 
@@ -66,7 +77,7 @@ def main() -> None:
     except RlmError as error:
         sys.exit(f"error: {error}")
     if arguments.out is not None:
-        labels = arguments.labels or (LABELS, LITERAL_LABELS)
+        labels = arguments.labels or (LABELS, LITERAL_LABELS, HAND_WRITTEN_LABELS)
         build(lambda: CounterfactualBuilder(labels, arguments.split), arguments.out, EDITS_SCHEMA)
 
 

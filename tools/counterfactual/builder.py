@@ -23,13 +23,14 @@ from rlm_core.source.work.analysis import work_facts
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
-from rlm_core.training.datasets.schema import split_of, write_facts
+from rlm_core.training.datasets.schema import HAND_WRITTEN, split_of, write_facts
 
 from .edits import EDITS
 from .literal.generator import NEUTRAL
 from .programs import module_text
 
 LABELS = Path(__file__).with_name("labels.jsonl.gz")
+HAND_WRITTEN_LABELS = Path(__file__).with_name("hand_written_labels.jsonl.gz")
 LITERAL_LABELS = Path(__file__).with_name("literal_labels.jsonl.gz")
 MEMORY_FLOOR_BYTES = 64.0
 HELD_OUT = "edit"
@@ -50,7 +51,12 @@ class _Code:
 
 
 def family_split(family: str) -> str:
-    """``train`` or ``test``: what real functions cost is tuned and calibrated on real functions alone."""
+    """``train`` or ``test``: what real functions cost is tuned and calibrated on real functions alone.
+
+    Functions written by hand calibrate the bands of texts that fix their cost: all of them.
+    """
+    if family.startswith(HAND_WRITTEN):
+        return "train"
     return "test" if split_of(family) == "test" else "train"
 
 
@@ -58,7 +64,11 @@ class CounterfactualBuilder(RowBuilder):
     """Rows of label files, by default of both in this folder; ``facts`` computes the facts of their work."""
 
     def __init__(
-        self, labels: Sequence[Path] = (LABELS, LITERAL_LABELS), split: str = "auto", *, facts: bool = True
+        self,
+        labels: Sequence[Path] = (LABELS, LITERAL_LABELS, HAND_WRITTEN_LABELS),
+        split: str = "auto",
+        *,
+        facts: bool = True,
     ) -> None:
         super().__init__(split)
         self._labels = list(chain.from_iterable(read_labels(path, _FIELDS, "counterfactual") for path in labels))

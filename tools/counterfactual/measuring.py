@@ -62,7 +62,7 @@ def interpreter() -> str:
 
 def version(python: str) -> str:
     """The version of an interpreter, empty if it does not run."""
-    command = [python, "-c", "import platform; print(platform.pythonversion())"]
+    command = [python, "-c", "import platform; print(platform.python_version())"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 

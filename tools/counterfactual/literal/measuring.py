@@ -24,7 +24,7 @@ from .laws import extrapolate
 Progress = Callable[[int, int], None]
 WORKER = Path(__file__).with_name("worker.py")
 SHARD = 100  # groups
-_THREADS = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
+THREADS = {f"{library}_NUMTHREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
 # Extrapolations beyond these are left out.
 _SLOWEST, _LARGEST = 1000.0, 1e11
 _LATENCY_FLOOR, _MEMORY_FLOOR = 2e-7, 2048.0
@@ -46,7 +46,7 @@ def measure_shards(
     facts = {"python": version(python), "date": date, "machine": MACHINE}
     folder.mkdir(parents=True, exist_ok=True)
     kept = 0
-    child = Child(python, WORKER, _THREADS)
+    child = Child(python, WORKER, THREADS)
     try:
         for start in range(0, groups, SHARD):
             path = folder / f"{seed}-{start:06d}.jsonl"

@@ -42,8 +42,11 @@ _SIGNS: dict[type[ast.operator], str] = {
 _LARGE_BLOCK = 1 << 20  # bytes
 _MOST_COMPILED_TEXT, _MOST_COMPILED_BITS = 4096, 128
 
-# Numbers that are objects of the library, and what one operation on them costs.
-_EXACT = {"fractions.Fraction": "fractions.add", "decimal.Decimal": "decimal.add"}
+# Objects of the library that are computed with, and what one operation on them costs.
+_COMPUTED = {
+    "fractions.Fraction": "fractions.add", "decimal.Decimal": "decimal.add",
+    **dict.fromkeys(("datetime.date", "datetime.datetime", "datetime.timedelta"), "datetime.datetime"),
+}  # fmt: skip
 
 
 class Operations(State):
@@ -57,8 +60,8 @@ class Operations(State):
             if rule is not None:
                 return self.apply_rule(rule, sign, [left, right], {}, None)
         for side in (left, right):
-            if side.name in _EXACT:
-                self.meter.spend(primitive(_EXACT[side.name]))
+            if side.name in _COMPUTED:
+                self.meter.spend(primitive(_COMPUTED[side.name]))
                 return replace(side, constant=MISSING)
         if left.kind in NUMBERS and right.kind in NUMBERS:
             boxed = next((side for side in (left, right) if side.name.startswith("numpy.")), None)

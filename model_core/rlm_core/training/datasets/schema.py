@@ -45,6 +45,8 @@ from rlm_core.types import WorkFacts
 
 FORMAT = "rlm-data-1"
 SPLITS = ("train", "val", "cal", "test")
+HAND_WRITTEN = "hand/"
+"""What families of functions that were written by hand, to calibrate on, start with."""
 # Upper ends of the shares of the splits: 75 % train, 5 % val, 10 % cal, 10 % test.
 _SHARES = (("train", 0.75), ("val", 0.80), ("cal", 0.90), ("test", 1.0))
 
