@@ -5,20 +5,22 @@ from __future__ import annotations
 import ast
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
 from . import object_sizes
+from .closures import bind_around, grow_around
 from .comprehensions import without_end
 from .concurrency import ended
 from .expressions import Expressions
 from .frames import Frame, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
+from .parameters import bind_arguments, defaults_of, is_abstract, is_method
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import SYMBOL, recurrence
-from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_around, filled_list, is_cached
+from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
 from .scope import Definition, Scope
 from .syntax import Function, called_name, parsed_function
 from .unit_costs import primitive
@@ -27,7 +29,6 @@ from .values import MISSING, NONE, UNKNOWN, Entries, Value
 _MOST_INLINED = 6  # depth
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
 _CALLEE_SHARE = 3  # of the budget that is left
-_FILLED = frozenset({"list", "set", "dict", "deque"})
 _EVEN_BASE = 0.5  # of the calls of a recursion that calls itself several times
 _KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
 _SIZED = frozenset({"list", "tuple", "str", "set", "dict", "unknown"})
@@ -78,7 +79,7 @@ class FunctionBodies(Expressions):
             return UNKNOWN
         caller = self.frame
         active = next((frame for frame in reversed(self.open) if frame.node is node), None)
-        if _is_method(node) and (receiver is not None or parent is None):
+        if is_method(node) and (receiver is not None or parent is None):
             args = [receiver if receiver is not None else Value("unknown", name="self"), *args]
         names = bind_arguments(node, args, keywords)
         if active is not None:
@@ -175,7 +176,7 @@ class FunctionBodies(Expressions):
         node = frame.node
         assert node is not None
         start = self._symbols(frame)
-        self._bind_around(frame)
+        bind_around(frame)
         caller, self.frame = self.frame, frame
         deep, self.deep = self.deep, min(self.deep, _MOST_INLINED)
         self.open.append(frame)
@@ -198,9 +199,9 @@ class FunctionBodies(Expressions):
         calls = ONE
         if frame.recursive:
             body, calls = self._repeated_body(frame, body, start)
-        _grow_around(frame, calls, start)
+        grow_around(frame, calls, start)
         if any(symbol.startswith(SYMBOL) for symbol in start):
-            body = substituted(body, start)
+            body = body.substituted(start)
         if frame.yields.terms:
             parts = [value for _, value in frame.results] or [UNKNOWN]
             item = joined([(1 / len(parts), value) for value in parts])
@@ -333,15 +334,6 @@ class FunctionBodies(Expressions):
         self.frame = outer
         return found
 
-    def _bind_around(self, frame: Frame) -> None:
-        """Bind in a nested function's frame the containers around that it fills, without their bytes."""
-        if frame.parent is None or frame.node is None:
-            return
-        for name in filled_around(frame.node):
-            value = frame.parent.lookup(name) if name not in frame.names else None
-            if value is not None and value.kind in _FILLED and value.size is not None:
-                frame.around[name] = frame.names[name] = replace(value, constant=MISSING, payload=None, bytes=ZERO)
-
     def definition(self, target: Value) -> tuple[Function, Scope, str, Frame | None] | None:
         """The syntax tree of a function of the program, its scope, its qualified name, and the frame around it."""
         payload = target.payload
@@ -357,105 +349,6 @@ class FunctionBodies(Expressions):
             return None
         self.step(len(payload.text) // 40)
         return tree, payload.scope, payload.qualname, None
-
-
-def _grow_around(frame: Frame, calls: Quantity, start: Mapping[str, Quantity]) -> None:
-    """Add what all calls of a nested function put into the containers of the functions around it."""
-    for name, (items, bytes_) in frame.put.items():
-        home = frame.parent
-        while home is not None and name not in home.names:
-            home = home.parent
-        outer = home.names[name] if home is not None else None
-        if home is None or outer is None or outer.size is None:
-            continue
-        home.bind(
-            name,
-            replace(
-                outer,
-                constant=MISSING,
-                payload=None,
-                size=outer.size + (items * calls).substituted(start),
-                bytes=outer.bytes + (bytes_ * calls).substituted(start),
-                item=outer.item if outer.item is not None and outer.item.kind != "unknown" else frame.names[name].item,
-            ),
-        )
-
-
-def substituted(body: Meter, start: Mapping[str, Quantity]) -> Meter:
-    """A region's cost with its symbols replaced by what they stand for."""
-    return Meter(
-        parallel=body.parallel,
-        seconds=body.total.substituted(start),
-        unknown=body.unknown.substituted(start),
-        waits=[
-            wait if wait.seconds is None else replace(wait, seconds=wait.seconds.substituted(start))
-            for wait in body.waits
-        ],
-        causes=[
-            replace(cause, amount=cause.amount.substituted(start), count=cause.count.substituted(start))
-            for cause in body.causes
-        ],
-        endless=body.endless,
-        peak=body.peak.substituted(start),
-    )
-
-
-def _is_method(node: Function) -> bool:
-    """Whether the first parameter is bound by the call: ``self``, or ``cls`` of a class method."""
-    if isinstance(node, ast.Lambda):
-        return False
-    first = [*node.args.posonlyargs, *node.args.args][:1]
-    return bool(first) and first[0].arg in ("self", "cls")
-
-
-def is_abstract(node: Function) -> bool:
-    """Whether a function has no body but a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
-    if isinstance(node, ast.Lambda):
-        return False
-    for statement in node.body:
-        if isinstance(statement, ast.Pass) or (
-            isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        ):
-            continue
-        if isinstance(statement, ast.Raise) and statement.exc is not None:
-            raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
-            if isinstance(raised, ast.Name) and raised.id == "NotImplementedError":
-                continue
-        return False
-    return True
-
-
-def bind_arguments(node: Function, args: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
-    """The parameters of a function by name, for a call with these arguments."""
-    positional = [*node.args.posonlyargs, *node.args.args]
-    names = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
-    if node.args.vararg is not None:
-        rest = args[len(positional) :]
-        item = joined([(1 / len(rest), value) for value in rest]) if rest else UNKNOWN
-        names[node.args.vararg.arg] = Value("tuple", size=constant(len(rest)), item=item)
-    allowed = {parameter.arg for parameter in (*positional, *node.args.kwonlyargs)}
-    names |= {name: value for name, value in keywords.items() if name in allowed}
-    if node.args.kwarg is not None:
-        names[node.args.kwarg.arg] = Value("dict", size=constant(len(keywords.keys() - allowed)))
-    # What the caller holds is not held again.
-    return {name: replace(value, bytes=ZERO) if value.bytes.terms else value for name, value in names.items()}
-
-
-def defaults_of(node: Function | None) -> list[tuple[str, ast.expr]]:
-    """The parameters with defaults."""
-    if node is None:
-        return []
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = list(
-        zip([p.arg for p in positional][len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    )
-    pairs += [
-        (p.arg, value)
-        for p, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if value is not None
-    ]
-    return pairs
 
 
 def _is_released(call: str, node: ast.AST) -> bool:

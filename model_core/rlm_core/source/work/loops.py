@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from rlm_core.types import CauseKind
@@ -13,10 +13,12 @@ from rlm_core.types import CauseKind
 from . import object_sizes
 from .calls import ENDLESS
 from .comprehensions import distinct
-from .frames import Loop, joined, restore_points
+from .factors import Doubled, factor_of
+from .frames import Loop, restore_points
 from .meter import ALWAYS, Meter
 from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
 from .syntax import leaving
+from .trip_changes import any_of, between, kept_size, moved_by, rebound_names, shell_growth, up_to, uses
 from .trip_counts import LoopNode, TripCounts, ends_inside
 from .trips import NEVER
 from .unit_costs import primitive, seconds
@@ -173,7 +175,7 @@ class Loops(TripCounts):
             if value.known or (isinstance(value.payload, (tuple, Entries)) and value.kind != "user-function"):
                 frame.names[name] = value = replace(value, constant=MISSING, payload=None)
             if name in self.block(node).grown and value.item is not None:
-                frame.names[name] = replace(value, item=_any_of(value.item))
+                frame.names[name] = replace(value, item=any_of(value.item))
         first = dict(frame.names)
         results, inner_bytes, yields = len(frame.results), dict(frame.filled), frame.yields
         recursive = [len(one.recursive) for one in self.open]
@@ -183,13 +185,13 @@ class Loops(TripCounts):
         # Functions that the body calls may fill containers around them.
         filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
         changes = self._changes(first, frame.names, assigned | filled, self.block(node).updates)
-        rebound = _rebound(first, frame.names, assigned.keys() - changes.keys(), count)
+        rebound = rebound_names(first, frame.names, assigned.keys() - changes.keys(), count)
         moving = {*changes, *rebound}
         if rebound and self.trial is not None:
             # What each trip makes from the result of the last one is in no counter.
             self.trial.run()
         after = dict(frame.names)
-        if moving and self.loop_depth < _TWICE_DEPTH and _reads(node, moving):
+        if moving and self.loop_depth < _TWICE_DEPTH and uses(node, moving):
             del frame.results[results:]
             for one, known in zip(self.open, recursive, strict=True):
                 del one.recursive[known:]
@@ -200,8 +202,8 @@ class Loops(TripCounts):
                 value = first[name]
                 frame.names[name] = replace(
                     value,
-                    size=_kept(value, _between(value.size, size, count)),
-                    number=_between(value.number, number, count),
+                    size=kept_size(value, between(value.size, size, count)),
+                    number=between(value.number, number, count),
                     bytes=value.bytes + bytes_ * half,
                 )
             body, _ = self._body(node, loop, bind)
@@ -220,26 +222,26 @@ class Loops(TripCounts):
                     # Keys that come again take nothing more.
                     times = distinct(value.item, count)
                 if value.kind in _GROWN and loop.items is not None and size is not None:
-                    times = _up_to(loop.items, size, times)
+                    times = up_to(loop.items, size, times)
                 if value.most is not None and old.size is not None and size is not None:
-                    times = _up_to(constant(value.most) - old.size, size, times)
+                    times = up_to(constant(value.most) - old.size, size, times)
                 inner = frame.filled.get(name, ZERO) - inner_bytes.get(name, ZERO)
                 shell = ZERO
                 if value.kind in _GROWN and size is not None and old.size is not None:
                     # A container grows in steps: what the first item takes says nothing of the others.
-                    first_step, steps = _shell_growth(value.kind, old.size, size), size * times
-                    shell = _shell_growth(value.kind, old.size, steps) - first_step * times
+                    first_step, steps = shell_growth(value.kind, old.size, size), size * times
+                    shell = shell_growth(value.kind, old.size, steps) - first_step * times
                 total = old.bytes + (bytes_ - inner) * times + inner * count + shell
                 if inner.terms:
                     frame.filled[name] = inner_bytes.get(name, ZERO) + inner * count
-                moved = _moved(old.size, size, times)
+                moved = moved_by(old.size, size, times)
                 if value.kind in _TEXTS and moved is not None:
                     total = object_sizes.container(value.kind, moved)
                 new = replace(
                     value,
                     constant=MISSING,
                     size=moved,
-                    number=_moved(old.number, number, count),
+                    number=moved_by(old.number, number, count),
                     bytes=total if total.terms else ZERO,
                 )
                 new = self._multiplied(node, name, new, count, after)
@@ -354,17 +356,17 @@ class Loops(TripCounts):
         """
         if value.kind not in ("int",):
             return value
-        factor = _factor_of(node, name)
+        factor = factor_of(node, name)
         if factor is None:
             return value
         amount: Quantity | None = constant(2.0)
-        if not isinstance(factor, _Doubled):
+        if not isinstance(factor, Doubled):
             names, held = self.frame.names, self.frame.held
             self.frame.restore(dict(inside), held)
             amount = number_of(self.scratch(factor))
             self.frame.restore(names, held)
         bits_each = 1.0
-        if isinstance(factor, _Doubled):
+        if isinstance(factor, Doubled):
             bits_each = factor.bits
         elif amount is not None and amount.constant is not None:
             bits_each = math.log2(max(amount.constant[1], 2.0))
@@ -374,125 +376,3 @@ class Loops(TripCounts):
             return value
         self.meter.spend(seconds("bigint.small", digits.times(0.5)) * count)
         return replace(value, constant=MISSING, number=None, size=digits, bytes=digits.times(4.0))
-
-
-def _any_of(item: Value) -> Value:
-    """An item like the known one of a container that gets others."""
-    parts = item.payload
-    kept = tuple(_any_of(part) for part in parts if isinstance(part, Value)) if isinstance(parts, tuple) else None
-    if not kept and isinstance(item.constant, tuple):
-        kept = tuple(_any_of(literal(part)) for part in item.constant)
-    return replace(item, constant=MISSING, number=None, payload=kept or None)
-
-
-def _between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Quantity | None:
-    """What a quantity is in the trips of a loop that each move it: on average, and from the first to the last trip."""
-    if old is None or step is None:
-        return old
-    start, moved, trips = old.constant, step.constant, count.constant
-    if start is None or moved is None or trips is None or not math.isfinite(trips[2]):
-        return old + step * count.times(0.5)
-    most = max(trips[2] - 1, 0.0)
-    low, high = start[0] + min(moved[0] * most, 0.0), start[2] + max(moved[2] * most, 0.0)
-    return Quantity({(): (low, start[1] + moved[1] * max(trips[1] - 1, 0.0) / 2, high)})
-
-
-def _rebound(
-    before: Mapping[str, Value], after: Mapping[str, Value], names: Iterable[str], count: Quantity
-) -> dict[str, Value]:
-    """Names with another number or size from the second trip on: what they are in the trips of a loop."""
-    joint: dict[str, Value] = {}
-    for name in names:
-        old, new = before.get(name), after.get(name)
-        if old is None or new is None or old is new:
-            continue
-        for former, latter in ((old.number, new.number), (old.size, new.size)):
-            if former is not None and former.constant is not None and former != latter:
-                others = max(count.evaluate(lambda name: 10.0)[1] - 1, 0.1)
-                joint[name] = replace(joined([(1.0, old), (others, new)]), bytes=old.bytes)
-    return joint
-
-
-class _Doubled(ast.expr):
-    """The factor of a number that is shifted or added to itself."""
-
-    _fields = ()
-    bits = 1.0
-
-
-def _up_to(items: Quantity, step: Quantity, count: Quantity) -> Quantity:
-    """The trips that add ``step`` items each, so many that no more than ``items`` are added."""
-    most, total = items.constant, (step * count).constant
-    if most is None or total is None or total[1] <= most[1]:
-        return count
-    return count.times(most[1] / total[1])
-
-
-def _kept(value: Value, size: Quantity | None) -> Quantity | None:
-    """The size of a container that may drop items."""
-    return size if size is None or value.most is None else size.at_most(value.most)
-
-
-def _shell_growth(kind: str, size: Quantity, added: Quantity) -> Quantity:
-    """The bytes that a container takes more without its items, when it grows item by item."""
-    before = object_sizes.container(kind, size, grown=True)
-    return object_sizes.container(kind, size + added, grown=True) - before
-
-
-def _moved(old: Quantity | None, step: Quantity | None, times: Quantity) -> Quantity | None:
-    return old if old is None or step is None else old + step * times
-
-
-def _reads(node: ast.stmt, names: set[str]) -> bool:
-    """Whether a loop uses these names in a way that their size may matter."""
-    growing = {
-        inner.func.value
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in ("append", "add", "appendleft", "get", "setdefault")
-        and isinstance(inner.func.value, ast.Name)
-    }
-    indexed = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Subscript)}
-    return any(
-        isinstance(inner, ast.Name)
-        and isinstance(inner.ctx, ast.Load)
-        and inner.id in names
-        and inner not in growing
-        and inner not in indexed
-        for inner in ast.walk(node)
-    )
-
-
-def _factor_of(node: ast.stmt, name: str) -> ast.expr | None:
-    """The factor by which a loop multiplies a name in each iteration."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:
-            if isinstance(inner.op, (ast.Mult, ast.Pow)):
-                return inner.value
-            if isinstance(inner.op, ast.LShift):
-                return _Doubled()
-        if isinstance(inner, ast.Assign) and len(inner.targets) == 1:
-            target, value = inner.targets[0], inner.value
-            if isinstance(target, ast.Name) and target.id == name and isinstance(value, ast.BinOp):
-                if isinstance(value.op, ast.Mult) and isinstance(value.left, ast.Name) and value.left.id == name:
-                    return value.right
-                if isinstance(value.op, ast.LShift) and isinstance(value.left, ast.Name) and value.left.id == name:
-                    return _Doubled()
-            if (
-                isinstance(target, ast.Tuple)
-                and isinstance(value, ast.Tuple)
-                and len(target.elts) == len(value.elts) == 2
-            ):
-                # `a, b = b, a + b`: Fibonacci numbers grow by .69 bits.
-                sums = [part for part in value.elts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)]
-                held = {part.id for part in target.elts if isinstance(part, ast.Name)}
-                if (
-                    name in held
-                    and len(sums) == 1
-                    and {n.id for n in ast.walk(sums[0]) if isinstance(n, ast.Name)} == held
-                ):
-                    doubled = _Doubled()
-                    doubled.bits = 0.694
-                    return doubled
-    return None

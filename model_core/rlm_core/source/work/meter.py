@@ -7,7 +7,7 @@ runs that get to that point, as (least, likely, most).
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rlm_core.types import CauseKind, WaitKind
@@ -81,6 +81,24 @@ class Meter:
         if self.own:
             self.seconds, self.own = self.seconds + constant(self.own), 0.0
         return self.seconds
+
+    def substituted(self, start: Mapping[str, Quantity]) -> Meter:
+        """The region's cost with symbols replaced by what they stand for."""
+        return Meter(
+            parallel=self.parallel,
+            seconds=self.total.substituted(start),
+            unknown=self.unknown.substituted(start),
+            waits=[
+                wait if wait.seconds is None else replace(wait, seconds=wait.seconds.substituted(start))
+                for wait in self.waits
+            ],
+            causes=[
+                replace(cause, amount=cause.amount.substituted(start), count=cause.count.substituted(start))
+                for cause in self.causes
+            ],
+            endless=self.endless,
+            peak=self.peak.substituted(start),
+        )
 
     def weighted(self, quantity: Quantity) -> Quantity:
         """A quantity times the reach."""

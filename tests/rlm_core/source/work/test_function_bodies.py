@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.source.work.function_bodies import bind_arguments, defaults_of, is_abstract
 from rlm_core.source.work.syntax import Function, parsed_function
-from rlm_core.source.work.values import literal
 
 from .counting import count, facts_of
 
@@ -51,36 +49,10 @@ def test_a_chain_of_calls_beyond_the_depth_is_unknown() -> None:
     assert facts.unknown_calls == 1
 
 
-@settings(max_examples=30)
-@given(st.lists(st.sampled_from("abcdef"), unique=True, max_size=4), st.integers(0, 3))
-def test_arguments_are_bound_as_python_binds_them(keywords: list[str], positional: int) -> None:
-    node = function("def g(a, b, /, c=3, *rest, d=4, **others):\n    return 1\n")
-    names = {name: literal(name) for name in keywords if name not in "ab"[:positional] + "abc"[:positional]}
-    bound = bind_arguments(node, [literal(k) for k in range(positional)], names)
-    for place, name in enumerate("abc"[:positional]):
-        assert bound[name].constant == place
-    for name, value in names.items():
-        if name in "abcd":
-            assert bound[name] == value
-    others = bound["others"].size
-    assert others is not None
-    assert others.exact == sum(name not in "abcd" for name in names)
-    assert [name for name, _ in defaults_of(node)] == ["c", "d"]
-
-
 def test_what_the_caller_holds_is_not_held_again() -> None:
     text = "def f():\n    x = [0] * 1000\n    g(x)\n"
     held = facts_of(text, g="def g(x):\n    return 1\n").memory.known.likely
     assert held == pytest.approx(8056, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("body", "abstract"),
-    [("pass", True), ("...", True), ("raise NotImplementedError", True), ("raise NotImplementedError('x')", True),
-     ("'doc'", True), ("return 1", False), ("raise ValueError", False)],
-)  # fmt: skip
-def test_functions_without_a_body_are_abstract(body: str, abstract: bool) -> None:
-    assert is_abstract(function(f"def g():\n    {body}\n")) is abstract
 
 
 def test_an_abstract_callee_is_not_known() -> None:

@@ -1,0 +1,95 @@
+"""What a loop changes from trip to trip: sizes, numbers and bytes of the names that it binds."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from . import object_sizes
+from .frames import joined
+from .quantities import Quantity
+from .values import MISSING, Value, literal
+
+
+def any_of(item: Value) -> Value:
+    """An item like the known one of a container that gets others."""
+    parts = item.payload
+    kept = tuple(any_of(part) for part in parts if isinstance(part, Value)) if isinstance(parts, tuple) else None
+    if not kept and isinstance(item.constant, tuple):
+        kept = tuple(any_of(literal(part)) for part in item.constant)
+    return replace(item, constant=MISSING, number=None, payload=kept or None)
+
+
+def between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Quantity | None:
+    """What a quantity is in the trips of a loop that each move it: on average, and from the first to the last trip."""
+    if old is None or step is None:
+        return old
+    start, moved, trips = old.constant, step.constant, count.constant
+    if start is None or moved is None or trips is None or not math.isfinite(trips[2]):
+        return old + step * count.times(0.5)
+    most = max(trips[2] - 1, 0.0)
+    low, high = start[0] + min(moved[0] * most, 0.0), start[2] + max(moved[2] * most, 0.0)
+    return Quantity({(): (low, start[1] + moved[1] * max(trips[1] - 1, 0.0) / 2, high)})
+
+
+def rebound_names(
+    before: Mapping[str, Value], after: Mapping[str, Value], names: Iterable[str], count: Quantity
+) -> dict[str, Value]:
+    """Names with another number or size from the second trip on: what they are in the trips of a loop."""
+    joint: dict[str, Value] = {}
+    for name in names:
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None or old is new:
+            continue
+        for former, latter in ((old.number, new.number), (old.size, new.size)):
+            if former is not None and former.constant is not None and former != latter:
+                others = max(count.evaluate(lambda name: 10.0)[1] - 1, 0.1)
+                joint[name] = replace(joined([(1.0, old), (others, new)]), bytes=old.bytes)
+    return joint
+
+
+def up_to(items: Quantity, step: Quantity, count: Quantity) -> Quantity:
+    """The trips that add ``step`` items each, so many that no more than ``items`` are added."""
+    most, total = items.constant, (step * count).constant
+    if most is None or total is None or total[1] <= most[1]:
+        return count
+    return count.times(most[1] / total[1])
+
+
+def kept_size(value: Value, size: Quantity | None) -> Quantity | None:
+    """The size of a container that may drop items."""
+    return size if size is None or value.most is None else size.at_most(value.most)
+
+
+def shell_growth(kind: str, size: Quantity, added: Quantity) -> Quantity:
+    """The bytes that a container takes more without its items, when it grows item by item."""
+    before = object_sizes.container(kind, size, grown=True)
+    return object_sizes.container(kind, size + added, grown=True) - before
+
+
+def moved_by(old: Quantity | None, step: Quantity | None, times: Quantity) -> Quantity | None:
+    """A quantity after trips that each move it by a step; unchanged where the step is not known."""
+    return old if old is None or step is None else old + step * times
+
+
+def uses(node: ast.stmt, names: set[str]) -> bool:
+    """Whether a loop uses these names in a way that their size may matter."""
+    growing = {
+        inner.func.value
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr in ("append", "add", "appendleft", "get", "setdefault")
+        and isinstance(inner.func.value, ast.Name)
+    }
+    indexed = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Subscript)}
+    return any(
+        isinstance(inner, ast.Name)
+        and isinstance(inner.ctx, ast.Load)
+        and inner.id in names
+        and inner not in growing
+        and inner not in indexed
+        for inner in ast.walk(node)
+    )
