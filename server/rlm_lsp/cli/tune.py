@@ -65,7 +65,7 @@ def command(
     the other bases stay unchanged. There is no check.
 
     With --work, only the part that joins predictions with work facts is fitted again, to functions that the model was
-    not trained on. --data holds real functions and generated ones.
+    not trained on. --data holds real functions, generated ones and those written by hand.
     """
     if refit and work:
         raise click.UsageError("--refit and --work are separate steps; run --refit first", context)

@@ -49,7 +49,6 @@ _SHRINK = 1e-3
 # Chosen on left-out groups: with 1 real functions are ranked a little worse than without facts, with 20 generated ones.
 _REAL_SHARE = 5.0
 _BATCH = 512
-_FEWEST_WRITTEN = 60  # functions written by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,11 @@ class WorkRows:
             quantiles=[self.quantiles[place] for place in places],
             **{name: getattr(self, name)[mask] for name in ("values", "groups", "generated", "fold")},
         )
+
+    @property
+    def written(self) -> npt.NDArray[np.bool_]:
+        """Which functions were written by hand: they calibrate, and train nothing."""
+        return np.char.startswith(self.groups, HAND_WRITTEN)
 
     @property
     def logs(self) -> Array:
@@ -235,30 +239,48 @@ def _weights(rows: WorkRows) -> Array:
 def calibrate_mixture(rows: dict[str, WorkRows], prefix: str = "call/python") -> Calibration:
     """Bands of the mixture, apart for texts that fix their cost and for all others.
 
-    Every fold is scored by networks that have seen none of its groups, neither in training nor to stop early. Texts
-    that fix their cost are calibrated on functions written by hand, where there are enough: generated ones consist of
-    what the analysis knows.
+    Every fold is scored by networks that have seen none of its groups, neither in training nor to stop early.
     """
     names: list[list[str]] = []
     scores: list[float] = []
     groups: list[str] = []
     for metric, part in rows.items():
         inputs, logs = part.inputs(), part.logs
-        written = np.char.startswith(part.groups, HAND_WRITTEN)
-        fixed_by = written if written.sum() >= _FEWEST_WRITTEN else np.ones(len(written), bool)
         for fold in range(FOLDS):
             stop = (fold + 1) % FOLDS
             network, _, _ = _fit(part, (part.fold != fold) & (part.fold != stop), part.fold == stop)
             places = np.flatnonzero(part.fold == fold)
             for place, work in zip(places, network.known_work(inputs[places]), strict=True):
                 kind = kind_of(part.facts[place], work)
-                if (part.generated if kind == FACTS else ~fixed_by)[place]:
+                if kind == FACTS and part.generated[place]:
                     continue
-                reached = float(mixture_cdf(logs[place], work, part.values[place : place + 1])[0])
                 names.append([f"{kind}/{prefix}/{metric}"])
-                scores.append(abs(2 * reached - 1))
+                scores.append(_score(logs[place], work, part.values[place]))
                 groups.append(str(part.groups[place]))
     return Calibration.fit(names, np.array(scores), np.array(groups))
+
+
+def calibrate_written(rows: dict[str, WorkRows], mixture: WorkMixture, prefix: str = "call/python") -> Calibration:
+    """Bands of texts that fix their cost, from functions written by hand, which the networks were not trained on.
+
+    Generated functions consist of what the analysis knows, so bands from them are too narrow for others.
+    """
+    names: list[list[str]] = []
+    scores: list[float] = []
+    groups: list[str] = []
+    for metric, part in rows.items():
+        logs = part.logs
+        for place, work in enumerate(mixture.networks[metric].known_work(part.inputs())):
+            if kind_of(part.facts[place], work) == FIXED:
+                names.append([f"{FIXED}/{prefix}/{metric}"])
+                scores.append(_score(logs[place], work, part.values[place]))
+                groups.append(str(part.groups[place]))
+    return Calibration.fit(names, np.array(scores), np.array(groups))
+
+
+def _score(logs: Array, work: KnownWork, value: float) -> float:
+    """The level of the smallest central interval of a mixture that holds a value."""
+    return abs(2 * float(mixture_cdf(logs, work, np.array([value]))[0]) - 1)
 
 
 def fit_ratios(rows: dict[str, WorkRows], mixture: WorkMixture, edits: Sequence[Edit]) -> dict[str, RatioModel]:

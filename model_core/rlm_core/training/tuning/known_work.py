@@ -1,7 +1,8 @@
 """``rlm-lsp tune --work``: the last stage of a training, which joins a finished model with work facts.
 
 The mixture, its bands and the ratios of functions are fitted to rows that the model was not trained on; everything else
-of the model stays as it is.
+of the model stays as it is. The bands of texts that fix their cost are wide enough for functions written by hand, too;
+from data with nothing but those, only these bands change.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rlm_core.errors import DataError
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import read_edits
-from rlm_core.training.student.work_fit import calibrate_mixture, fit_mixture, fit_ratios, work_rows
+from rlm_core.training.student.work_fit import calibrate_mixture, calibrate_written, fit_mixture, fit_ratios, work_rows
 
 from .job import Say, check_free, output_directory
 from .student import EditableModel, load_student
@@ -25,14 +27,16 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
     """Fit the work mixture of ``model``; the id of the new model.
 
     Args:
-        data: Parquet files with real functions (splits ``val`` and ``cal`` are used) and generated functions.
+        data: Parquet files with real functions (splits ``val`` and ``cal`` are used), generated functions, and those
+            written by hand.
         model: a directory of ``rlm-lsp export`` or ``rlm-lsp tune``.
         out: the directory to write; it must not exist or be empty.
         name: of the new model.
         say: called with a line for each stage.
 
     Raises:
-        DataError: the data sets have no work facts, or ``out`` is in use or cannot be written.
+        DataError: the data sets have no work facts, or only functions written by hand and the model no mixture, or
+            ``out`` is in use or cannot be written.
         ModelError: the model cannot be loaded.
     """
     check_free(out)
@@ -41,14 +45,23 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
         rows = work_rows(OnnxPredictor(student.directory, join_facts=False), data)
         if set(rows) != {"latency", "memory"}:
             raise DataError(f"{', '.join(map(str, data))}: no rows of functions with work facts; build the data again")
-        say("fitting the work mixture")
-        mixture = fit_mixture(rows, say)
+        written = {metric: part.chosen(part.written) for metric, part in rows.items()}
+        others = {metric: part.chosen(~part.written) for metric, part in rows.items() if not part.written.all()}
         editable = EditableModel(student)
-        editable.mixture = mixture
-        editable.levels |= calibrate_mixture(rows).to_json()
-        editable.changes |= fit_ratios(rows, mixture, list(read_edits(data, ("train",))))
+        if others:
+            say("fitting the work mixture")
+            editable.mixture = fit_mixture(others, say)
+            editable.levels |= calibrate_mixture(others).to_json()
+            editable.changes |= fit_ratios(others, editable.mixture, list(read_edits(data, ("train",))))
+        if editable.mixture is None:
+            raise DataError(f"{', '.join(map(str, data))}: only functions written by hand; add real functions")
+        if all(len(part.values) for part in written.values()):
+            say("calibrating texts that fix their cost on functions written by hand")
+            for task, level in calibrate_written(written, editable.mixture).to_json().items():
+                editable.levels[task] = _wider(editable.levels.get(task, level), level)
+            editable.keeps_calls = not others  # they do not read texts that fix their cost
         trained = dict(student.card.trained)
-        trained["work"] = {
+        trained["work" if others else "written"] = {
             "from": student.card.model_id,
             "date": date.today().isoformat(),
             "data": [path.name for path in data],
@@ -58,3 +71,10 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
         with output_directory(out) as made:
             editable.write(made.directory, name, trained)
             return made.commit()
+
+
+def _wider(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The wider of two calibrations at each coverage."""
+    counts = {name: first[name] + second[name] for name in ("groups", "rows")}
+    levels = [max(pair) for pair in zip(first["levels"], second["levels"], strict=True)]
+    return {**first, **counts, "levels": levels}
