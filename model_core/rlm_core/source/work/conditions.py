@@ -17,7 +17,7 @@ from .operations import Operations
 from .quantities import ONE, Quantity, Range, constant, mixed
 from .trips import FLIPPED, NEGATED, Counter
 from .unit_costs import primitive, seconds
-from .values import Value, literal, number_of
+from .values import NUMBERS, Value, literal, number_of
 
 _MOST_SAMPLED_NODES = 24
 _MOST_PERIOD = 64
@@ -28,6 +28,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _COMPARE_SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+_SAME, _SAME_NUMBER = 0.3, 0.1  # how often two values are equal
 _CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict", "str", "bytes", "bytearray", "deque"})
 
 
@@ -103,10 +104,13 @@ class Conditions(Operations):
                         return (0.0, 0.85, 1.0) if compare(left.payload[1], right.constant) else (0.0, 0.15, 1.0)
                     except TypeError:
                         pass
+            # Two numbers are rarely the same; a name, a kind or a flag is more often the one that is asked for.
+            right = self.scratch(test.comparators[0])
+            same = _SAME_NUMBER if left.kind in NUMBERS and right.kind in NUMBERS else _SAME
             if isinstance(test.ops[0], (ast.Eq, ast.Is, ast.In)):
-                return (0.0, 0.3, 1.0)
+                return (0.0, same, 1.0)
             if isinstance(test.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
-                return (0.0, 0.7, 1.0)
+                return (0.0, 1 - same, 1.0)
         return (0.0, 0.5, 1.0)
 
     def truth(self, value: Value) -> bool | None:

@@ -29,6 +29,11 @@ from .values import MISSING, NONE, UNKNOWN, Entries, Value
 _MOST_INLINED = 6  # depth
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
 _CALLEE_SHARE = 3  # of the budget that is left
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__", ast.FloorDiv: "__floordiv__",
+    ast.Mod: "__mod__", ast.Pow: "__pow__", ast.MatMult: "__matmul__", ast.BitAnd: "__and__", ast.BitOr: "__or__",
+    ast.BitXor: "__xor__", ast.LShift: "__lshift__", ast.RShift: "__rshift__",
+}  # fmt: skip
 _EVEN_BASE = 0.5  # of the calls of a recursion that calls itself several times
 _KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
 _SIZED = frozenset({"list", "tuple", "str", "set", "dict", "unknown"})
@@ -46,6 +51,15 @@ class FunctionBodies(Expressions):
     @abstractmethod
     def run(self, body: Sequence[ast.stmt]) -> None:
         """Read statements in the current frame."""
+
+    def operation(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """A binary operation; one of an object of the program is a call of its method."""
+        if left.kind == "object" and isinstance(left.payload, dict):
+            method = _OPERATORS[type(op)]
+            definition = self.frame.scope.function(method, left.name, self.frame.qualname)
+            if definition is not None and not self._is_open(definition):
+                return self.call_value(Value("user-function", payload=definition), [right], {}, method, left)
+        return super().operation(op, left, right)
 
     def _is_open(self, definition: Definition) -> bool:
         """Whether a function is being read: a call of its name on another object delegates, and is not recursion."""

@@ -29,7 +29,8 @@ class Recurrence:
 
     ``ratio`` is the share of the size that a call passes on, 1 where it passes on a fixed amount less, and
     ``branches`` the number of recursive calls per call. ``going`` is the share of calls that do not end at once: what
-    a call costs is read as an average over all, but large ones go on.
+    a call costs is read as an average over all, but large ones go on. Where each call gets a part of an
+    argument in ``parts``, the sizes of all together are the number of calls.
     """
 
     calls: Quantity
@@ -39,6 +40,7 @@ class Recurrence:
     branches: float
     name: str
     going: float = 1.0
+    parts: tuple[str, ...] = ()
 
     def total(self, cost: Quantity) -> Quantity:
         """The sum over all calls of a cost that depends on the size."""
@@ -53,7 +55,9 @@ class Recurrence:
         for monomial, coefficient in cost.terms.items():
             power = sum(p for (name, form), p in monomial if name == self.size and form == LINEAR)
             term = Quantity({monomial: coefficient})
-            if power <= 0:
+            if self.parts:
+                result = result + Quantity({self._without_parts(monomial): coefficient}) * calls
+            elif power <= 0:
                 result = result + term * calls
             elif self.ratio < 1:
                 shrink = branches * self.ratio**power
@@ -71,6 +75,14 @@ class Recurrence:
                 small = Quantity({_without(monomial, self.size): coefficient}).times(2.0**power)
                 result = result + small * calls
         return result
+
+    def _without_parts(self, monomial: Monomial) -> Monomial:
+        owned = tuple(f"{name}{sign}" for name in self.parts for sign in ".[")
+        return tuple(
+            (factor, power)
+            for factor, power in monomial
+            if factor[0] not in self.parts and not factor[0].startswith(owned)
+        )
 
 
 def _without(monomial: Monomial, size: str) -> Monomial:
@@ -127,7 +139,10 @@ def recurrence(
         if branches * share ** (checks - 1) > _BRANCHING and not parts:
             # Each call tries several ways, and neither an argument nor a number of checks says how deep: backtracking.
             return Recurrence(exponential(2.0, size), size, fallback, 1.0, branches, "tries all ways")
-        return Recurrence(size, size.log(), fallback, 1.0, 1.0, "calls itself for each part")
+        known = {name: amount.constant[1] for name, amount in start.items() if amount.constant is not None}
+        sized = max(known, key=lambda name: known[name], default=fallback)
+        size = of_size(sized if known.get(sized, 0.0) > 1 else fallback)
+        return Recurrence(size, size.log(), sized, 1.0, 1.0, "calls itself for each part", parts=(fallback, *start))
     symbol = moves[0].symbol
     ratios = [move.ratio for move in moves if move.ratio < 1]
     if ratios:

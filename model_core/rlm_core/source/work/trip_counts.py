@@ -18,6 +18,7 @@ from .worklists import worklist
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _TRIED_TRIPS = 24
+_MOST_EACH = 4.0  # items that each of many searches meets, where their number is not known
 
 
 class TripCounts(Calls):
@@ -325,7 +326,25 @@ class TripCounts(Calls):
         if most is ONE:
             graphs = [self.scratch(graph) for graph in work.graphs]
             most = next((self.length(graph) for graph in graphs if graph.size is not None or graph.name), ONE)
-        return None if most is ONE else mixed([(0.0, ONE), (1.0, most)])
+        if most is ONE:
+            return None
+        again = self._runs_on_marked(work.marked)
+        if again is None:
+            return mixed([(0.0, ONE), (1.0, most)])
+        # All searches together meet each field or node once.
+        fields, runs = most.constant, again.constant
+        if fields is None or runs is None or runs[1] <= 0:
+            return constant(0.0, _MOST_EACH, 1.0)
+        return constant(0.0, fields[2] / max(runs[0], 1.0), fields[1] / runs[1])
+
+    def _runs_on_marked(self, marked: frozenset[str]) -> Quantity | None:
+        """How often a search runs that goes on with what it has marked; None where it begins anew each time."""
+        runs = None
+        for loop in reversed(self.frame.loops):
+            if not marked or loop.node is None or any(name in self.block(loop.node).stores for name in marked):
+                break
+            runs = loop.trips if runs is None else runs * loop.trips
+        return runs
 
     def _filled_up(self, node: ast.While, left: ast.expr, right: ast.expr) -> Quantity | None:
         """The iterations of ``while len(items) < n``, where each appends one item."""

@@ -20,11 +20,12 @@ class Worklist:
     """What bounds the items of a list of work.
 
     ``bounds`` are the upper ends of the coordinates that items have, ``graphs`` the mappings or lists that neighbours
-    are read from.
+    are read from, ``marked`` the names of what else the loop changes: it knows by that where it was before.
     """
 
     bounds: tuple[ast.expr, ...]
     graphs: tuple[ast.expr, ...]
+    marked: frozenset[str] = frozenset()
 
 
 def worklist(node: ast.While) -> Worklist | None:
@@ -56,8 +57,10 @@ def worklist(node: ast.While) -> Worklist | None:
                 marks |= isinstance(inner.left, ast.Subscript) or isinstance(inner.comparators[-1], ast.Subscript)
                 for subject, bound in _upper_bounds(inner):
                     bounds[ast.dump(subject)] = bound
-            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Subscript())) | ast.If(test=ast.Subscript()):
+            case ast.If(test=test) if _is_field(test):
                 marks = True
+            case ast.BoolOp(values=parts):
+                marks |= any(_is_field(part) for part in parts)
             case ast.For(iter=source) | ast.comprehension(iter=source):
                 graph = _neighbours(source)
                 if graph is not None:
@@ -66,7 +69,32 @@ def worklist(node: ast.While) -> Worklist | None:
                 pass
     if not (takes and puts and marks) or not (bounds or graphs):
         return None
-    return Worklist(tuple(bounds.values()), tuple(graphs.values()))
+    marked = frozenset(_changed(node.body) - {name, following or name})
+    return Worklist(tuple(bounds.values()), tuple(graphs.values()), marked)
+
+
+def _changed(body: list[ast.stmt]) -> set[str]:
+    """The names of containers that items are put into."""
+    found: set[str] = set()
+    for inner in _walk(body):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attribute)) if attribute in _PUTTING:
+                found.add(holder)
+            case ast.Subscript(ctx=ast.Store()):
+                root: ast.expr = inner
+                while isinstance(root, ast.Subscript):
+                    root = root.value
+                if isinstance(root, ast.Name):
+                    found.add(root.id)
+            case _:
+                pass
+    return found
+
+
+def _is_field(test: ast.expr) -> bool:
+    """Whether a condition is that of a field alone: ``grid[y][x]`` or ``not seen[node]``."""
+    operand = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(operand, ast.Subscript)
 
 
 def _tested(test: ast.expr) -> str | None:

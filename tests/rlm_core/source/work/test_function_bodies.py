@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.syntax import Function, parsed_function
 
 from .counting import count, facts_of
@@ -112,3 +114,39 @@ def test_what_a_cache_keeps_is_held() -> None:
     held = facts_of("def f():\n    return g(50, 40)\n", g=cached).memory.known.likely
     assert held > 150_000
     assert held > 10 * facts_of("def f():\n    return g(50)\n", g=plain).memory.known.likely
+
+
+@pytest.mark.parametrize(("sign", "method"), [("+", "__add__"), ("@", "__matmul__"), ("//", "__floordiv__")])
+def test_an_operator_of_an_object_is_a_call_of_its_method(sign: str, method: str) -> None:
+    text = f"""
+class Box:
+    def __init__(self, size):
+        self.size = size
+
+    def {method}(self, other):
+        time.sleep(1)
+        return Box(self.size + other.size)
+
+def f():
+    box = Box(0)
+    for i in range(30):
+        box {sign} Box(i)
+"""
+    [unit] = [unit for unit in Analyser().analyse(ParsedSource(text.encode(), "python")) if unit.unit.qualname == "f"]
+    assert unit.code.work is not None
+    [wait] = unit.code.work.waits
+    assert wait.seconds is not None
+    assert wait.seconds.likely == 30
+
+
+def test_an_object_holds_its_arguments() -> None:
+    module = "class Box:\n    def __init__(self, a, b):\n        self.a, self.b = a, b\n\n\n"
+    text = "def f():\n    return [Box(i, i * 2) for i in range(1000, 11_000)]\n"
+    [unit] = [
+        unit
+        for unit in Analyser().analyse(ParsedSource((module + text).encode(), "python"))
+        if unit.unit.qualname == "f"
+    ]
+    assert unit.code.work is not None
+    # An object of 88 bytes, and two numbers of 32; CPython 3.12 takes 1,528,328 bytes for all.
+    assert unit.code.work.memory.known.likely == pytest.approx(1.5e6, rel=0.15)

@@ -227,3 +227,29 @@ def test_a_condition_on_the_choices_leaves_a_range() -> None:
 def test_a_walk_over_the_parts_of_an_object_is_no_search() -> None:
     walk = "def f(node, depth=0):\n    for child in node.children:\n        f(child, depth + 1)\n"
     assert {factor.base for factor in facts_of(walk).latency.growth} == {1.0}
+
+
+def test_a_walk_takes_as_long_as_there_are_parts() -> None:
+    walk = "def f(node):\n    total = 0\n    for child in node.children:\n        total += f(child)\n    return total\n"
+    assert [(entry.size, entry.degree) for entry in facts_of(walk).latency.growth] == [("node", 1)]
+
+
+def test_a_sort_by_a_pivot_takes_n_log_n() -> None:
+    text = (
+        "def f(items):\n    if len(items) <= 1:\n        return items\n    pivot = items[0]\n"
+        "    below = [x for x in items[1:] if x < pivot]\n    above = [x for x in items[1:] if x >= pivot]\n"
+        "    return f(below) + [pivot] + f(above)\n"
+    )
+    [growth, *_] = facts_of(text).latency.growth
+    assert (growth.degree, growth.logs) == (1, 1)
+
+
+def test_a_cache_has_an_entry_for_each_combination() -> None:
+    text = (
+        "def f():\n    costs = [2, 3, 5, 7]\n    @functools.cache\n    def best(i, rest):\n        time.sleep(1)\n"
+        "        if i == 4 or rest <= 0:\n            return 0\n"
+        "        return max(best(i + 1, rest), best(i + 1, rest - costs[i]))\n    return best(0, 100)\n"
+    )
+    known = count(text)
+    assert known.least <= 5 * 101
+    assert 20 < known.most <= 5 * 101

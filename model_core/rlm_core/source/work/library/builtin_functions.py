@@ -113,7 +113,9 @@ def distinct(value: Value, count: Quantity) -> Quantity:
             return constant(len(set(value.constant)))
         except TypeError:
             return count
-    if value.kind == "str" and fixed_count is not None:
+    is_character = value.item is not None and value.item.size is not None and value.item.size.exact == 1
+    characters = value.kind == "str" or (value.item is not None and value.item.kind == "str" and is_character)
+    if characters and fixed_count is not None:
         low, likely, high = fixed_count
         return Quantity({(): (min(low, 1.0), min(likely, _ALPHABET), high)})
     item = value.item

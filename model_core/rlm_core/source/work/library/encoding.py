@@ -25,6 +25,7 @@ from .rules import (
 
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "frozenset", "deque"})
 _MOST_DEPTH = 6
+_PAIR, _CSV_LINE = 12.0, 30.0  # characters of a pair in an address, and of a line of a table
 _REPETITIVE = 0.1  # of the size is left after compression
 _REPEATED_SIZE = 0.003  # the same where a part is repeated very often
 # Characters that the usual JSON document has per value.
@@ -254,6 +255,8 @@ def _unpack(call: Call) -> Value:
 def _csv_reader(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
+    if value.name == "io.StringIO":
+        count = count.times(1 / _CSV_LINE)
     call.spend(primitive("csv.reader"))
     line = value.item.size if value.item is not None and value.item.size is not None else constant(40.0)
     row = container(
@@ -286,6 +289,12 @@ def _write_rows(call: Call) -> Value:
     row = value.item or UNKNOWN
     call.spend(count * _written(row, row.size if row.size is not None else constant(6.0)))
     return NONE
+
+
+def _urlencode(call: Call) -> Value:
+    pairs = call.length(argument(call, 0, "query"))
+    call.spend(pairs.times(primitive("urllib.parse.quote")))
+    return text(pairs.times(_PAIR))
 
 
 def _address(kind: str) -> Value:
@@ -337,7 +346,7 @@ FUNCTIONS: dict[str, Rule] = {
     "urllib.parse.urlparse": fixed("urllib.parse.urlparse", _address("urllib.parse.ParseResult")),
     "urllib.parse.urlsplit": fixed("urllib.parse.urlparse", _address("urllib.parse.SplitResult")),
     "urllib.parse.urljoin": fixed("urllib.parse.urlparse", Value("str")),
-    "urllib.parse.urlencode": fixed("urllib.parse.urlparse", Value("str")),
+    "urllib.parse.urlencode": _urlencode,
     "urllib.parse.parse_qs": fixed("urllib.parse.parse_qs", Value("dict", bytes=constant(450.0))),
     "urllib.parse.parse_qsl": fixed("urllib.parse.parse_qs", Value("list")),
     "struct.pack": _pack,

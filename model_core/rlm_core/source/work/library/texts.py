@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from .. import object_sizes
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
@@ -145,9 +146,16 @@ def _hex(call: Call) -> Value:
     return text(size)
 
 
-_SCANNED: dict[str, tuple[str, Value]] = {
-    "find": ("str.find", INT), "rfind": ("str.find", INT), "index": ("str.find", INT), "rindex": ("str.find", INT),
-    "count": ("str.count", INT), "isalpha": ("str.isalpha", BOOL), "isdigit": ("str.isalpha", BOOL),
+def _place(size: Quantity) -> Value:
+    """A place in a text or a number of places."""
+    limits = size.constant
+    is_shared = limits is not None and limits[2] <= object_sizes.MOST_SHARED
+    return Value("int", bytes=ZERO if is_shared else INT.bytes)
+
+
+_SCANNED: dict[str, tuple[str, Value | Callable[[Quantity], Value]]] = {
+    **dict.fromkeys(("find", "rfind", "index", "rindex"), ("str.find", _place)),
+    "count": ("str.count", _place), "isalpha": ("str.isalpha", BOOL), "isdigit": ("str.isalpha", BOOL),
     "isalnum": ("str.isalpha", BOOL), "isspace": ("str.isalpha", BOOL), "islower": ("str.isalpha", BOOL),
     "isupper": ("str.isalpha", BOOL), "isnumeric": ("str.isalpha", BOOL), "isdecimal": ("str.isalpha", BOOL),
     "istitle": ("str.isalpha", BOOL), "isascii": ("call.builtin", BOOL), "isidentifier": ("str.isalpha", BOOL),
