@@ -136,3 +136,27 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
 def test_a_directory_without_a_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         fit_known_work([tmp_path / "rows.parquet"], tmp_path / "none", tmp_path / "model", "joined", quietly)
+
+
+def test_functions_written_by_hand_widen_the_bands_and_change_nothing_else(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    written = [
+        row
+        | {"group": f"hand/{row['id']}", "family": f"hand/{row['id']}", "value": row["value"] * 10 ** rng.normal(0, 2)}
+        for row in rows()
+        if row["edit_of"] is None
+    ]
+    write_rows(written, tmp_path / "written.parquet", EDITS_SCHEMA)
+    fit_known_work([tmp_path / "written.parquet"], builtin(), tmp_path / "model", "wider", quietly)
+    before, after = read_card(builtin()), read_card(tmp_path / "model")
+    old, new = (card.calibration.to_json() for card in (before, after))
+    changed = {name for name in new if new[name] != old[name]}
+    assert changed == {f"{FIXED}/call/python/{metric}" for metric in METRICS}
+    for name in changed:
+        pairs = zip(old[name]["levels"], new[name]["levels"], strict=True)
+        assert all(wider >= narrow for narrow, wider in pairs)
+        assert new[name]["groups"] == old[name]["groups"] + COUNT // 3
+    assert after.trained["work"] == before.trained["work"]
+    assert after.trained["written"]["rows"] == dict.fromkeys(METRICS, COUNT // 3)
+    for file in (WORK, ENCODER, "calls.safetensors"):
+        assert (tmp_path / "model" / file).read_bytes() == (builtin() / file).read_bytes()
