@@ -129,6 +129,10 @@ def recurrence(
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
     if levels is not None and not cached:
         return _backtracking(steps, start, share, levels)
+    end = _split_range(steps, start)
+    if end is not None:
+        size = of_size(end)
+        return Recurrence(size.times(1.5), size.log(), end, 0.5, 2.0, "halves its input", share)
     moves = [move for step in steps if (move := _move(step, start, bounds or {})) is not None]
     if not moves:
         size = of_size(fallback)
@@ -160,6 +164,42 @@ def recurrence(
         return Recurrence(calls, depth, symbol, ratio, branches, "halves its input", share)
     others = [name for name in start if any(_falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached, share, branches, bounds or {}, others)
+
+
+def _split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> str | None:
+    """The symbol of the end of a range that two calls split: one passes on its start, the other its end.
+
+    They do not both take from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink a range.
+    """
+    if len(steps) != 2 or len(start) < 2:
+        return None
+    kept = [
+        {name for name in start if any(_is_symbol(value, name) for value in step.arguments.values())} for step in steps
+    ]
+    first, second = kept[0] - kept[1], kept[1] - kept[0]
+    if len(first) != 1 or len(second) != 1:
+        return None
+    [begin], [end] = first, second
+    moved = all(_has(step, name) for step, name in zip(steps, (end, begin), strict=True))
+    return None if moved else end
+
+
+def _has(step: Recursive, symbol: str) -> bool:
+    """Whether a recursive call passes on a symbol with something added or taken away."""
+    key = (((symbol, LINEAR), 1.0),)
+    return any(
+        amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01
+        for value in step.arguments.values()
+        for amount in (value.number, value.size)
+    )
+
+
+def _is_symbol(value: Value, symbol: str) -> bool:
+    """Whether a number is a symbol as it is."""
+    number = value.number
+    if number is None:
+        return value.kind == "unknown" and value.name == symbol
+    return number.terms == {(((symbol, LINEAR), 1.0),): (1.0, 1.0, 1.0)}
 
 
 def _backtracking(

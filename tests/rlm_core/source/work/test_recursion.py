@@ -253,3 +253,17 @@ def test_a_cache_has_an_entry_for_each_combination() -> None:
     known = count(text)
     assert known.least <= 5 * 101
     assert 20 < known.most <= 5 * 101
+
+
+@pytest.mark.parametrize(
+    ("calls", "growth"),
+    [
+        (("f(a, low, i - 1)", "f(a, i + 1, high)"), (1, 1, 1)),  # the parts of a range
+        (("f(a, low, high - 1)", "f(a, low + 1, high)"), (0, 0, 2)),  # all ways to take from its ends
+    ],
+)
+def test_a_range_that_is_split_is_no_search(calls: tuple[str, str], growth: tuple[int, int, int]) -> None:
+    lines = ["def f(a, low, high):", "    if low < high:", "        i = low", "        for j in range(low, high):"]
+    lines += ["            if a[j] < a[high]:", "                i += 1", *(f"        {call}" for call in calls)]
+    found = facts_of("\n".join(lines)).latency.growth
+    assert growth in {(entry.degree, entry.logs, round(entry.base)) for entry in found}
