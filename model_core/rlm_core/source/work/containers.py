@@ -297,7 +297,7 @@ class Containers(Conditions):
         shell = object_sizes.container(kind, size, grown=True) - object_sizes.container(
             kind, self.length(base), grown=True
         )
-        # A text that was a constant becomes an object of its own.
+        # A text that was a constant becomes a separate object.
         is_text = kind in ("str", "bytes")
         self.frame.bind(
             name,

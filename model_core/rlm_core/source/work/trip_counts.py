@@ -338,7 +338,7 @@ class TripCounts(Calls):
         return constant(0.0, fields[2] / max(runs[0], 1.0), fields[1] / runs[1])
 
     def _runs_on_marked(self, marked: frozenset[str]) -> Quantity | None:
-        """How often a search runs that goes on with what it has marked; None where it begins anew each time."""
+        """How often a search runs that goes on with what it has marked; None where each run marks others."""
         runs = None
         for loop in reversed(self.frame.loops):
             if not marked or loop.node is None or any(name in self.block(loop.node).stores for name in marked):

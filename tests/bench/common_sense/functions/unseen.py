@@ -1,4 +1,4 @@
-"""Functions written after the analysis was finished, as a check of functions that nobody has looked at."""
+"""Functions written after the analysis was finished, as a check on code that it was not made for."""
 
 import base64
 import binascii
@@ -48,7 +48,7 @@ def fizz_buzz():
     return "\n".join(lines)
 
 
-def compound_interest():
+def savings_by_year():
     balance = 1_000.0
     history = []
     for month in range(1, 12 * 40 + 1):
@@ -160,7 +160,7 @@ def collatz_longest():
     return best_n
 
 
-def pythagorean_triples():
+def right_triangles():
     found = []
     for a in range(1, 120):
         for b in range(a, 120):

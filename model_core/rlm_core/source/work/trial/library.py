@@ -77,7 +77,7 @@ FIELDS: dict[type, frozenset[str]] = {
         datetime.timedelta: "days seconds microseconds",
     }.items()
 }
-"""Attributes of values that are no methods."""
+"""Attributes of values that are data, not methods."""
 # Methods that look at their arguments only.
 _CHEAP = frozenset(
     {
