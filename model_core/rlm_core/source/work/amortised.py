@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .quantities import Quantity, constant
-from .syntax import BlockSyntax, own_update, read_update
+from .syntax import BlockSyntax, LoopNode, own_update, read_update
 
-LoopNode = ast.For | ast.AsyncFor | ast.While
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard"})
 _PUTTING = frozenset({"append", "appendleft", "add", "insert"})
 _PUTTING_MANY = frozenset({"extend", "extendleft", "update"})
@@ -40,7 +39,7 @@ def amortised_trips(inner: ast.While, outer: LoopNode) -> Amortised | None:
             added = _added(around, container)
             if added:
                 return Amortised(constant(0.0, added, _LIKELY_SHARE * added))
-    for name in names | _indices(inner):
+    for name in sorted(names | _indices(inner)):
         update = block.updates.get(name)
         moves = update is not None and update[0] in "+-" and block.stores.get(name) == 1
         if moves and any(own_update(statement, name) for statement in inner.body):

@@ -1,4 +1,4 @@
-"""Containers of a function that the functions inside it fill.
+"""Containers that nested functions fill.
 
 A nested function is read with the containers around it, without their bytes; what all its calls put into them is added
 afterwards.

@@ -11,7 +11,7 @@ from . import object_sizes
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
-from .syntax import Function
+from .syntax import Function, LoopNode
 from .trial import Trial
 from .values import MISSING, UNKNOWN, Value
 
@@ -71,7 +71,7 @@ class Loop:
     exit: ast.If | None = None
     exit_share: float = 0.0
     items: Quantity | None = None
-    node: ast.For | ast.AsyncFor | ast.While | None = None
+    node: LoopNode | None = None
 
     def counts(self, name: str) -> bool:
         """Whether a name is the loop's variable, a number that is new in each trip."""

@@ -17,9 +17,9 @@ from .factors import Doubled, factor_of
 from .frames import Loop, restore_points
 from .meter import ALWAYS, Meter
 from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
-from .syntax import leaving
+from .syntax import LoopNode, leaving
 from .trip_changes import any_of, between, kept_size, moved_by, rebound_names, shell_growth, up_to, uses
-from .trip_counts import LoopNode, TripCounts, ends_inside
+from .trip_counts import TripCounts, ends_inside
 from .trips import NEVER
 from .unit_costs import primitive, seconds
 from .values import MISSING, Entries, Value, literal, number_of

@@ -15,6 +15,7 @@ from typing import Any
 
 from rlm_core.source.canonical import dedent
 
+LoopNode = ast.For | ast.AsyncFor | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MOST_CHARACTERS = 100_000
 _MOST_REPAIRS = 12

@@ -11,12 +11,11 @@ from .frames import Loop, LoopVariable
 from .meter import ALWAYS
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed
 from .scope import Scope
-from .syntax import BlockSyntax, leaving, own_update
+from .syntax import BlockSyntax, LoopNode, leaving, own_update
 from .trips import FLIPPED, NEGATED, NEVER, Counter, first_square
 from .values import UNKNOWN, literal, number_of
 from .worklists import worklist
 
-LoopNode = ast.For | ast.AsyncFor | ast.While
 _TRIED_TRIPS = 24
 _MOST_EACH = 4.0  # items that each of many searches meets, where their number is not known
 

@@ -1,4 +1,4 @@
-"""Containers of a function that the functions inside it fill."""
+"""Containers that nested functions fill."""
 
 from __future__ import annotations
 

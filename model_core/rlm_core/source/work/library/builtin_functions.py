@@ -105,6 +105,13 @@ def _tuple(call: Call) -> Value:
     return replace(result, payload=value.payload if value.kind == "list" else None)
 
 
+def _has_characters(value: Value) -> bool:
+    """Whether a value is a text or a collection of single characters."""
+    item = value.item
+    is_single = item is not None and item.kind == "str" and item.size is not None and item.size.exact == 1
+    return value.kind == "str" or is_single
+
+
 def distinct(value: Value, count: Quantity) -> Quantity:
     """How many different items there are among ``count``, at most."""
     fixed_count = count.constant
@@ -113,9 +120,7 @@ def distinct(value: Value, count: Quantity) -> Quantity:
             return constant(len(set(value.constant)))
         except TypeError:
             return count
-    is_character = value.item is not None and value.item.size is not None and value.item.size.exact == 1
-    characters = value.kind == "str" or (value.item is not None and value.item.kind == "str" and is_character)
-    if characters and fixed_count is not None:
+    if _has_characters(value) and fixed_count is not None:
         low, likely, high = fixed_count
         return Quantity({(): (min(low, 1.0), min(likely, _ALPHABET), high)})
     item = value.item

@@ -38,7 +38,7 @@ def _thread(call: Call) -> Value:
 
 
 def _join(call: Call) -> Value:
-    """The threads that a function joins run at the same time: it waits as long as the longest of them."""
+    """Threads run concurrently: a function that joins several waits as long as the slowest one runs."""
     thread = receiver(call)
     call.spend(primitive("call.method"))
     if isinstance(thread.payload, Target):
