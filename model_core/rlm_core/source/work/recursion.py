@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from .frames import Recursive
 from .quantities import LINEAR, ONE, Monomial, Quantity, Range, constant, exponential, of_size
-from .values import Value
+from .recursion_moves import Move, falls, grows, move_of, narrows, split_range
 
 SYMBOL = "#"
 _MOST_EXACT = 20_000
@@ -89,16 +89,6 @@ def _without(monomial: Monomial, size: str) -> Monomial:
     return tuple((factor, power) for factor, power in monomial if factor[0] != size)
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """How a recursive call changes a symbol: the share that it passes on, or the fixed amount that it adds."""
-
-    symbol: str
-    ratio: float
-    added: float
-    step: Recursive
-
-
 def recurrence(
     steps: Sequence[Recursive],
     start: Mapping[str, Quantity],
@@ -129,17 +119,17 @@ def recurrence(
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
     if levels is not None and not cached:
         return _backtracking(steps, start, share, levels)
-    end = _split_range(steps, start)
+    end = split_range(steps, start)
     if end is not None:
         size = of_size(end)
         return Recurrence(size.times(1.5), size.log(), end, 0.5, 2.0, "halves its input", share)
-    moves = [move for step in steps if (move := _move(step, start, bounds or {})) is not None]
+    moves = [move for step in steps if (move := move_of(step, start, bounds or {})) is not None]
     if not moves:
         size = of_size(fallback)
         values = [value for step in steps for value in step.arguments.values()]
         parts = any(value.kind == "unknown" and "." in value.name for value in values)
         # What only grows, such as a message or a depth, is passed down to the parts of parts.
-        parts = parts or any(_grows(value, start) for value in values)
+        parts = parts or any(grows(value, start) for value in values)
         if branches * share ** (checks - 1) > _BRANCHING and not parts:
             # Each call tries several ways, and neither an argument nor a number of checks says how deep: backtracking.
             return Recurrence(exponential(2.0, size), size, fallback, 1.0, branches, "tries all ways")
@@ -162,44 +152,8 @@ def recurrence(
         power = round(power) if abs(power - round(power)) < 0.1 else power
         calls = of_size(symbol).power(power).times(2.0 - 1.0 / branches)
         return Recurrence(calls, depth, symbol, ratio, branches, "halves its input", share)
-    others = [name for name in start if any(_falls(step, name) for step in steps)] if cached else []
+    others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached, share, branches, bounds or {}, others)
-
-
-def _split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> str | None:
-    """The symbol of the end of a range that two calls split: one passes on its start, the other its end.
-
-    They do not both take from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink a range.
-    """
-    if len(steps) != 2 or len(start) < 2:
-        return None
-    kept = [
-        {name for name in start if any(_is_symbol(value, name) for value in step.arguments.values())} for step in steps
-    ]
-    first, second = kept[0] - kept[1], kept[1] - kept[0]
-    if len(first) != 1 or len(second) != 1:
-        return None
-    [begin], [end] = first, second
-    moved = all(_has(step, name) for step, name in zip(steps, (end, begin), strict=True))
-    return None if moved else end
-
-
-def _has(step: Recursive, symbol: str) -> bool:
-    """Whether a recursive call passes on a symbol with something added or taken away."""
-    key = (((symbol, LINEAR), 1.0),)
-    return any(
-        amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01
-        for value in step.arguments.values()
-        for amount in (value.number, value.size)
-    )
-
-
-def _is_symbol(value: Value, symbol: str) -> bool:
-    """Whether a number is a symbol as it is."""
-    number = value.number
-    if number is None:
-        return value.kind == "unknown" and value.name == symbol
-    return number.terms == {(((symbol, LINEAR), 1.0),): (1.0, 1.0, 1.0)}
 
 
 def _backtracking(
@@ -214,11 +168,11 @@ def _backtracking(
     if depth is None or depth[2] > _MOST_EXACT:
         calls = exponential(max(made, 1.05), levels)
         return Recurrence(calls, levels + ONE, next(iter(levels.names), ""), 1.0, max(made, 1.0), "tries all ways")
-    narrows = any(_narrows(step, start) for step in steps)
+    in_order = any(narrows(step, start) for step in steps)
 
     def count_to(places: float, each: float) -> float:
         filled = range(1, int(places) + 1)
-        return min(1.0 + sum(_ways_to_fill(items, place, places, narrows) * each**place for place in filled), 1e290)
+        return min(1.0 + sum(_ways_to_fill(items, place, places, in_order) * each**place for place in filled), 1e290)
 
     each = made / items if items else 0.0
     is_certain = each > _CERTAIN
@@ -228,16 +182,9 @@ def _backtracking(
     return Recurrence(calls, levels + ONE, "", 1.0, 2.0, "tries all ways")
 
 
-def _narrows(step: Recursive, start: Mapping[str, Quantity]) -> bool:
-    """Whether the next level begins after the item that this one took: an argument is between a symbol and its end."""
-    numbers = [value.number for value in step.arguments.values() if value.number is not None]
-    keys = [(((symbol, LINEAR), 1.0),) for symbol in start]
-    return any(0 < number.terms[key][1] < 0.99 for number in numbers for key in keys if key in number.terms)
-
-
-def _ways_to_fill(items: float, places: int, most: float, narrows: bool) -> float:
+def _ways_to_fill(items: float, places: int, most: float, in_order: bool) -> float:
     """The ways to fill so many places from items: in order, each once if there are just enough, or with repetitions."""
-    if narrows:
+    if in_order:
         return math.comb(round(items), places)
     if abs(items - most) < 0.5:
         return float(math.perm(round(items), places))
@@ -245,7 +192,7 @@ def _ways_to_fill(items: float, places: int, most: float, narrows: bool) -> floa
 
 
 def _counted(
-    moves: Sequence[_Move],
+    moves: Sequence[Move],
     start: Mapping[str, Quantity],
     base: float,
     cached: bool,
@@ -284,7 +231,7 @@ def _counted(
         for other in fallen:
             calls = calls * start.get(other, of_size(other)) * constant(_FEWEST_MET, 1.0)
         return Recurrence(calls, depth, symbol, 1.0, 1.0, "calls itself")
-    grouped: dict[tuple[str, float], tuple[_Move, _Ways]] = {}
+    grouped: dict[tuple[str, float], tuple[Move, _Ways]] = {}
     for move in moves:
         ways_of, key = _Ways.of(move, symbol, share), (move.symbol, move.added)
         grouped[key] = (move, ways_of + grouped[key][1] if key in grouped else ways_of)
@@ -341,7 +288,7 @@ class _Ways:
     left: bool = False
 
     @classmethod
-    def of(cls, move: _Move, symbol: str, all_runs: float) -> _Ways:
+    def of(cls, move: Move, symbol: str, all_runs: float) -> _Ways:
         """From the loops around the call; ``all_runs`` is the share of runs that do not end at once.
 
         A loop over the parts of an object, which may be a node of a tree, counts once.
@@ -385,53 +332,6 @@ class _Ways:
 
 def _typical(name: str) -> float:
     return _TYPICAL_WAYS
-
-
-def _move(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str, Quantity]) -> _Move | None:
-    """How a recursive call gets closer to its end; None where that is not known."""
-    best: _Move | None = None
-    for value in step.arguments.values():
-        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
-        if amount is None:
-            continue
-        for symbol in start:
-            key = (((symbol, LINEAR), 1.0),)
-            if key not in amount.terms:
-                continue
-            slope = amount.terms[key][1]
-            added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
-            if 0 < slope < 0.99:
-                return _Move(symbol, slope, 0.0, step)
-            if abs(slope - 1) < 0.01 and added != 0:
-                # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
-                is_known = start[symbol].constant is not None
-                if added < 0 or symbol in bounds or not is_known:
-                    move = _Move(symbol, 1.0, added, step)
-                    best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
-    return best
-
-
-def _falls(step: Recursive, symbol: str) -> bool:
-    """Whether a call passes on what is left of a symbol after something else: ``rest - cost``."""
-    key = (((symbol, LINEAR), 1.0),)
-    for value in step.arguments.values():
-        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
-        if amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01:
-            rest = [coefficient for monomial, coefficient in amount.terms.items() if monomial != key]
-            if rest and all(coefficient[1] < 0 for coefficient in rest):
-                return True
-    return False
-
-
-def _grows(value: Value, start: Mapping[str, Quantity]) -> bool:
-    amount = value.size if value.size is not None else value.number
-    return amount is not None and any(
-        (((symbol, LINEAR), 1.0),) in amount.terms and amount.terms.get((), (0.0, 0.0, 0.0))[1] > 0 for symbol in start
-    )
-
-
-def _rank(move: _Move, bounds: Mapping[str, Quantity]) -> int:
-    return 2 if move.added < 0 else int(move.symbol in bounds)
 
 
 def _each(known: Range, count: Callable[[float], float]) -> Quantity:

@@ -1,0 +1,111 @@
+"""How a recursive call changes its arguments: by a share, by a fixed amount, or by splitting a range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .frames import Recursive
+from .quantities import LINEAR, Quantity
+from .values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How a recursive call changes a symbol: the share that it passes on, or the fixed amount that it adds."""
+
+    symbol: str
+    ratio: float
+    added: float
+    step: Recursive
+
+
+def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str, Quantity]) -> Move | None:
+    """How a recursive call gets closer to its end; None where that is not known."""
+    best: Move | None = None
+    for value in step.arguments.values():
+        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
+        if amount is None:
+            continue
+        for symbol in start:
+            key = (((symbol, LINEAR), 1.0),)
+            if key not in amount.terms:
+                continue
+            slope = amount.terms[key][1]
+            added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
+            if 0 < slope < 0.99:
+                return Move(symbol, slope, 0.0, step)
+            if abs(slope - 1) < 0.01 and added != 0:
+                # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
+                is_known = start[symbol].constant is not None
+                if added < 0 or symbol in bounds or not is_known:
+                    move = Move(symbol, 1.0, added, step)
+                    best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
+    return best
+
+
+def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:
+    return 2 if move.added < 0 else int(move.symbol in bounds)
+
+
+def falls(step: Recursive, symbol: str) -> bool:
+    """Whether a call passes on what is left of a symbol after something else: ``rest - cost``."""
+    key = (((symbol, LINEAR), 1.0),)
+    for value in step.arguments.values():
+        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
+        if amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01:
+            rest = [coefficient for monomial, coefficient in amount.terms.items() if monomial != key]
+            if rest and all(coefficient[1] < 0 for coefficient in rest):
+                return True
+    return False
+
+
+def grows(value: Value, start: Mapping[str, Quantity]) -> bool:
+    """Whether an argument is a symbol with something added."""
+    amount = value.size if value.size is not None else value.number
+    return amount is not None and any(
+        (((symbol, LINEAR), 1.0),) in amount.terms and amount.terms.get((), (0.0, 0.0, 0.0))[1] > 0 for symbol in start
+    )
+
+
+def narrows(step: Recursive, start: Mapping[str, Quantity]) -> bool:
+    """Whether the next level begins after the item that this one took: an argument is between a symbol and its end."""
+    numbers = [value.number for value in step.arguments.values() if value.number is not None]
+    keys = [(((symbol, LINEAR), 1.0),) for symbol in start]
+    return any(0 < number.terms[key][1] < 0.99 for number in numbers for key in keys if key in number.terms)
+
+
+def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> str | None:
+    """The symbol of the end of a range that two calls split: one passes on its start, the other its end.
+
+    They do not both take from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink a range.
+    """
+    if len(steps) != 2 or len(start) < 2:
+        return None
+    kept = [
+        {name for name in start if any(_is_symbol(value, name) for value in step.arguments.values())} for step in steps
+    ]
+    first, second = kept[0] - kept[1], kept[1] - kept[0]
+    if len(first) != 1 or len(second) != 1:
+        return None
+    [begin], [end] = first, second
+    moved = all(_has(step, name) for step, name in zip(steps, (end, begin), strict=True))
+    return None if moved else end
+
+
+def _has(step: Recursive, symbol: str) -> bool:
+    """Whether a recursive call passes on a symbol with something added or taken away."""
+    key = (((symbol, LINEAR), 1.0),)
+    return any(
+        amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01
+        for value in step.arguments.values()
+        for amount in (value.number, value.size)
+    )
+
+
+def _is_symbol(value: Value, symbol: str) -> bool:
+    """Whether a number is a symbol as it is."""
+    number = value.number
+    if number is None:
+        return value.kind == "unknown" and value.name == symbol
+    return number.terms == {(((symbol, LINEAR), 1.0),): (1.0, 1.0, 1.0)}

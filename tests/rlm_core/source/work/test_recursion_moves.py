@@ -1,0 +1,51 @@
+"""How recursive calls change their arguments."""
+
+from __future__ import annotations
+
+import pytest
+from rlm_core.source.work.frames import Recursive
+from rlm_core.source.work.quantities import Quantity, constant, of_size
+from rlm_core.source.work.recursion_moves import falls, grows, move_of, split_range
+from rlm_core.source.work.values import Value
+
+N, LOW, HIGH = of_size("n"), of_size("low"), of_size("high")
+RANGE = {"low": LOW, "high": HIGH}
+
+
+def step(**arguments: Quantity) -> Recursive:
+    values = {name: Value("int", number=number) for name, number in arguments.items()}
+    return Recursive(values, (1.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("passed", "ratio", "added"), [(N - constant(2), 1.0, -2.0), (N.times(0.5), 0.5, 0.0), (N + constant(1), 1.0, 1.0)]
+)
+def test_a_call_passes_on_a_share_or_a_fixed_amount_less(passed: Quantity, ratio: float, added: float) -> None:
+    move = move_of(step(n=passed), {"n": N}, {})
+    assert move is not None
+    assert (move.ratio, move.added) == (ratio, added)
+
+
+def test_an_argument_that_stays_is_no_move() -> None:
+    assert move_of(step(n=N), {"n": N}, {}) is None
+
+
+def test_what_is_left_after_something_else_falls() -> None:
+    assert falls(step(n=N - of_size("cost")), "n")
+    assert not falls(step(n=N + of_size("cost")), "n")
+    assert grows(Value("int", number=N + constant(1)), {"n": N})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "end"),
+    [
+        (LOW + constant(0.0, 9.0), HIGH, "high"),  # the middle is somewhere behind the start
+        ((LOW + HIGH).times(0.5), HIGH, "high"),
+        (HIGH - constant(1), HIGH, None),  # both ends are taken from: all ways to shrink a range
+    ],
+)
+def test_a_range_is_split_where_only_one_call_takes_from_an_end(
+    first: Quantity, second: Quantity, end: str | None
+) -> None:
+    steps = [step(low=LOW, high=first), step(low=LOW + constant(1), high=second)]
+    assert split_range(steps, RANGE) == end
