@@ -17,6 +17,7 @@ from .function_bodies import FunctionBodies
 from .meter import Meter, PendingCause
 from .quantities import ONE, ZERO, Quantity, constant, larger
 from .syntax import GROWING, called_name
+from .trip_changes import any_of
 from .unit_costs import each, primitive, seconds
 from .values import MISSING, NONE, UNKNOWN, Value, literal
 
@@ -386,13 +387,16 @@ class Calls(FunctionBodies):
             return
         if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
             return
+        share = self.share_of_new(function) if method in ("add", "setdefault") else None
+        added = ONE if share is None else share
         if method in GROWING:
-            self.grown(name, receiver, ONE, args[-1] if method == "insert" else args[0])
+            item = args[-1] if method == "insert" else args[0]
+            self.grown(name, receiver, added, item if share is None else any_of(item))
         elif method in _MERGING:
             count = self.length(args[0])
             self.grown(name, receiver, count, args[0].item or UNKNOWN)
         elif method == "setdefault":
-            self.grown(name, receiver, ONE, args[0], args[1] if len(args) > 1 else NONE)
+            self.grown(name, receiver, added, args[0], args[1] if len(args) > 1 else NONE)
 
     def _fill_inner(self, function: ast.Attribute, args: list[Value]) -> None:
         """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""

@@ -48,7 +48,8 @@ class Comprehensions(Containers):
             count, item, entry = self._generated(node.generators, node, body)
         self.frame.restore(names, held_before)
         if kind != "list":
-            count = distinct(item, count)
+            share = self.share_of_new(node, count)
+            count = distinct(item, count) if share is None else count * share
         held = object_sizes.container(kind, count, grown=True) + item.bytes * count
         if entry is not None:
             held = held + entry.bytes * count

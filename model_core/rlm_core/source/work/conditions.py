@@ -77,19 +77,30 @@ class Conditions(Operations):
         """
         value = self.value(test)
         truth = self.truth(value)
-        if truth is not None:
-            return Condition((1.0, 1.0, 1.0), (0.0, 0.0, 0.0)) if truth else Condition((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        if truth is not None and not (self.frame.loops and _reads_size(test)):
+            return certain(truth)
         sampled = self.sampled(test)
         if sampled is not None:
             return sampled
-        observed = self.trial.share(test, whole=leaves) if self.trial is not None else None
+        observed = (
+            self.trial.share(test, whole=leaves, times=self.times_of(ONE)) if self.trial is not None else None
+        )
         if observed is not None:
             return Condition(observed, rest_of(observed))
+        if truth is not None:
+            return certain(truth)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             share = self._guess(test.operand, self.scratch(test.operand))
             return Condition(rest_of(share), share)
         share = self._guess(test, value)
         return Condition(share, rest_of(share))
+
+    def times_of(self, count: Quantity) -> float:
+        """How often what is read ``count`` times in a trip happens in the loops around; 0 where that is not known."""
+        for loop in self.frame.loops:
+            count = count * loop.trips
+        total = count.constant
+        return total[1] if total is not None and math.isfinite(total[1]) else 0.0
 
     def _guess(self, test: ast.expr, value: Value) -> Range:
         if isinstance(value.payload, tuple) and value.payload[:1] == ("default",):
@@ -318,6 +329,21 @@ class Conditions(Operations):
             condition.variable.points = sorted([*condition.hits, *condition.misses])
         self.meter.branch(meters)
         return joined(results)
+
+
+def certain(truth: bool) -> Condition:
+    """A condition that always holds, or never."""
+    share = (1.0, 1.0, 1.0) if truth else (0.0, 0.0, 0.0)
+    return Condition(share, rest_of(share))
+
+
+def _reads_size(test: ast.expr) -> bool:
+    """Whether a condition asks for the size of a container, which the first trip of a loop knows and others change."""
+    operand = test.operand if isinstance(test, ast.UnaryOp) else test
+    return isinstance(operand, ast.Name) or any(
+        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len"
+        for inner in ast.walk(test)
+    )
 
 
 def rest_of(share: Range) -> Range:

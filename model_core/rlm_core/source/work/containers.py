@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import lru_cache
 
 from . import library, object_sizes
 from .conditions import Conditions
 from .frames import LoopVariable, joined
 from .quantities import ONE, ZERO, Quantity, constant
+from .trip_changes import any_of
 from .unit_costs import primitive, seconds
 from .values import MISSING, MOST_TEXT, NONE, NUMBERS, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 
@@ -104,10 +106,18 @@ class Containers(Conditions):
                 return stored
         item = base.entry if base.kind == "dict" else base.item
         if item is not None:
-            return replace(item, bytes=ZERO)
+            item = replace(item, bytes=ZERO)
+            # What was assigned to it since the list was made is not known; flags count as they were made.
+            is_kept = base.kind != "list" or item.kind == "bool" or not self._assigns_items()
+            return item if is_kept else any_of(item)
         if base.kind == "unknown" and base.name:
             return Value("unknown", name=f"{base.name}[]")
         return UNKNOWN
+
+    def _assigns_items(self) -> bool:
+        """Whether the function that is being read assigns to items of containers; of a program, its loops around."""
+        node = self.frame.node
+        return any(map(assigns_items, [node] if node is not None else [loop.node for loop in self.frame.loops]))
 
     def _index(self, node: ast.expr) -> Value:
         """The index of an array: a value, a slice, or a tuple of them."""
@@ -254,12 +264,16 @@ class Containers(Conditions):
                 self.apply_rule(rule, "[]=", [base, index, value], {}, None)
             return
         self.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
-        if base.kind == "dict" and isinstance(target.value, ast.Name) and not _is_update(base, index):
-            self.grown(target.value.id, base, ONE, index, value)
+        if base.kind == "dict" and not _is_update(base, index):
+            share = self.share_of_new(target)
+            if isinstance(target.value, ast.Name):
+                index = index if share is None else any_of(index)
+                self.grown(target.value.id, base, ONE if share is None else share, index, value)
+            elif share is not None or isinstance(target.value, ast.Subscript):
+                added = constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes
+                self.fill(target.value, added if share is None else added * share)
         elif base.kind == "list" and value.kind in NUMBERS and value.bytes.terms:
             self._hold_numbers(target.value, value)
-        elif base.kind == "dict" and isinstance(target.value, ast.Subscript):
-            self.fill(target.value, constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes)
 
     def _hold_numbers(self, lists: ast.expr, number: Value) -> None:
         """Note the memory of new numbers in lists, also of lists: one for each trip, at most one for each item."""
@@ -274,6 +288,12 @@ class Containers(Conditions):
         if most is not None and times is not None:
             low, likely, high = (min(pair) for pair in zip(most, times, strict=True))
             self.hold(Value("object", bytes=number.bytes * Quantity({(): (low, likely, high)})))
+
+    def share_of_new(self, node: ast.AST, count: Quantity = ONE) -> Quantity | None:
+        """The share of the ``count`` values put into a set or dict each time that are new; None where none were seen."""
+        times = self.times_of(count)
+        found = self.trial.share_of_new(node, times) if self.trial is not None and times else None
+        return Quantity({(): found}) if found is not None else None
 
     def fill(self, inner: ast.expr, added: Quantity) -> None:
         """Let the container that a name holds grow by what is added to a container inside it."""
@@ -336,6 +356,14 @@ def _label(target: ast.expr) -> str:
 def _sized(kind: str, parts: list[Value], size: Quantity, held: Quantity) -> Value:
     item = joined([(1 / len(parts), replace(part, bytes=ZERO)) for part in parts]) if parts else UNKNOWN
     return Value(kind, size=size, item=item, bytes=held)
+
+
+@lru_cache(maxsize=256)
+def assigns_items(node: ast.AST | None) -> bool:
+    """Whether something in a statement assigns to an item."""
+    return node is not None and any(
+        isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) for inner in ast.walk(node)
+    )
 
 
 def is_stored(node: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from .objects import MISSING, Class, Closure, Instance, Method, Names
 from .observations import Observations
 from .values import (
     CONTAINERS,
+    MAPPINGS,
     SCALARS,
     TEXTS,
     Budget,
@@ -27,6 +28,7 @@ from .values import (
 )
 
 _MOST_YIELDED = 1_000
+_ADDING = frozenset({"add", "setdefault"})
 _SAMPLED = 16  # trips of a long loop in a run that takes a sample
 
 
@@ -65,7 +67,9 @@ class Expressions:
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target.elts, value, names)
         elif isinstance(target, ast.Subscript):
-            self._store_item(self.value(target.value, names), self.value(target.slice, names), value)
+            holder, key = self.value(target.value, names), self.value(target.slice, names)
+            self._see_item(target, holder, key)
+            self._store_item(holder, key, value)
         elif isinstance(target, ast.Attribute):
             holder = self.value(target.value, names)
             if type(holder) is not Instance:
@@ -88,6 +92,12 @@ class Expressions:
         for target, part in zip(targets, parts, strict=True):
             self.store(target.value if isinstance(target, ast.Starred) else target, part, names)
 
+    def _see_item(self, target: ast.Subscript, holder: Any, key: Any) -> None:
+        """Count an assignment to an item, if it may be a new one."""
+        if type(holder) in MAPPINGS:
+            weigh(key, self.budget)
+            self.seen.tally(target, hit=key not in holder)
+
     def _store_item(self, holder: Any, key: Any, value: Any) -> None:
         if type(holder) not in CONTAINERS:
             raise Refused
@@ -98,7 +108,7 @@ class Expressions:
 
     def _holds(self, test: ast.expr, names: Names) -> bool:
         holds = self.truth(self.value(test, names))
-        self.seen.test(test, holds=holds)
+        self.seen.tally(test, hit=holds)
         return holds
 
     def truth(self, value: Any) -> bool:
@@ -288,6 +298,11 @@ class Expressions:
             if keyword.arg is None:
                 raise Refused
             keywords[keyword.arg] = self.value(keyword.value, names)
+        if type(function) is Method and function.name in _ADDING:
+            held = len(function.receiver)
+            result = function(*args, **keywords)
+            self.seen.tally(node.func, hit=len(function.receiver) > held)
+            return result
         return function(*args, **keywords)
 
     def _lambda(self, node: ast.Lambda, names: Names) -> Closure:
@@ -359,6 +374,7 @@ class Expressions:
         for _ in self._generated(node.generators, inner):
             item = self.value(node.elt, inner)
             weigh(item, self.budget)
+            self.seen.tally(node, hit=item not in items)
             items.add(item)
         return items
 
@@ -368,6 +384,7 @@ class Expressions:
         for _ in self._generated(node.generators, inner):
             key = self.value(node.key, inner)
             weigh(key, self.budget)
+            self.seen.tally(node, hit=key not in entries)
             entries[key] = self.value(node.value, inner)
         return entries
 

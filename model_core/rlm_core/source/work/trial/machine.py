@@ -148,6 +148,7 @@ class Machine(Expressions):
         target = node.target
         if isinstance(target, ast.Subscript):
             holder, key = self.value(target.value, names), self.value(target.slice, names)
+            self._see_item(target, holder, key)  # first, since a defaultdict makes what it is asked for
             self._store_item(holder, key, self._changed(node, self._item(holder, key), names))
         else:
             self.store(target, self._changed(node, self.value(target, names), names), names)

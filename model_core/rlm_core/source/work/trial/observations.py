@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass, field
 
 _FEWEST_TESTS = 12
@@ -21,10 +22,12 @@ class _Loop:
 
 
 @dataclass(slots=True)
-class _Test:
+class _Tally:
     node: ast.AST
     times: int = 0
     hits: int = 0
+    earlier: tuple[int, int] = (0, 0)  # times and hits at the last two powers of two
+    later: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
@@ -39,14 +42,14 @@ class _Function:
 
 @dataclass(slots=True)
 class Observations:
-    """Counts of loops, conditions and recursive functions.
+    """Counts of loops, conditions, recursive functions, and what is put into sets and dicts.
 
     ``is_whole`` says that the run came to its end and left out nothing: then the counts are those of the program.
     """
 
     is_whole: bool = False
     loops: dict[int, _Loop] = field(default_factory=dict)
-    tests: dict[int, _Test] = field(default_factory=dict)
+    tallies: dict[int, _Tally] = field(default_factory=dict)
     functions: dict[int, _Function] = field(default_factory=dict)
 
     def loop(self, node: ast.AST) -> _Loop:
@@ -72,13 +75,15 @@ class Observations:
             found = self.functions[id(node)] = _Function(node)
         return found
 
-    def test(self, node: ast.AST, *, holds: bool) -> None:
-        """Count a condition."""
-        found = self.tests.get(id(node))
+    def tally(self, node: ast.AST, *, hit: bool) -> None:
+        """Count a condition that holds or not, or a value that is put into a set or dict and is new there or not."""
+        found = self.tallies.get(id(node))
         if found is None:
-            found = self.tests[id(node)] = _Test(node)
+            found = self.tallies[id(node)] = _Tally(node)
         found.times += 1
-        found.hits += holds
+        found.hits += hit
+        if not found.times & (found.times - 1):
+            found.earlier, found.later = found.later, (found.times, found.hits)
 
     def trips(self, node: ast.AST) -> float | None:
         """The trips of a loop on average; None where it was not left once."""
@@ -97,12 +102,27 @@ class Observations:
             return None
         return found.trips / (1 - found.left / found.begun)
 
-    def share(self, node: ast.AST) -> float | None:
-        """The share of the times that a condition held; None where it was tested too rarely to tell."""
-        found = self.tests.get(id(node))
+    def times(self, node: ast.AST) -> int:
+        """How often a condition was tested."""
+        found = self.tallies.get(id(node))
+        return found.times if found is not None else 0
+
+    def share(self, node: ast.AST, times: float = 0.0) -> float | None:
+        """The share of hits among so many; None where too few were counted to tell.
+
+        Beyond those that were counted the rarer outcome goes on as a power law, like new words in a text: a heap that
+        is full stays full.
+        """
+        found = self.tallies.get(id(node))
         if found is None or (not self.is_whole and found.times < _FEWEST_TESTS):
             return None
-        return found.hits / found.times
+        hits = found.hits
+        if self.is_whole or times <= found.times:
+            return hits / found.times
+        begun, first = found.earlier
+        if 2 * hits <= found.times:
+            return _continued(first, hits, begun, found.times, times)
+        return 1 - _continued(begun - first, found.times - hits, begun, found.times, times)
 
     def calls(self, node: ast.AST) -> float | None:
         """The calls of a function, its recursive ones included, for each call from outside."""
@@ -113,3 +133,11 @@ class Observations:
         """The calls of a function at least, at most over its calls from outside, ended or not."""
         found = self.functions.get(id(node))
         return 0 if found is None else max(found.calls, found.most)
+
+
+def _continued(first: int, last: int, begun: int, since: int, times: float) -> float:
+    """The share among ``times`` of what came ``first`` times among ``begun`` and ``last`` times among ``since``."""
+    if not last:
+        return 0.0
+    power = min(math.log(last / first) / math.log(since / begun), 1.0) if first else 1.0
+    return last * (times / since) ** power / times

@@ -78,16 +78,29 @@ class Trial:
         fewest = self._observed()[-1].most_calls(node)
         return fewest, self._beyond(fewest)
 
-    def share(self, test: ast.AST, *, whole: bool) -> Range | None:
-        """How often a condition holds; ``whole`` asks for what a whole run counted."""
-        for seen in self._observed():
-            found = seen.share(test)
+    def share(self, test: ast.AST, *, whole: bool, times: float = 0.0) -> Range | None:
+        """How often a condition holds among so many; ``whole`` asks for what a whole run counted."""
+        for seen in sorted(self._observed(), key=lambda seen: seen.times(test), reverse=True):
+            found = seen.share(test, times)
             if found is not None and (seen.is_whole or not whole):
                 if seen.is_whole and not self.has_defaults:
                     return found, found, found
                 # A call with other arguments may take the other branch.
                 return 0.0, _OTHERS + (1 - 2 * _OTHERS) * found if self.has_defaults else found, 1.0
         return None
+
+    def share_of_new(self, node: ast.AST, times: float) -> Range | None:
+        """The share of new ones among so many values that are put into a set or dict at this place in the text."""
+        seen = self._observed()[-1]
+        found = seen.share(node, times)
+        if found is None:
+            return None
+        if self.has_defaults:
+            return 0.0, found, 1.0
+        counted = seen.share(node)
+        assert counted is not None
+        least = found if seen.is_whole else found / _SAMPLE_ERROR
+        return least, found, max(counted, found)
 
     def _beyond(self, fewest: int) -> Quantity | None:
         """A count that had got so far when the budget was spent."""

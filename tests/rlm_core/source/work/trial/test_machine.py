@@ -70,7 +70,7 @@ def test_loops_conditions_and_calls_are_counted() -> None:
     assert result == [0, 8, 16]
     [loop] = [found for found in seen.loops.values() if isinstance(found.node, ast.While)]
     assert seen.trips(loop.node) == 8
-    [test] = seen.tests.values()
+    [test] = seen.tallies.values()
     assert test.times == 24
     assert 0 < test.hits < 24
 

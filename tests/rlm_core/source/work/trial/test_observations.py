@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import pytest
 from rlm_core.source.work.trial import Observations
 
 NODE = ast.Pass()
@@ -32,10 +33,36 @@ def test_a_loop_that_left_out_trips_has_no_count() -> None:
 def test_few_tests_say_something_in_a_whole_run_only() -> None:
     seen = Observations()
     for holds in (True, False, True, True):
-        seen.test(NODE, holds=holds)
+        seen.tally(NODE, hit=holds)
     assert seen.share(NODE) is None
     seen.is_whole = True
     assert seen.share(NODE) == 0.75
+
+
+def test_what_gets_rare_goes_on_getting_rarer() -> None:
+    seen = Observations()
+    for time in range(1, 1025):
+        seen.tally(NODE, hit=time & (time - 1) == 0)
+    share = seen.share(NODE)
+    assert share == 11 / 1024
+    assert seen.share(NODE, 500) == share
+    later = seen.share(NODE, 1e6)
+    assert later is not None
+    assert share / 1024 <= later < share / 100
+
+
+def test_an_even_mix_goes_on_as_it_was() -> None:
+    seen = Observations()
+    for time in range(1, 1025):
+        seen.tally(NODE, hit=time % 4 == 0)
+    assert seen.share(NODE, 1e6) == pytest.approx(0.25)
+
+
+def test_what_always_holds_after_a_while_holds_nearly_always() -> None:
+    seen = Observations()
+    for time in range(100):
+        seen.tally(NODE, hit=time >= 8)
+    assert seen.share(NODE, 1e6) == pytest.approx(1, abs=1e-4)
 
 
 def test_calls_are_an_average_over_those_from_outside() -> None:
