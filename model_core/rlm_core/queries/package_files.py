@@ -201,6 +201,7 @@ def context_of(index: ModuleIndex) -> int:
             frozenset(index.imports.items()),
             frozenset(index.constants.items()),
             frozenset((name, tuple(bases)) for name, bases in index.bases.items()),
+            frozenset(index.classes.items()),
             frozenset((name, frozenset(types.items())) for name, types in index.attributes.items()),
             frozenset(index.units),
         )

@@ -21,6 +21,7 @@ from .parsed import ParsedSource, name_text
 from .units import find_functions
 
 _MOST_CONSTANT_BYTES = 2_000
+_MOST_CLASS_BYTES = 4_000
 _MOST_TARGET = 200  # characters of an object whose type is looked up
 
 _QUERY = """
@@ -72,7 +73,7 @@ class ModuleIndex:
     """The functions, classes, imports and calls of one Python file.
 
     ``units`` are the file's functions by qualified name (the last definition of a name wins), ``bases`` the base-class
-    names of each top-level class, ``constants`` the texts of the expressions that module and class bodies assign to
+    names of each top-level class, ``classes`` their texts without methods, ``constants`` the texts of the expressions that module and class bodies assign to
     a name (``SIZE``, ``Class.SIZE``), ``imports`` maps a local name to ``(module, name or None)``, ``calls`` has the
     calls in a unit, by its text. ``types`` has the types of a unit's variables and parameters as written, by its text,
     and ``attributes`` those of a class's attributes.
@@ -82,6 +83,7 @@ class ModuleIndex:
     units: dict[str, Unit] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
+    classes: dict[str, str] = field(default_factory=dict)
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     calls: dict[str, tuple[Call, ...]] = field(default_factory=dict)
     by_name: dict[str, list[str]] = field(default_factory=dict)
@@ -231,6 +233,7 @@ def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
     for part in parts:
         result.units.update(part.units)
         result.bases.update(part.bases)
+        result.classes.update(part.classes)
         result.constants.update(part.constants)
         result.imports.update(part.imports)
         result.calls.update(part.calls)
@@ -251,6 +254,9 @@ def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
             names = [name_text(base) for base in bases.named_children] if bases is not None else []
             class_name = name_text(node.child_by_field_name("name"))
             index.bases[class_name] = names
+            text = _class_text(node)
+            if len(text) <= _MOST_CLASS_BYTES:
+                index.classes[class_name] = text
             body = node.child_by_field_name("body")
             for statement in body.named_children if body is not None else ():
                 _read_constant(statement, f"{class_name}.", index)
@@ -275,6 +281,21 @@ def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
             "except_clause",
         ):
             stack.extend(reversed(node.named_children))
+
+
+def _class_text(node: Node) -> str:
+    """The text of a class without its methods: decorators, bases, and what its body assigns."""
+    around, body = node.parent, node.child_by_field_name("body")
+    lines = []
+    if around is not None and around.type == "decorated_definition":
+        lines += [name_text(child) for child in around.named_children if child.type == "decorator"]
+    bases = node.child_by_field_name("superclasses")
+    lines.append(f"class {name_text(node.child_by_field_name('name'))}{name_text(bases) if bases is not None else ''}:")
+    for statement in body.named_children if body is not None else ():
+        inner = statement.named_children[0] if statement.named_children else None
+        if statement.type == "expression_statement" and inner is not None and inner.type == "assignment":
+            lines.append(f"    {name_text(statement)}")
+    return "\n".join([*lines, "    pass"])
 
 
 def _read_constant(statement: Node, prefix: str, index: ModuleIndex) -> None:

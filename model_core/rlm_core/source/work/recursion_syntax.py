@@ -9,7 +9,7 @@ from functools import lru_cache
 from .syntax import BlockSyntax, Function
 
 _ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
-_CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
+CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
 _EVEN_BASE = 0.5
 
 
@@ -157,7 +157,7 @@ def is_cached(node: Function) -> bool:
     for decorator in node.decorator_list:
         part = decorator.func if isinstance(decorator, ast.Call) else decorator
         name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
-        if name in _CACHES:
+        if name in CACHES:
             return True
     # A dictionary that results are looked up in and stored to.
     stores = {

@@ -28,6 +28,9 @@ class Definition:
 class Scope(Protocol):
     """Where names of a unit are looked up."""
 
+    def home(self) -> object:
+        """What is one object for all scopes of a file."""
+
     def imported(self, name: str) -> str | None:
         """The dotted name that an import binds to ``name``."""
 
@@ -43,12 +46,19 @@ class Scope(Protocol):
     def is_class(self, name: str) -> bool:
         """Whether a name of the module is a class."""
 
+    def class_text(self, name: str) -> str | None:
+        """The text of a class of the module without its methods; None where it is not known."""
+
 
 @dataclass(slots=True)
 class Texts:
     """A scope made of bare functions: what is known when a unit comes without its file."""
 
     functions: dict[str, str] = field(default_factory=dict)
+
+    def home(self) -> object:
+        """The scope itself."""
+        return self
 
     def imported(self, name: str) -> str | None:
         """Nothing is known of imports."""
@@ -69,6 +79,10 @@ class Texts:
         """Classes are not known."""
         return False
 
+    def class_text(self, name: str) -> str | None:
+        """Classes are not known."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleScope:
@@ -76,6 +90,10 @@ class ModuleScope:
 
     index: ModuleIndex
     graph: CallGraph
+
+    def home(self) -> object:
+        """The index of the file."""
+        return self.index
 
     def imported(self, name: str) -> str | None:
         """The dotted name that an import of the file binds to ``name``."""
@@ -113,3 +131,7 @@ class ModuleScope:
     def is_class(self, name: str) -> bool:
         """Whether a name of the file is a class."""
         return name in self.index.bases
+
+    def class_text(self, name: str) -> str | None:
+        """The text of a class of the file without its methods."""
+        return self.index.classes.get(name)

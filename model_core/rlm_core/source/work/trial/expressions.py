@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from ..syntax import parse
-from .library import CONSTANTS, FIELDS, FUNCTIONS, METHODS, MODULES, LibraryFunction, Module, text_of
-from .objects import MISSING, Class, Closure, Instance, Method, Names
+from ..syntax import Function, parse
+from .library import CONSTANTS, FIELDS, FUNCTIONS, METHODS, MODULES, LibraryFunction, Module
+from .library_texts import checked_text, formatted
+from .objects import MISSING, OF_OBJECTS, Class, Closure, Failure, Instance, Managing, Method, Names, Parent
 from .observations import Observations
 from .values import (
     CONTAINERS,
@@ -17,6 +19,7 @@ from .values import (
     SCALARS,
     TEXTS,
     Budget,
+    Own,
     Refused,
     Spent,
     compare,
@@ -27,13 +30,8 @@ from .values import (
     weigh,
 )
 
-_MOST_YIELDED = 1_000
 _ADDING = frozenset({"add", "setdefault"})
 _SAMPLED = 16  # trips of a long loop in a run that takes a sample
-
-
-class Enough(BaseException):
-    """A generator has yielded as many items as are kept."""
 
 
 class Expressions:
@@ -47,6 +45,8 @@ class Expressions:
         self.budget, self.seen, self.samples = budget, seen, samples
         self.has_long_loops = False
         self.inside_samples = 0
+        self._globals: dict[tuple[int, str], Any] = {}
+        self._library: dict[str, Any] = {}
 
     @abstractmethod
     def function(self, names: Names, name: str, owner: str | None, caller: str) -> Any:
@@ -72,11 +72,23 @@ class Expressions:
             self._store_item(holder, key, value)
         elif isinstance(target, ast.Attribute):
             holder = self.value(target.value, names)
-            if type(holder) is not Instance:
+            if type(holder) is Closure:
+                holder.attributes[target.attr] = value
+            elif type(holder) is Class:
+                holder.set(target.attr, value)
+            elif type(holder) is not Instance or holder.kind.is_tuple:
                 raise Refused
-            holder.values[target.attr] = value
+            else:
+                self._set_attribute(holder, target.attr, value)
         else:
             raise Refused
+
+    def _set_attribute(self, holder: Instance, name: str, value: Any) -> None:
+        found = holder.kind.find(name) if name not in holder.values else MISSING
+        if type(found) is Closure and decorator_of(found.node):
+            # The setter is another function of the same name, which is not kept.
+            raise Refused
+        holder.values[name] = value
 
     def _unpack(self, targets: Sequence[ast.expr], value: Any, names: Names) -> None:
         parts = value if type(value) in (tuple, list) else list(metered(value, self.budget))
@@ -99,7 +111,7 @@ class Expressions:
             self.seen.tally(target, hit=key not in holder)
 
     def _store_item(self, holder: Any, key: Any, value: Any) -> None:
-        if type(holder) not in CONTAINERS:
+        if type(holder) not in CONTAINERS and type(holder) is not Instance:
             raise Refused
         weigh(key, self.budget)
         if type(key) is slice:
@@ -113,10 +125,6 @@ class Expressions:
 
     def truth(self, value: Any) -> bool:
         """Whether a value counts as true."""
-        if type(value) is Instance:
-            if value.kind.find("__bool__") is not MISSING or value.kind.find("__len__") is not MISSING:
-                raise Refused
-            return True
         return bool(value)
 
     def _sample(self, value: Any) -> list[int] | None:
@@ -150,34 +158,47 @@ class Expressions:
         return self._outside(node.id, names) if value is MISSING else value
 
     def _outside(self, name: str, names: Names) -> Any:
-        """The value of a name that is bound outside all functions that run: kept, so it is worked out once."""
+        """The value of a name that is bound outside all functions that run: one for all functions of a file."""
         home = names
         while home.outer is not None:
             home = home.outer
-        dotted = names.scope.imported(name)
-        if dotted is not None:
-            value = self.library(dotted)
-        elif f"builtins.{name}" in FUNCTIONS:
-            value = LibraryFunction(f"builtins.{name}", self.budget)
-        elif (text := names.scope.constant(name)) is not None:
-            tree = parse(text)
-            if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
-                raise Refused
-            value = self.value(tree.body[0].value, home)
-        elif names.scope.is_class(name):
-            value = self.class_of(name, home)
-        else:
-            value = self.function(names, name, None, names.caller)
-            if value is MISSING and name in MODULES:
-                # A unit that comes without its file has no imports.
-                value = Module(name)
-            if value is MISSING:
-                raise Refused
+        key = (id(names.scope.home()), name)
+        value = self._globals.get(key, MISSING)
+        if value is MISSING:
+            value = self._globals[key] = self._of_module(name, names, home)
         home.values[name] = value
         return value
 
+    def _of_module(self, name: str, names: Names, home: Names) -> Any:
+        dotted = names.scope.imported(name)
+        if dotted is not None:
+            return self.library(dotted)
+        if f"builtins.{name}" in FUNCTIONS or f"builtins.{name}" in OF_OBJECTS:
+            return self.library(f"builtins.{name}")
+        if (text := names.scope.constant(name)) is not None:
+            tree = parse(text)
+            if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+                raise Refused
+            return self.value(tree.body[0].value, home)
+        if names.scope.is_class(name):
+            return self.class_of(name, home)
+        value = self.function(names, name, None, names.caller)
+        if value is MISSING and name in MODULES:
+            # A unit that comes without its file has no imports.
+            value = Module(name)
+        if value is MISSING:
+            raise Refused
+        return value
+
     def library(self, dotted: str) -> Any:
-        """What a dotted name of the library stands for."""
+        """What a dotted name of the library stands for; a function is one object, so that ``is`` compares kinds."""
+        if dotted not in self._library:
+            self._library[dotted] = self._of_library(dotted)
+        return self._library[dotted]
+
+    def _of_library(self, dotted: str) -> Any:
+        if dotted in OF_OBJECTS:
+            return partial(OF_OBJECTS[dotted], self)
         if dotted in FUNCTIONS:
             return LibraryFunction(dotted, self.budget)
         return CONSTANTS.get(dotted, Module(dotted))
@@ -189,7 +210,7 @@ class Expressions:
         value = self.value(node.operand, names)
         if isinstance(node.op, ast.Not):
             return not self.truth(value)
-        if type(value) not in SCALARS:
+        if type(value) not in SCALARS and type(value) is not Instance:
             raise Refused
         return -value if isinstance(node.op, ast.USub) else ~value if isinstance(node.op, ast.Invert) else +value
 
@@ -249,6 +270,8 @@ class Expressions:
         return self._item(self.value(node.value, names), self.value(node.slice, names))
 
     def _item(self, holder: Any, key: Any) -> Any:
+        if isinstance(holder, Own):
+            return holder[key]  # type: ignore[index]
         if type(holder) not in CONTAINERS and type(holder) not in TEXTS and type(holder) is not range:
             raise Refused
         if type(key) is slice:
@@ -262,42 +285,94 @@ class Expressions:
         )
 
     def _attribute(self, node: ast.Attribute, names: Names) -> Any:
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
+            return self._parent(names).find(node.attr)
         holder = self.value(node.value, names)
         kind = type(holder)
         if kind is Instance:
-            if node.attr in holder.values:
-                return holder.values[node.attr]
-            found = holder.kind.find(node.attr)
-            if found is MISSING:
-                raise Refused
-            if type(found) is not Closure:
-                return found
-            if isinstance(found.node, ast.Lambda) or found.node.decorator_list:
-                raise Refused
-            return found.bound(holder)
+            return self._of_object(holder, node.attr)
         if kind is Module:
             return self.library(f"{holder.dotted}.{node.attr}")
-        if kind is Class:
-            found = holder.find(node.attr)
-            if found is MISSING:
+        if kind is LibraryFunction:
+            if node.attr == "__name__":
+                return holder.dotted.rpartition(".")[2]
+            if f"{holder.dotted}.{node.attr}" not in FUNCTIONS:
                 raise Refused
-            return found
+            return self.library(f"{holder.dotted}.{node.attr}")
+        if kind is Class:
+            return self._of_class(holder, node.attr)
+        if kind is Closure and node.attr in holder.attributes:
+            return holder.attributes[node.attr]
+        if kind is Failure and node.attr == "args":
+            return holder.error.args
         if node.attr in FIELDS.get(kind, ()):
             return getattr(holder, node.attr)
         if node.attr not in METHODS.get(kind, ()):
             raise Refused
         return Method(holder, node.attr, self.budget)
 
+    def _of_object(self, holder: Instance, name: str) -> Any:
+        """An attribute of an object of the program."""
+        if name in holder.values:
+            return holder.values[name]
+        found = holder.kind.find(name)
+        if found is MISSING and holder.kind.is_tuple and name in ("_replace", "_asdict"):
+            return partial(OF_OBJECTS["dataclasses.replace" if name == "_replace" else "dataclasses.asdict"], self, holder)
+        if found is MISSING:
+            raise _missing(name)
+        if type(found) is not Closure or isinstance(found.node, ast.Lambda):
+            return found
+        label = decorator_of(found.node)
+        if label == "staticmethod":
+            return found
+        if label == "classmethod":
+            return found.bound(holder.kind)
+        if is_property(found.node):
+            value = found.bound(holder)()
+            if label == "cached_property":
+                holder.values[name] = value
+            return value
+        if label:
+            raise Refused
+        return found.bound(holder)
+
+    def _of_class(self, holder: Class, name: str) -> Any:
+        """An attribute of a class of the program."""
+        if name in holder.members:
+            return holder.members[name]
+        if name == "__name__":
+            return holder.name
+        found = holder.find(name)
+        if found is MISSING:
+            raise _missing(name)
+        is_bound = type(found) is Closure and decorator_of(found.node) == "classmethod"
+        return found.bound(holder) if is_bound else found
+
+    def _parent(self, names: Names) -> Parent:
+        """What ``super()`` is in a method."""
+        inner: Names | None = names
+        while inner is not None and inner.owner is None:
+            inner = inner.outer
+        if inner is None or inner.owner is None:
+            raise Refused
+        return Parent(inner.owner, inner.receiver)
+
     def _call(self, node: ast.Call, names: Names) -> Any:
         function = self.value(node.func, names)
-        if type(function) not in (Closure, LibraryFunction, Class, Method):
+        if type(function) is Instance:
+            function = self._of_object(function, "__call__")
+        if type(function) not in (Closure, LibraryFunction, Class, Managing, Method, Parent, partial):
             raise Refused
         args = self._elements(node.args, names)
         keywords = {}
         for keyword in node.keywords:
+            value = self.value(keyword.value, names)
             if keyword.arg is None:
-                raise Refused
-            keywords[keyword.arg] = self.value(keyword.value, names)
+                if type(value) not in MAPPINGS:
+                    raise Refused
+                keywords.update(value)
+            else:
+                keywords[keyword.arg] = value
         if type(function) is Method and function.name in _ADDING:
             held = len(function.receiver)
             result = function(*args, **keywords)
@@ -319,25 +394,12 @@ class Expressions:
             if isinstance(part, ast.Constant):
                 parts.append(str(part.value))
             elif isinstance(part, ast.FormattedValue):
-                # How wide it is printed does not matter here.
-                parts.append(text_of(self.budget, self.value(part.value, names)))
+                value = self.value(part.value, names)
+                spec = self._text(part.format_spec, names) if isinstance(part.format_spec, ast.JoinedStr) else ""
+                if part.conversion == ord("r"):
+                    value = repr(checked_text(value, self.budget))
+                parts.append(formatted(self.budget, value, spec))
         return str(made("".join(parts), self.budget))
-
-    def _yield(self, node: ast.Yield, names: Names) -> None:
-        self._put(None if node.value is None else self.value(node.value, names), names)
-
-    def _yield_from(self, node: ast.YieldFrom, names: Names) -> None:
-        for item in items_of(self.value(node.value, names), self.budget):
-            self.budget.spend()
-            self._put(item, names)
-
-    def _put(self, item: Any, names: Names) -> None:
-        if names.yielded is None:
-            # The unit itself is a generator: how much of it runs is not in its text.
-            raise Refused
-        names.yielded.append(item)
-        if len(names.yielded) >= _MOST_YIELDED:
-            raise Enough
 
     def _generated(self, generators: Sequence[ast.comprehension], names: Names) -> Iterator[None]:
         """One pass for each element of a comprehension, whose names are bound in ``names``."""
@@ -393,6 +455,32 @@ class Expressions:
         return (self.value(node.elt, inner) for _ in self._generated(node.generators, inner))
 
 
+def _missing(name: str) -> BaseException:
+    """What an attribute that is not there raises; those of Python's own objects are not looked at."""
+    return Refused() if name.startswith("__") else AttributeError(name)
+
+
+def decorator_of(node: Function) -> str:
+    """The name of the only decorator of a function; empty without one."""
+    if isinstance(node, ast.Lambda) or not node.decorator_list:
+        return ""
+    if len(node.decorator_list) > 1:
+        raise Refused
+    return label_of(node.decorator_list[0])
+
+
+def label_of(node: ast.expr) -> str:
+    """The last name of what is called, subscripted or named."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def is_property(node: Function) -> bool:
+    """Whether reading an attribute calls a function."""
+    return decorator_of(node) in ("property", "cached_property")
+
+
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any, Names], Any]] = {
     ast.Constant: Expressions._constant,
     ast.Name: Expressions._name,
@@ -416,6 +504,4 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any, Names], Any]] = {
     ast.SetComp: Expressions._set_comprehension,
     ast.DictComp: Expressions._dict_comprehension,
     ast.GeneratorExp: Expressions._generator,
-    ast.Yield: Expressions._yield,
-    ast.YieldFrom: Expressions._yield_from,
 }

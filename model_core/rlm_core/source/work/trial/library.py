@@ -7,22 +7,31 @@ import bisect
 import builtins
 import collections
 import datetime
+import decimal
 import heapq
 import itertools
+import json
 import math
 import random
 import string
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from ..values import MOST_BITS
+from . import library_texts, library_values
+from .library_texts import fields_filled, text_of, written
 from .values import (
     CONTAINERS,
+    MOMENTS,
     MOST_ITEMS,
     SCALARS,
     SETS,
+    WIDEST,
     Budget,
+    Own,
     Refused,
     bounded,
     in_order,
@@ -35,35 +44,44 @@ from .values import (
 _MOST_ARGUMENT = 500  # of factorials and the like
 _MOST_EXPONENT_BITS = 512  # of the numbers of `pow(a, b, m)`
 _MOST_PRODUCTS = 8  # of the iterables of a product, repeated ones counted
+_GET = " __getitem__ __contains__"
 _COMMON_TEXT = (
     "startswith endswith find rfind index rindex count split rsplit splitlines strip lstrip rstrip lower upper title"
     " capitalize swapcase isdigit isalpha isalnum isspace isupper islower isdecimal isnumeric partition rpartition"
 )
-_LIST = "append pop extend insert remove index count reverse sort copy clear"
+_LIST = f"append pop extend insert remove index count reverse sort copy clear{_GET}"
+_BYTES = "decode hex"
 _SET = (
     "add discard remove pop clear copy union intersection difference symmetric_difference update issubset issuperset"
     " isdisjoint difference_update intersection_update"
 )
-_DICT = "get keys values items pop popitem setdefault update copy clear"
+_DICT = f"get keys values items pop popitem setdefault update copy clear{_GET}"
 METHODS: dict[type, frozenset[str]] = {
     kind: frozenset(names.split())
     for kind, names in {
-        str: f"{_COMMON_TEXT} join replace removeprefix removesuffix zfill ljust rjust center isidentifier casefold",
-        bytes: f"{_COMMON_TEXT} hex",
+        str: (
+            f"{_COMMON_TEXT} join replace removeprefix removesuffix zfill ljust rjust center isidentifier casefold encode"
+            " format translate isascii"
+        ),
+        bytes: f"{_COMMON_TEXT} {_BYTES} join replace",
+        bytearray: f"{_LIST} {_BYTES} find startswith endswith",
         list: _LIST,
-        tuple: "index count",
+        tuple: f"index count{_GET}",
         set: _SET,
         frozenset: _SET,
         dict: _DICT,
         collections.defaultdict: _DICT,
         collections.Counter: f"{_DICT} most_common total subtract",
+        collections.OrderedDict: f"{_DICT} move_to_end",
         collections.deque: f"{_LIST} appendleft popleft extendleft rotate",
-        int: "bit_length bit_count conjugate",
-        float: "is_integer",
+        int: "bit_length bit_count conjugate to_bytes",
+        float: "is_integer hex",
         complex: "conjugate",
-        datetime.date: "weekday isoweekday isoformat toordinal replace",
-        datetime.datetime: "weekday isoweekday isoformat toordinal replace date time timestamp",
+        datetime.date: "weekday isoweekday isoformat toordinal replace strftime",
+        datetime.datetime: "weekday isoweekday isoformat toordinal replace date time timestamp strftime",
         datetime.timedelta: "total_seconds",
+        **library_values.METHODS,
+        **library_texts.METHODS,
     }.items()
 }
 _DAY, _TIME = "year month day", "hour minute second microsecond"
@@ -75,6 +93,8 @@ FIELDS: dict[type, frozenset[str]] = {
         datetime.time: _TIME,
         datetime.datetime: f"{_DAY} {_TIME}",
         datetime.timedelta: "days seconds microseconds",
+        **library_values.FIELDS,
+        **library_texts.FIELDS,
     }.items()
 }
 """Attributes of values that are data, not methods."""
@@ -83,7 +103,7 @@ _CHEAP = frozenset(
     {
         "add", "append", "appendleft", "bit_count", "bit_length", "clear", "discard", "endswith", "extend",
         "extendleft", "get", "is_integer", "isalnum", "isalpha", "isdigit", "items", "keys", "pop", "popitem",
-        "popleft", "setdefault", "startswith", "update", "values",
+        "popleft", "setdefault", "startswith", "update", "values", "__getitem__",
     }
 )  # fmt: skip
 _TAKING_ITERABLES = frozenset(
@@ -101,6 +121,10 @@ def call_method(receiver: Any, name: str, args: list[Any], keywords: dict[str, A
     kind = type(receiver)
     if name not in METHODS.get(kind, ()):
         raise Refused
+    if kind in library_texts.FILE_TYPES:
+        return written(receiver, name, args, budget)
+    if name == "format":
+        return made(fields_filled(receiver, args, keywords, budget), budget)
     if name in _TAKING_ITERABLES:
         args = [metered(arg, budget) for arg in args]
         if name == "join":
@@ -113,6 +137,12 @@ def call_method(receiver: Any, name: str, args: list[Any], keywords: dict[str, A
     else:
         for arg in args:
             weigh(arg, budget)
+    if name == "to_bytes" and args and (type(args[0]) is not int or args[0] > MOST_ITEMS):
+        raise Refused
+    if name == "strftime" and len(args[0]) > WIDEST:
+        raise Refused
+    if name == "translate" and len(receiver) * max(map(_length, args[0].values()), default=1) > MOST_ITEMS:
+        raise Refused
     if name in _PADDING and (type(args[0]) is not int or args[0] > MOST_ITEMS):
         raise Refused
     if name == "replace" and (len(receiver) + 1) * (len(args[1]) + 1) > MOST_ITEMS:
@@ -126,6 +156,10 @@ def call_method(receiver: Any, name: str, args: list[Any], keywords: dict[str, A
     if name not in _CHEAP:
         weigh(receiver, budget)
     return made(getattr(receiver, name)(*args, **keywords), budget)
+
+
+def _length(value: Any) -> int:
+    return len(value) if type(value) is str else 1
 
 
 def _consumer(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -166,7 +200,7 @@ def _plain(function: Callable[..., Any], *, cheap: bool = False) -> Callable[...
     def call(budget: Budget, *args: Any, **keywords: Any) -> Any:
         if not cheap:
             for arg in args:
-                if isinstance(arg, Iterator):
+                if isinstance(arg, Iterator) or (type(arg) is int and arg.bit_length() > MOST_BITS):
                     raise Refused
                 weigh(arg, budget)
         return bounded(function(*args, **keywords))
@@ -183,17 +217,6 @@ def _small(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _sum(budget: Budget, items: Any, start: Any = 0) -> Any:
-    total = start
-    if type(start) not in (int, float):
-        raise Refused
-    for item in metered(items, budget):
-        if type(item) not in (int, float, bool):
-            raise Refused
-        total = bounded(total + item)
-    return total
-
-
 def _product(budget: Budget, items: Any, *, start: Any = 1) -> Any:
     for item in metered(items, budget):
         start = operate(ast.Mult, start, item, budget)
@@ -204,6 +227,7 @@ def _reduce(budget: Budget, function: Callable[..., Any], items: Any, *initial: 
     iterator = iter(metered(items, budget))
     result = initial[0] if initial else next(iterator)
     for item in iterator:
+        budget.spend()
         result = bounded(function(result, item))
     return result
 
@@ -217,17 +241,9 @@ def _pow(budget: Budget, base: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def _round(budget: Budget, number: Any, digits: Any = None) -> Any:
-    if type(number) not in (int, float) or (digits is not None and not -_MOST_ARGUMENT < digits < _MOST_ARGUMENT):
+    if type(number) not in (int, float, Decimal, Fraction) or (digits is not None and not -_MOST_ARGUMENT < digits < _MOST_ARGUMENT):
         raise Refused
-    return round(number, digits)
-
-
-def text_of(budget: Budget, value: Any = "") -> str:
-    """A value as text."""
-    if type(value) not in SCALARS and type(value) is not str and type(value) not in CONTAINERS:
-        raise Refused
-    weigh(value, budget)
-    return str(value)
+    return bounded(round(number, digits))
 
 
 def _nothing(budget: Budget, *args: Any, **keywords: Any) -> None:
@@ -273,11 +289,17 @@ def _products(budget: Budget, *args: Any, repeat: int = 1) -> Any:
 
 
 def _isinstance(budget: Budget, value: Any, kinds: Any) -> bool:
-    named = kinds if type(kinds) is tuple else (kinds,)
-    types = [TYPES.get(kind.dotted) if isinstance(kind, LibraryFunction) else None for kind in named]
-    if None in types:
-        raise Refused
-    return isinstance(value, tuple(kind for kind in types if kind is not None))
+    for kind in kinds if type(kinds) is tuple else (kinds,):
+        if isinstance(kind, Own):
+            if isinstance(value, Own) and value.is_a(kind):
+                return True
+            continue
+        found = TYPES.get(kind.dotted) if isinstance(kind, LibraryFunction) else None
+        if found is None:
+            raise Refused
+        if isinstance(value, found):
+            return True
+    return False
 
 
 def _factory(budget: Budget, factory: Any = None, *args: Any) -> Any:
@@ -294,6 +316,21 @@ def _bytes(budget: Budget, value: Any = b"") -> Any:
     return bytes(metered(value, budget))
 
 
+def _bytearray(budget: Budget, *value: Any) -> Any:
+    return bytearray(_bytes(budget, *value))
+
+
+def _ordered(budget: Budget, *items: Any, **named: Any) -> Any:
+    return collections.OrderedDict(*(metered(part, budget) for part in items), **named)
+
+
+def _unbound(kind: type, name: str, budget: Budget, receiver: Any, *args: Any, **keywords: Any) -> Any:
+    """``str.upper(text)`` and the like."""
+    if type(receiver) is not kind:
+        raise TypeError
+    return call_method(receiver, name, list(args), keywords, budget)
+
+
 def _on_heap(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a heap, which compares an item with few others."""
 
@@ -306,7 +343,10 @@ def _on_heap(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _CHANCE = random.Random(0)  # noqa: S311 - a sequence that is always the same
-_CHANCES = "random randint randrange uniform choice gauss expovariate triangular normalvariate"
+_CHANCES = (
+    "random randint randrange uniform choice gauss expovariate triangular normalvariate lognormvariate paretovariate"
+    " weibullvariate"
+)
 _CONSUMERS = {
     builtins: "list tuple set frozenset dict sorted min max",
     collections: "Counter",
@@ -316,7 +356,7 @@ _LAZY = {
     collections: "deque",
     itertools: (
         "count repeat cycle chain islice takewhile dropwhile accumulate pairwise combinations permutations groupby"
-        " zip_longest starmap combinations_with_replacement"
+        " zip_longest starmap combinations_with_replacement compress filterfalse"
     ),
 }
 _PLAIN = {
@@ -325,7 +365,7 @@ _PLAIN = {
     heapq: "heapify nlargest nsmallest",
     math: (
         "sqrt floor ceil trunc log log2 log10 exp sin cos tan asin acos atan atan2 hypot pow fabs fmod gcd isqrt"
-        " copysign degrees radians isclose isnan isinf isfinite dist"
+        " copysign degrees radians isclose isnan isinf isfinite dist cbrt sinh cosh tanh log1p expm1 lcm"
     ),
 }
 _SINGLE = {
@@ -347,22 +387,28 @@ def _functions() -> dict[str, Callable[..., Any]]:
                 found[f"{module.__name__}.{name}"] = kind(getattr(module, name))
     for name in _CHANCES.split():
         found[f"random.{name}"] = _plain(getattr(_CHANCE, name), cheap=True)
-    return found | {
-        "builtins.sum": _sum, "builtins.pow": _pow, "builtins.round": _round, "builtins.str": text_of,
+    for kind in (str, bytes, int, dict, list, set):
+        for name in METHODS[kind]:
+            found[f"builtins.{kind.__name__}.{name}"] = partial(_unbound, kind, name)
+    return found | library_values.FUNCTIONS | library_texts.FUNCTIONS | {
+        "builtins.pow": _pow, "builtins.round": _round, "builtins.bytearray": _bytearray,
         "builtins.print": _nothing, "builtins.isinstance": _isinstance, "builtins.bytes": _bytes,
         "functools.reduce": _reduce, "math.prod": _product, "collections.defaultdict": _factory,
         "itertools.product": _products, "random.seed": _nothing, "time.sleep": _nothing,
         "random.shuffle": _plain(_CHANCE.shuffle), "random.sample": _sample, "random.choices": _choices,
-        "random.Random": _random, "random.getrandbits": _random_bits,
+        "collections.OrderedDict": _ordered, "random.Random": _random, "random.getrandbits": _random_bits,
     }  # fmt: skip
 
 
 FUNCTIONS = _functions()
 """Library functions by dotted name; each takes the budget before its arguments."""
-MODULES = frozenset(name.partition(".")[0] for name in FUNCTIONS) - {"builtins"}
+MODULES = frozenset(name.partition(".")[0] for name in FUNCTIONS) - {"builtins"} | {"dataclasses"}
 TYPES: dict[str, type] = {
     f"builtins.{kind.__name__}": kind
-    for kind in (int, float, bool, str, bytes, list, tuple, set, frozenset, dict, range)
+    for kind in (int, float, bool, str, bytes, bytearray, list, tuple, set, frozenset, dict, range)
+} | {
+    f"{kind.__module__}.{kind.__name__}": kind
+    for kind in (Decimal, Fraction, *MOMENTS, collections.deque, collections.Counter, collections.defaultdict)
 }
 CONSTANTS: dict[str, Any] = {
     **{f"math.{name}": getattr(math, name) for name in ("pi", "e", "inf", "tau", "nan")},
@@ -370,12 +416,14 @@ CONSTANTS: dict[str, Any] = {
         f"string.{name}": getattr(string, name)
         for name in ("ascii_lowercase", "ascii_uppercase", "ascii_letters", "digits", "hexdigits", "punctuation")
     },
+    **library_values.CONSTANTS,
 }
 EXCEPTIONS: dict[str, type[Exception]] = {
     kind.__name__: kind
     for kind in (
         Exception, ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, LookupError,
-        NotImplementedError, OverflowError, RuntimeError, StopIteration, TypeError, ValueError, ZeroDivisionError,
+        NotImplementedError, OSError, OverflowError, RecursionError, RuntimeError, StopIteration, TypeError,
+        UnicodeDecodeError, ValueError, ZeroDivisionError, decimal.InvalidOperation, json.JSONDecodeError,
     )
 }  # fmt: skip
 

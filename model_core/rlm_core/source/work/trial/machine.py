@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from ..syntax import Function, parsed_function
-from .expressions import Enough, Expressions
+from ..recursion_syntax import CACHES
+from ..scope import Definition
+from ..syntax import Function, parse, parsed_function
+from .classes import shape
+from .expressions import label_of
+from .generators import Generators, yields
 from .library import EXCEPTIONS, Module
-from .objects import MISSING, Class, Closure, Names, is_decorated
+from .matching import Matching
+from .objects import MISSING, Class, Closure, Failure, Instance, Managing, Names, Thrown, is_decorated
 from .observations import Observations
 from .values import CONTAINERS, Budget, Refused, Spent, items_of, operate, weigh
 
@@ -23,12 +27,13 @@ _FARTHEST = 1e300
 _CONTINUE, _BREAK, _RETURN = "continue", "break", "return"
 
 
-class Machine(Expressions):
+class Machine(Generators, Matching):
     """Runs a function or program, as far as the budget goes."""
 
     def __init__(self, budget: Budget, seen: Observations, *, samples: bool) -> None:
         super().__init__(budget, seen, samples=samples)
         self.open = 0
+        self._handled: list[Exception] = []
 
     # Calls
 
@@ -37,19 +42,57 @@ class Machine(Expressions):
         return Closure(self, node, names, self.defaults(node.args, names))
 
     def class_of(self, name: str, names: Names) -> Class:
-        """A class that the scope finds."""
-        return Class(self, name, names, None)
+        """A class of the module."""
+        made = Class(self, name, names)
+        text = names.scope.class_text(name)
+        if text is not None:
+            node = parsed_class(text)
+            if node is None:
+                raise Refused
+            shape(self, made, node, names)
+            made.constants = {
+                target.id: partial(self.value, statement.value, names)
+                for statement in node.body
+                if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None
+                for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
+                if isinstance(target, ast.Name) and target.id not in made.fields
+            }
+        return made
 
     def function(self, names: Names, name: str, owner: str | None, caller: str) -> Any:
         """A function of the program that the scope finds; ``MISSING`` where there is none."""
-        definition = names.scope.function(name, owner, caller)
+        found = self._defined(names.scope.function(name, owner, caller))
+        return found if type(found) is not Closure else self._decorated(found, found.node, found.names)
+
+    def method(self, kind: Class, name: str) -> Any:
+        """A method that a class of the module defines itself, else ``MISSING``."""
+        if kind.names is None:
+            return MISSING
+        qualname = f"{kind.name}.{name}"
+        definition = kind.names.scope.function(name, "self", qualname)
+        return self._defined(definition if definition is not None and definition.qualname == qualname else None)
+
+    def _defined(self, definition: Definition | None) -> Any:
         if definition is None:
             return MISSING
         node = parsed_function(definition.text)
         if node is None:
             raise Refused
-        home = Names(definition.scope, None, definition.qualname)
-        return self.closure(node, home)
+        return self.closure(node, Names(definition.scope, None, definition.qualname))
+
+    def _decorated(self, closure: Closure, node: Function, names: Names) -> Any:
+        """A function with its decorators, where they are not one that keeps results."""
+        if isinstance(node, ast.Lambda) or is_decorated(node):
+            return closure
+        made: Any = closure
+        for decorator in reversed(node.decorator_list):
+            if label_of(decorator) == "contextmanager":
+                made = Managing(made)
+            elif label_of(decorator) in CACHES and type(made) is Closure:
+                made.kept = {}
+            else:
+                made = self.value(decorator, names)(made)
+        return made
 
     def defaults(self, arguments: ast.arguments | None, names: Names) -> dict[str, Any]:
         """The defaults of parameters by name."""
@@ -80,8 +123,11 @@ class Machine(Expressions):
         elif len(args) > len(positional):
             raise Refused
         if arguments.kwarg is not None:
-            raise Refused
+            known = {part.arg for part in (*arguments.args, *arguments.kwonlyargs)}
+            values[arguments.kwarg.arg] = {name: value for name, value in keywords.items() if name not in known}
+            keywords = {name: value for name, value in keywords.items() if name in known}
         values.update(keywords)
+        names.owner, names.receiver = closure.owner, closure.receiver
         if any(part.arg not in values for part in (*positional, *arguments.kwonlyargs)):
             raise Refused
         self.budget.spend(_CALL_STEPS)
@@ -94,8 +140,8 @@ class Machine(Expressions):
         try:
             if isinstance(node, ast.Lambda):
                 return self.value(node.body, names)
-            if _yields(node):
-                names.result = self._produced(node, names)
+            if yields(node):
+                names.result = self.produced(node, names)
             else:
                 self.run(node.body, names)
         finally:
@@ -106,16 +152,6 @@ class Machine(Expressions):
             seen.ended_calls += seen.calls
             seen.most = max(seen.most, seen.calls)
         return names.result
-
-    def _produced(self, node: ast.FunctionDef, names: Names) -> Iterator[Any]:
-        """What a generator yields: its body runs at once, up to so many items; what takes more ends the trial."""
-        if any(isinstance(inner, ast.Await) for inner in ast.walk(node)):
-            raise Refused
-        names.yielded, is_whole = [], False
-        with suppress(Enough):
-            self.run(node.body, names)
-            is_whole = True
-        return _items(names.yielded, is_whole=is_whole)
 
     # Statements
 
@@ -226,16 +262,18 @@ class Machine(Expressions):
         return self.run(node.orelse, names)
 
     def _define(self, node: ast.FunctionDef, names: Names) -> None:
-        if node.decorator_list and not is_decorated(node):
-            raise Refused
-        names.bind(node.name, self.closure(node, names))
+        closure = self.closure(node, names)
+        # The decorators of methods are looked at when they are called.
+        names.bind(node.name, closure if names.is_class else self._decorated(closure, node, names))
 
     def _class(self, node: ast.ClassDef, names: Names) -> None:
-        if node.bases or node.keywords or node.decorator_list:
-            raise Refused
         inner = Names(names.scope, names, names.caller)
-        self.run(node.body, inner)
-        names.bind(node.name, Class(self, node.name, names, inner.values))
+        inner.is_class = True
+        made = Class(self, node.name, None, inner.values)
+        shape(self, made, node, names)
+        is_enumeration = bool(made.members)
+        self.run([part for part in node.body if not _is_bare(part) and not (is_enumeration and _is_assigned(part))], inner)
+        names.bind(node.name, made)
 
     def _global(self, node: ast.Global | ast.Nonlocal, names: Names) -> None:
         if isinstance(node, ast.Global) and self.open:
@@ -251,11 +289,33 @@ class Machine(Expressions):
             names.bind(alias.asname or alias.name, self.library(f"{node.module}.{alias.name}"))
 
     def _raise(self, node: ast.Raise, names: Names) -> None:
-        made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        kind = EXCEPTIONS.get(made.id) if isinstance(made, ast.Name) else None
-        if kind is None:
+        if node.exc is None:
+            raise self._handled[-1] if self._handled else RuntimeError
+        call = node.exc if isinstance(node.exc, ast.Call) else None
+        kind = self._exception(call.func if call is not None else node.exc, names)
+        if isinstance(kind, type):
+            args = self._elements(call.args, names) if call is not None else []
+            for arg in args:
+                weigh(arg, self.budget)
+            raise kind(*args) if kind.__init__ is Exception.__init__ else kind()
+        value = self.value(node.exc, names)
+        if type(value) is Class:
+            value = value()
+        if type(value) is Failure:
+            raise value.error
+        if type(value) is not Instance or value.kind.exception is None:
             raise Refused
-        raise kind
+        raise Thrown(value)
+
+    def _exception(self, node: ast.expr, names: Names) -> type[Exception] | Class | None:
+        """The exception that a name stands for."""
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return None
+        bound = names.find(node.id) if isinstance(node, ast.Name) else MISSING
+        if (bound is MISSING or isinstance(bound, Module)) and label_of(node) in EXCEPTIONS:
+            return EXCEPTIONS[label_of(node)]
+        value = self.value(node, names)
+        return value if type(value) is Class else None
 
     def _assert(self, node: ast.Assert, names: Names) -> None:
         if not self.truth(self.value(node.test, names)):
@@ -265,27 +325,81 @@ class Machine(Expressions):
         try:
             signal = self.run(node.body, names)
         except Exception as error:
-            handler = next((one for one in node.handlers if self._catches(one, error)), None)
+            handler = self.handler_of(node, error, names)
             if handler is None:
                 self.run(node.finalbody, names)
                 raise
-            if handler.name:
-                names.bind(handler.name, None)
-            signal = self.run(handler.body, names)
+            self._handled.append(error)
+            try:
+                signal = self.run(handler.body, names)
+            finally:
+                self._handled.pop()
         else:
             if signal is None:
                 signal = self.run(node.orelse, names)
         return self.run(node.finalbody, names) or signal
 
-    @staticmethod
-    def _catches(handler: ast.ExceptHandler, error: Exception) -> bool:
-        if handler.type is None:
-            return True
-        listed = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        kinds = [EXCEPTIONS.get(one.id) if isinstance(one, ast.Name) else None for one in listed]
-        if None in kinds:
+    def handler_of(self, node: ast.Try, error: Exception, names: Names) -> ast.ExceptHandler | None:
+        """The handler that catches an exception, whose name is bound then."""
+        for handler in node.handlers:
+            if handler.type is None or self._is_among(handler.type, error, names):
+                if handler.name:
+                    names.bind(handler.name, error.instance if isinstance(error, Thrown) else Failure(error))
+                return handler
+        return None
+
+    def _is_among(self, listed: ast.expr, error: Exception, names: Names) -> bool:
+        """Whether an exception is one of those that are listed."""
+        for node in listed.elts if isinstance(listed, ast.Tuple) else [listed]:
+            kind = self._exception(node, names)
+            if kind is None:
+                raise Refused
+            if isinstance(error, Thrown):
+                thrown = error.instance.kind
+                found = thrown.is_a(kind) if isinstance(kind, Class) else issubclass(thrown.exception or object, kind)
+            else:
+                found = not isinstance(kind, Class) and isinstance(error, kind)
+            if found:
+                return True
+        return False
+
+    def _with(self, node: ast.With, names: Names) -> str | None:
+        return self._inside(node.items, node.body, names)
+
+    def _inside(self, items: Sequence[ast.withitem], body: Sequence[ast.stmt], names: Names) -> str | None:
+        """Run statements in contexts."""
+        if not items:
+            return self.run(body, names)
+        expression, target = items[0].context_expr, items[0].optional_vars
+        if isinstance(expression, ast.Call) and label_of(expression) == "suppress":
+            try:
+                return self._inside(items[1:], body, names)
+            except Exception as error:
+                if self._is_among(ast.Tuple(expression.args), error, names):
+                    return None
+                raise
+        context = self.value(expression, names)
+        if type(context) is not Instance and not isinstance(context, Managing):
             raise Refused
-        return isinstance(error, tuple(kind for kind in kinds if kind is not None))
+        entered = context.run("__enter__")
+        if target is not None:
+            self.store(target, entered, names)
+        try:
+            signal = self._inside(items[1:], body, names)
+        except Exception as error:
+            thrown = error.instance if isinstance(error, Thrown) else Failure(error)
+            if not context.run("__exit__", thrown, thrown, None):
+                raise
+            return None
+        context.run("__exit__", None, None, None)
+        return signal
+
+    def _match(self, node: ast.Match, names: Names) -> str | None:
+        subject = self.value(node.subject, names)
+        for case in node.cases:
+            if self.fits(case.pattern, subject, names) and (case.guard is None or self._holds(case.guard, names)):
+                return self.run(case.body, names)
+        return None
 
     def _delete(self, node: ast.Delete, names: Names) -> None:
         for target in node.targets:
@@ -321,22 +435,23 @@ def _is_plain(node: ast.expr) -> bool:
     )
 
 
-def _items(items: list[Any], *, is_whole: bool) -> Iterator[Any]:
-    yield from items
-    if not is_whole:
-        raise Spent
+def _is_assigned(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Assign, ast.AnnAssign))
+
+
+def _is_bare(statement: ast.stmt) -> bool:
+    """Whether a statement of a class body says only what a field is."""
+    is_field = isinstance(statement, ast.AnnAssign) and (
+        statement.value is None or (isinstance(statement.value, ast.Call) and label_of(statement.value) == "field")
+    )
+    return is_field or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
 
 
 @lru_cache(maxsize=128)
-def _yields(node: ast.FunctionDef) -> bool:
-    stack: list[ast.AST] = list(node.body)
-    while stack:
-        inner = stack.pop()
-        if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await)):
-            return True
-        if not isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            stack += ast.iter_child_nodes(inner)
-    return False
+def parsed_class(text: str) -> ast.ClassDef | None:
+    """The class of a text; equal texts share the tree."""
+    tree = parse(text)
+    return next((node for node in tree.body if isinstance(node, ast.ClassDef)), None) if tree is not None else None
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Machine, Any, Names], str | None]] = {
@@ -361,4 +476,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Machine, Any, Names], str | None]] =
     ast.Assert: Machine._assert,
     ast.Try: Machine._try,
     ast.Delete: Machine._delete,
+    ast.With: Machine._with,
+    ast.Match: Machine._match,
 }

@@ -21,11 +21,9 @@ from .running import run
 FUNCTIONS = [
     value for value in vars(cases).values() if inspect.isfunction(value) and value.__module__ == cases.__name__
 ]
-IMPORTS = """
-import bisect, functools, heapq, itertools, math
-from collections import Counter, defaultdict, deque
-from functools import reduce
-"""
+IMPORTS = "".join(
+    f"{line}\n" for line in inspect.getsource(cases).splitlines() if line.startswith(("import ", "from "))
+).replace("from __future__ import annotations\n", "")
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
@@ -99,10 +97,17 @@ def test_a_sample_of_a_long_loop_is_spread_over_it() -> None:
     "body",
     [
         "return open('x')", "return __import__('os')", "return eval('1')", "import os\n    return os.getcwd()",
-        "return ().__class__", "return (1).__class__.__mro__", "return 'a'.format(1)", "return 'a%s' % 1",
+        "return ().__class__", "return (1).__class__.__mro__", "return '{0.real}'.format(1)", "return '%*d' % (1, 2)",
         "return globals()", "with a as b:\n        pass", "return print.__self__", "return f.__globals__",
-        "class A(dict):\n        pass\n    return A()", "return getattr(1, 'real')", "return type(1)",
-        "return [].__len__()", "return str.join", "raise SystemExit",
+        "class A(dict):\n        pass\n    return A()", "return getattr(1, 'real')", "return type(print)",
+        "return [].__len__()", "return str.mro", "raise SystemExit",
+        "import json\n    return json.load(1)", "import csv, io\n    return csv.writer(open('x', 'w'))",
+        "@property\n    def g():\n        pass\n    return g", "import decimal\n    return decimal.getcontext()",
+        "class A:\n        x = property(None)\n    return A()", "return '{a[0]}'.format(a=[1])", "return int.__subclasses__",
+        "class A:\n        pass\n    return A().__dict__", "class A:\n        pass\n    return A.__mro__",
+        "class A(metaclass=type):\n        pass\n    return A.__subclasses__()", "async def g():\n        pass\n    g()",
+        "import copy\n    return copy.deepcopy(f)", "import json\n    return json.dumps(1, default=print)",
+        "import functools\n    return functools.partial(open)",
     ],
 )  # fmt: skip
 def test_what_is_not_listed_is_refused(body: str) -> None:
@@ -111,7 +116,43 @@ def test_what_is_not_listed_is_refused(body: str) -> None:
 
 
 _BOMB_SETUP = """
-import collections, functools, itertools, math, random
+import collections, copy, csv, dataclasses, decimal, fractions, functools, io, itertools, json, math, random, statistics
+import textwrap
+
+@dataclasses.dataclass
+class Pair:
+    left: object
+    right: object
+
+def data(depth):
+    value = 1
+    for _ in range(depth):
+        value = Pair(value, value)
+    return value
+
+def nested(depth):
+    value = [1]
+    for _ in range(depth):
+        value = [value, value]
+    return value
+
+def padded():
+    file = io.StringIO()
+    file.seek(10 ** 9)
+    file.write('x')
+    return file.getvalue()
+
+def written():
+    file = io.StringIO()
+    for _ in range(1_000):
+        file.write('x' * 90_000)
+    return file
+
+def squares():
+    n = 0
+    while True:
+        yield n * n
+        n += 1
 
 def endless():
     while True:
@@ -148,7 +189,7 @@ def endless():
         "[('x' * 40_000).upper() for _ in range(20_000)]",
         "math.prod(range(1, 10 ** 5))",
         "[*range(10 ** 9)]",
-        "sum([[1]] * 9, [])",
+        "sum([[1]] * 90_000, [])",
         "functools.reduce(lambda a, b: a * b, range(1, 10 ** 6))",
         "'ab'.replace('', 'x' * 90000)",
         "pow(3, 10 ** 200, 10 ** 200)",
@@ -157,6 +198,42 @@ def endless():
         "random.sample(range(10 ** 9), 10 ** 8)",
         "random.Random(1).getrandbits(10 ** 10)",
         "list(endless())",
+        "'%1000000000d' % 1",
+        "'{:1000000000}'.format(1)",
+        "f'{1:1000000000}'",
+        "format(1.5, '.1000000000f')",
+        "decimal.Decimal('1e999999999') + 1",
+        "int(decimal.Decimal('9e400000'))",
+        "fractions.Fraction('1e999999999')",
+        "fractions.Fraction(3, 2) ** 10 ** 9",
+        "sum(fractions.Fraction(1, n) for n in range(1, 10 ** 6))",
+        "bytearray(10 ** 9)",
+        "[bytearray(90_000) for _ in range(20_000)]",
+        "(1).to_bytes(10 ** 9, 'big')",
+        "'x'.translate({120: 'y' * 90_000}) * 9_000",
+        "json.dumps(nested(60))",
+        "json.dumps([1], indent=10 ** 9)",
+        "copy.deepcopy(nested(60))",
+        "padded()",
+        "[written() for _ in range(10 ** 6)]",
+        "textwrap.wrap('x' * 90_000)",
+        "textwrap.fill('x y', initial_indent=' ' * 90_000)",
+        "dict.fromkeys(range(10 ** 9))",
+        "list(itertools.chain.from_iterable(itertools.repeat([1])))",
+        "str(data(40))",
+        "data(40) == data(40)",
+        "repr(nested(60))",
+        "functools.partial(list, range(10 ** 9))()",
+        "sorted(range(90_000), key=functools.cmp_to_key(lambda a, b: a - b))",
+        "statistics.mean(range(10 ** 9))",
+        "'x'.join(str(n) for n in squares())",
+        "dataclasses.asdict(data(40))",
+        "[(1 << 290_000) * (1 << 290_000) for _ in range(10 ** 6)]",
+        "[(3 ** 100_000) // (7 ** 50_000) for _ in range(10 ** 6)]",
+        "[1 << 290_000 for _ in range(10 ** 6)]",
+        "str(1 << 290_000)",
+        "math.isqrt(1 << 290_000)",
+        "[('x' * 900_000) + 'y' for _ in range(10 ** 6)]",
     ],
 )
 def test_a_value_that_would_be_too_large_ends_the_trial(expression: str) -> None:
