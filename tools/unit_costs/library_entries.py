@@ -45,6 +45,7 @@ ENTRIES = (
     _math("random.randint", "1, 100"),
     _math("random.uniform", "1, 100"),
     _math("random.gauss", "0, 1"),
+    _math("random.expovariate", "2.0"),
     _math("random.choice", "x", "x = list(range(100))"),
     step("random.seed", "random.seed(42)", "import random", unroll=1),
     step("random.Random", "random.Random(42)", "import random", unroll=1),

@@ -59,8 +59,8 @@ def measure(entries: Iterable[Entry], python: str) -> Iterator[tuple[Entry, Cost
             points = [(_law(entry.law, n), _seconds(process, entry, n)) for n in entry.sizes]
             fixed, each = fit(points)
             cost: Cost = {
-                "fixed": _rounded(fixed),
-                "each": _rounded(each),
+                "fixed": rounded(fixed),
+                "each": rounded(each),
                 "law": "n" if entry.law == "1" else entry.law,
             }
             yield entry, cost
@@ -73,7 +73,8 @@ def _law(name: str, n: int) -> float:
     return 0.0 if name == "1" else law(constant(n), *growth(name)).exact or 0.0
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """A figure with as many digits as the table has."""
     return float(f"{value:.{_DIGITS}g}")
 
 

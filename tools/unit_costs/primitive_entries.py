@@ -105,12 +105,15 @@ ENTRIES = (
     step("fstring", "f'{a}'", "a = 'abcdef'"),
     step("fstring.int", "f'{a}'", "a = 12345"),
     step("fstring.float", "f'{a:.2f}'", "a = 1234.5678"),
+    step("fstring.spec", "f'{a:05d}'", "a = 12345", baseline="f'{a}'"),
     step("percent", "'%s: %d' % (a, b)", "a, b = 'abc', 12"),
-    step(
+    # What a call of a generator function takes, and each item that it yields.
+    Entry(
         "yield",
-        "for i in generate():\n    pass",
-        "def generate():\n    yield from ()",
-        baseline="for i in ():\n    pass",
+        "for x in generate():\n    pass",
+        "items = list(range(n))\ndef generate():\n    for x in items:\n        yield x",
+        sizes=(1, 10, 1000, 10_000),
+        baseline="for x in items:\n    pass\nfor x in items:\n    pass",
     ),
     step(
         "await",
@@ -161,12 +164,13 @@ ENTRIES = (
         sizes=(1, 10, 1000, 100_000),
         baseline="for x in items:\n    pass",
     ),
+    # Mostly a function consumes it, which takes longer for each item than a loop.
     Entry(
         "generator",
-        "for x in (y for y in items):\n    pass",
-        "items = list(range(n))",
+        "deque((y for y in items), maxlen=0)",
+        "from collections import deque\nitems = list(range(n))",
         sizes=(1, 10, 1000, 10_000),
-        baseline="for x in items:\n    pass\nfor x in items:\n    pass",
+        baseline="for x in items:\n    pass\ndeque(items, maxlen=0)",
     ),
     _turns("r = []\nfor x in items:\n    r.append(x)", "r = []\nfor x in items:\n    pass", name="list.append"),
     _turns("r = set()\nfor x in items:\n    r.add(x)", "r = set()\nfor x in items:\n    pass", name="set.add"),

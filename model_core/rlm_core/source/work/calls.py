@@ -174,6 +174,8 @@ class Calls(FunctionBodies):
             items = node.args[0]
             if isinstance(items, ast.Name):
                 self.grown(items.id, args[0], ONE, args[1])
+        if target.name == "heapq.heappop" and node.args and isinstance(node.args[0], ast.Name):
+            self._shrunk(node.args[0].id, args[0])
         self._note_call(node, name, before)
         if result.bytes.terms:
             self.hold(result, *temporaries)
@@ -369,10 +371,7 @@ class Calls(FunctionBodies):
     def _mutate(self, function: ast.Attribute, receiver: Value, args: list[Value]) -> None:
         method = function.attr
         if isinstance(function.value, ast.Name) and method in SHRINKING:
-            size = receiver.size.exact if receiver.size is not None else None
-            if size is not None and size >= 1:
-                name = function.value.id
-                self.frame.bind(name, replace(receiver, constant=MISSING, size=constant(size - 1), payload=None))
+            self._shrunk(function.value.id, receiver)
             return
         if not args:
             return
@@ -397,6 +396,12 @@ class Calls(FunctionBodies):
             self.grown(name, receiver, count, args[0].item or UNKNOWN)
         elif method == "setdefault":
             self.grown(name, receiver, added, args[0], args[1] if len(args) > 1 else NONE)
+
+    def _shrunk(self, name: str, container: Value) -> None:
+        """Rebind a container of which an item was taken."""
+        size = container.size.exact if container.size is not None else None
+        if size is not None and size >= 1:
+            self.frame.bind(name, replace(container, constant=MISSING, size=constant(size - 1), payload=None))
 
     def _fill_inner(self, function: ast.Attribute, args: list[Value]) -> None:
         """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""

@@ -95,13 +95,6 @@ class Conditions(Operations):
         share = self._guess(test, value)
         return Condition(share, rest_of(share))
 
-    def times_of(self, count: Quantity) -> float:
-        """How often what is read ``count`` times in a trip happens in the loops around; 0 where that is not known."""
-        for loop in self.frame.loops:
-            count = count * loop.trips
-        total = count.constant
-        return total[1] if total is not None and math.isfinite(total[1]) else 0.0
-
     def _guess(self, test: ast.expr, value: Value) -> Range:
         if isinstance(value.payload, tuple) and value.payload[:1] == ("default",):
             return (0.0, 0.85, 1.0) if value.payload[1] else (0.0, 0.15, 1.0)
@@ -248,12 +241,24 @@ class Conditions(Operations):
                 results.append((share[1], value))
                 break
             if truth is None:
-                results.append((share[1] / 2, value))
-                share = (0.0, share[1] / 2, share[2])
+                goes_on = self._goes_on(part, is_or=is_or)
+                results.append((share[1] * (1 - goes_on[1]), value))
+                share = scaled(share, goes_on)
         self.meter.reach = reach
         if len(results) == 1:
             return results[0][1]
         return joined(results)
+
+    def _goes_on(self, part: ast.expr, *, is_or: bool) -> Range:
+        """How often the next part of ``and`` or ``or`` is looked at."""
+        observed = self.observed_share(part)
+        if observed is None:
+            return 0.0, 0.5, 1.0
+        return rest_of(observed) if is_or else observed
+
+    def observed_share(self, node: ast.AST) -> Range | None:
+        """How often something holds in a trial run; None without one, or where too little was seen."""
+        return self.trial.share(node, whole=False, times=self.times_of(ONE)) if self.trial is not None else None
 
     def _compare(self, node: ast.Compare) -> Value:
         left = self.value(node.left)

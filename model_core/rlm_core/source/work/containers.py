@@ -197,6 +197,8 @@ class Containers(Conditions):
                 inner = self.value(part.value)
                 self.opaque += inner.kind in ("unknown", "object")
                 self.meter.spend(primitive(_FORMATTED.get(inner.kind, "fstring")))
+                if part.format_spec is not None and inner.kind != "float":
+                    self.meter.spend(primitive("fstring.spec"))
                 if (
                     inner.known
                     and texts is not None

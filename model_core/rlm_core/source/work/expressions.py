@@ -14,7 +14,7 @@ from .containers import is_stored
 from .frames import Frame
 from .operations import compiled
 from .quantities import ONE, ZERO
-from .unit_costs import primitive
+from .unit_costs import each, primitive
 from .values import MISSING, NONE, UNKNOWN, Value, literal, number_of
 
 _MOST_DEPTH = 80
@@ -156,7 +156,7 @@ class Expressions(Comprehensions):
         if "array" in (left.kind, right.kind):
             left = library.temporary(left) if not is_stored(node.left) else left
             right = library.temporary(right) if not is_stored(node.right) else right
-        result = self.operation(node.op, left, right)
+        result = self.operation(node.op, self.observed(node, left), right)
         temporaries = [
             value
             for value, part in ((left, node.left), (right, node.right))
@@ -203,14 +203,14 @@ class Expressions(Comprehensions):
     def _yield(self, node: ast.Yield) -> Value:
         value = self.value(node.value)
         self.frame.yields = self.frame.yields + self.meter.weighted(ONE)
-        self.meter.spend(primitive("yield"))
+        self.meter.spend(each("yield"))
         self.frame.results.append((1.0, value))
         return UNKNOWN
 
     def _yield_from(self, node: ast.YieldFrom) -> Value:
         value = self.value(node.value)
         count = self.consume(value)
-        self.meter.spend(count.times(primitive("yield")))
+        self.meter.spend(count.times(each("yield")))
         self.frame.yields = self.frame.yields + self.meter.weighted(count)
         self.frame.results.append((1.0, value.item or UNKNOWN))
         return UNKNOWN

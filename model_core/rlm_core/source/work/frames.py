@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from . import object_sizes
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
-from .syntax import Function, LoopNode
+from .syntax import Function, filled_names, names_in, LoopNode
 from .trial import Trial
 from .values import MISSING, UNKNOWN, Value
 
@@ -206,7 +207,18 @@ class State:
 
     def observed_trips(self, node: ast.AST) -> Quantity | None:
         """The trips of a loop that a trial run counted, on average."""
-        return self.trial.trips(node) if self.trial is not None else None
+        if self.trial is None:
+            return None
+        read = names_in(node.test if isinstance(node, ast.While) else node.iter)  # type: ignore[attr-defined]
+        keeps = any(loop.node is not None and read & filled_names(loop.node) for loop in self.frame.loops)
+        return self.trial.trips(node, self.times_of(ONE), keeps=keeps)
+
+    def times_of(self, count: Quantity) -> float:
+        """How often what is read ``count`` times in a trip happens in the loops around; 0 where that is not known."""
+        for loop in self.frame.loops:
+            count = count * loop.trips
+        total = count.constant
+        return total[1] if total is not None and math.isfinite(total[1]) else 0.0
 
     @contextmanager
     def region(self, meter: Meter | None = None) -> Iterator[Meter]:

@@ -22,8 +22,8 @@ from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import SYMBOL, recurrence
 from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
 from .scope import Definition, Scope
-from .syntax import Function, called_name, parsed_function
-from .unit_costs import primitive
+from .syntax import Function, called_name, data_fields, parsed_class, parsed_function
+from .unit_costs import primitive, seconds
 from .values import MISSING, NONE, UNKNOWN, Entries, Value
 
 _MOST_INLINED = 6  # depth
@@ -70,9 +70,15 @@ class FunctionBodies(Expressions):
         attributes: dict[str, Value] = {}
         instance = Value("object", name=target.name, payload=attributes)
         definition = self.frame.scope.function("__init__", target.name, self.frame.qualname)
-        self.meter.spend(primitive("object" if definition is None else "object.init"))
+        fields = self._fields_of(target.name) if definition is None else None
+        self.meter.spend(primitive("object" if definition is None and fields is None else "object.init"))
         if definition is not None:
             self._call_user(Value("user-function", payload=definition), args, keywords, instance)
+        elif fields is not None:
+            given = dict(zip(fields, args, strict=False)) | keywords
+            for name, default in fields.items():
+                self.meter.spend(primitive("store.attribute"))
+                attributes[name] = replace(given[name], bytes=ZERO) if name in given else self.value(default)
         held = constant(object_sizes.instance(len(attributes) or len(args) + len(keywords)))
         # Its attributes keep what they are bound to: mostly the arguments.
         own = ZERO
@@ -86,7 +92,9 @@ class FunctionBodies(Expressions):
             self.meter.miss()
             return UNKNOWN
         node, scope, qualname, parent = definition
-        self.meter.spend(primitive("call.function"))
+        self.meter.spend(primitive("call.function") + len(keywords) * primitive("call.keyword"))
+        if node.args.vararg is not None:
+            self.meter.spend(seconds("build.tuple", constant(max(len(args) - len(node.args.args), 0))))
         if is_abstract(node):
             # A subclass defines what runs.
             self.meter.miss()
@@ -130,6 +138,12 @@ class FunctionBodies(Expressions):
         if receiver is not None and node.args.args:
             self.left_in_receiver = frame.filled.get(node.args.args[0].arg, ZERO)
         return result
+
+    def _fields_of(self, name: str) -> dict[str, ast.expr | None] | None:
+        """The fields of a dataclass or named tuple of the file, with their defaults."""
+        text = self.frame.scope.class_text(name)
+        node = parsed_class(text) if text is not None else None
+        return data_fields(node) if node is not None else None
 
     def property_of(self, base: Value, name: str) -> Value | None:
         """What a property of the program's own classes returns; spends what it costs."""
@@ -220,11 +234,13 @@ class FunctionBodies(Expressions):
             parts = [value for _, value in frame.results] or [UNKNOWN]
             item = joined([(1 / len(parts), value) for value in parts])
             if frame.depth:
-                # Calling a generator function runs nothing: its cost is that of consuming what it yields.
+                # Calling a generator function runs nothing of it: the rest is paid by what consumes what it yields.
                 generator = Value("iterator", size=frame.yields, item=item, payload=body, name="generator")
                 if frame.yields_endlessly:
                     generator = replace(without_end(item, body), name="generator")
-                return generator, Meter()
+                call = Meter()
+                call.spend(primitive("yield"))
+                return generator, call
         if not frame.results:
             return NONE, body
         result = joined(frame.results)

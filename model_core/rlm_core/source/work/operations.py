@@ -92,6 +92,13 @@ class Operations(State):
         self.meter.spend(primitive("binary.int"))
         return UNKNOWN
 
+    def observed(self, node: ast.AST, value: Value) -> Value:
+        """A number with the digits that a trial saw in an operation in a loop, where the text does not say them."""
+        if self.trial is None or not self.frame.loops or value.kind not in ("int", "unknown") or value.size is not None:
+            return value
+        digits = self.trial.digits(node)
+        return value if digits is None else Value("int", size=digits, bytes=value.bytes)
+
     def _arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
         is_float = "float" in (left.kind, right.kind) or isinstance(op, ast.Div)
         if left.known and right.known:
@@ -120,6 +127,7 @@ class Operations(State):
 
     def _digits(self, op: ast.operator, left: Value, right: Value) -> Quantity | None:
         """The digits of a large result; pays for the operation. None where both numbers are small."""
+        left, right = _with_digits(left), _with_digits(right)
         if left.size is None and right.size is None:
             return None
         if isinstance(op, ast.LShift) and right.number is not None:
@@ -258,6 +266,14 @@ def _folded(op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(result, complex):
         return MISSING
     return result
+
+
+def _with_digits(value: Value) -> Value:
+    """A number whose size is known, with its digits if it takes several."""
+    limits = value.number.constant if value.number is not None and value.kind == "int" else None
+    if value.size is not None or limits is None or abs(limits[1]) < 1 << DIGIT_BITS or not math.isfinite(limits[1]):
+        return value
+    return replace(value, size=constant(math.log2(abs(limits[1])) / DIGIT_BITS))
 
 
 def _operation_seconds(op: ast.operator, *, is_float: bool) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from . import object_sizes
+from .comprehensions import same_name
 from .conditions import Condition, rest_of
 from .containers import is_stored
 from .expressions import imported_value
@@ -22,6 +23,7 @@ _MOST_NESTING = 40
 _EXIT_GUESS = 0.3
 _RAISE_GUESS = 0.05
 _HANDLER_SHARE = 0.05
+_RAISED = 0.5  # of what raising and catching an exception takes
 
 
 class Interpreter(WhileLoops):
@@ -120,7 +122,9 @@ class Interpreter(WhileLoops):
             # The number of a trip lives on in the list that it is put into.
             value = replace(value, bytes=constant(object_sizes.scalar("int")))
         for index, target in enumerate(targets):
-            self.bind_target(target, value if not index else replace(value, bytes=ZERO))
+            # `d[i] = i`: the key is the value.
+            is_held = index > 0 or (isinstance(target, ast.Subscript) and same_name(target.slice, source))
+            self.bind_target(target, replace(value, bytes=ZERO) if is_held else value)
         self.hold()
 
     def _augmented(self, node: ast.AugAssign) -> None:
@@ -149,7 +153,7 @@ class Interpreter(WhileLoops):
                 self.frame.bind(target.id, replace(left, constant=MISSING, bytes=left.bytes))
             del result
             return
-        result = self.operation(node.op, left, right)
+        result = self.operation(node.op, self.observed(node, left), right)
         self.meter.spend(primitive("assign"))
         if isinstance(target, ast.Name):
             self.frame.bind(target.id, result)
@@ -186,7 +190,7 @@ class Interpreter(WhileLoops):
 
     def _raise(self, node: ast.Raise) -> None:
         self.value(node.exc)
-        self.meter.spend(primitive("raise"))
+        self.meter.spend(primitive("raise") * _RAISED)
         for loop in self.frame.loops:
             loop.exits = True
         self.stop()
@@ -298,8 +302,19 @@ class Interpreter(WhileLoops):
     def _match(self, node: ast.Match) -> None:
         self.value(node.subject)
         self.meter.spend(primitive("match"))
-        share = 1 / max(len(node.cases), 1)
-        self.branches([((0.0, share, 1.0), case.body) for case in node.cases])
+        self.branches(list(zip(self._shares_of(node.cases), (case.body for case in node.cases), strict=True)))
+
+    def _shares_of(self, cases: Sequence[ast.match_case]) -> list[Range]:
+        """How often each case is the one that fits."""
+        shares: list[Range] = []
+        left = 1.0
+        for case in cases:
+            observed = self.observed_share(case)
+            if observed is None:
+                return [(0.0, 1 / len(cases), 1.0)] * len(cases)
+            shares.append(scaled((left, left, left), observed))
+            left *= 1 - observed[1]
+        return shares
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         self.meter.spend(primitive("with"))
@@ -333,9 +348,10 @@ class Interpreter(WhileLoops):
                 frame.restore(dict(names), held)
                 if handler.name:
                     frame.names[handler.name] = Value("object", name="Exception")
-                chance = 1.0 / len(node.handlers) if certain else share
+                observed = self.observed_share(handler)
+                chance = observed[1] if observed is not None else 1.0 / len(node.handlers) if certain else share
                 with self.region() as meter:
-                    meter.spend(primitive("raise"))
+                    meter.spend(primitive("raise") * (1 - _RAISED if certain else 1.0))
                     self.path = scaled(self.path, (0.0, chance, 1.0))
                     self.run(handler.body)
                 likely += chance * meter.reach[1]

@@ -59,6 +59,55 @@ def parsed_function(text: str) -> Function | None:
     return next((node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
 
 
+@lru_cache(maxsize=128)
+def parsed_class(text: str) -> ast.ClassDef | None:
+    """The first class of a text; equal texts share the tree."""
+    tree = parse(text)
+    return next((node for node in tree.body if isinstance(node, ast.ClassDef)), None) if tree is not None else None
+
+
+def label_of(node: ast.expr) -> str:
+    """The last name of what is called, subscripted or named."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@lru_cache(maxsize=128)
+def data_fields(node: ast.ClassDef) -> dict[str, ast.expr | None] | None:
+    """The fields of a dataclass or named tuple with their defaults; None for other classes."""
+    is_data = any(label_of(decorator) == "dataclass" for decorator in node.decorator_list)
+    if not is_data and not any(label_of(base) == "NamedTuple" for base in node.bases):
+        return None
+    return {
+        statement.target.id: _default_of(statement.value)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and label_of(statement.annotation) != "ClassVar"
+    }
+
+
+@lru_cache(maxsize=512)
+def filled_names(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
+    """The containers that a loop puts something into."""
+    return frozenset(BlockSyntax(loop.body).filled)
+
+
+def names_in(node: ast.AST) -> frozenset[str]:
+    """All names in an expression."""
+    return frozenset(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+
+
+def _default_of(value: ast.expr | None) -> ast.expr | None:
+    """The default of a field of a dataclass, also where ``field`` gives it."""
+    if not isinstance(value, ast.Call) or label_of(value) != "field":
+        return value
+    given = {keyword.arg: keyword.value for keyword in value.keywords}
+    factory = given.get("default_factory")
+    return ast.copy_location(ast.Call(factory, [], []), value) if factory is not None else given.get("default")
+
+
 def _repair(lines: list[str], number: int) -> bool:
     """Replace a broken line; False where that changes nothing."""
     number = min(number, len(lines) - 1)

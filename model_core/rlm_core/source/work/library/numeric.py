@@ -234,12 +234,10 @@ def _random_bytes(cost: str, scale: float = 1.0, kind: str = "bytes") -> Rule:
 _DISTRIBUTIONS = [
     "gauss",
     "normalvariate",
-    "expovariate",
     "betavariate",
     "gammavariate",
     "lognormvariate",
     "triangular",
-    "paretovariate",
 ]
 _RANDOM: dict[str, Rule] = {
     "random": fixed("random.random", real(constant(0.0, 1.0))),
@@ -254,6 +252,7 @@ _RANDOM: dict[str, Rule] = {
     "getrandbits": _random_bits,
     "randbytes": _random_bytes("random.randbytes"),
     **{name: fixed("random.gauss", FLOAT) for name in _DISTRIBUTIONS},
+    **{name: fixed("random.expovariate", FLOAT) for name in ("expovariate", "paretovariate", "weibullvariate")},
 }
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from .expressions import label_of
+from ..syntax import data_fields, label_of
 from .library import EXCEPTIONS, Module
 from .objects import MISSING, Class, Instance, Names
 from .values import Refused
@@ -54,8 +54,9 @@ def shape(machine: Evaluator, made: Class, node: ast.ClassDef, names: Names) -> 
             made.exception = EXCEPTIONS[label]
         elif bound is not MISSING or label not in _PLAIN_BASES:
             _inherit(made, machine.value(base, names))
-    if made.is_data or made.is_tuple:
-        made.fields |= dict(_fields(machine, node, names))
+    own = data_fields(node)
+    if own is not None:
+        made.fields |= {name: _default(machine, value, names) for name, value in own.items()}
     if is_enumeration:
         for name, value in _members(machine, node, names):
             member = made.members[name] = Instance(made)
@@ -74,28 +75,8 @@ def _inherit(made: Class, base: Any) -> None:
     made.is_frozen |= base.is_frozen
 
 
-def _fields(machine: Evaluator, node: ast.ClassDef, names: Names) -> Iterator[tuple[str, Callable[[], Any] | None]]:
-    for statement in node.body:
-        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
-            continue
-        if label_of(statement.annotation) == "ClassVar":
-            continue
-        yield statement.target.id, _default(machine, statement.value, names)
-
-
 def _default(machine: Evaluator, value: ast.expr | None, names: Names) -> Callable[[], Any] | None:
-    if value is None:
-        return None
-    if isinstance(value, ast.Call) and label_of(value) == "field":
-        given = {keyword.arg: keyword.value for keyword in value.keywords}
-        if "default_factory" in given:
-            factory = given["default_factory"]
-            return lambda: machine.value(ast.Call(factory, [], []), names)
-        if "default" not in given:
-            return None
-        value = given["default"]
-    default = value
-    return lambda: machine.value(default, names)
+    return None if value is None else lambda: machine.value(value, names)
 
 
 def _members(machine: Evaluator, node: ast.ClassDef, names: Names) -> Iterator[tuple[str, Any]]:

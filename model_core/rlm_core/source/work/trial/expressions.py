@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from ..syntax import Function, parse
+from ..syntax import Function, label_of, parse
 from .library import CONSTANTS, FIELDS, FUNCTIONS, METHODS, MODULES, LibraryFunction, Module
 from .library_texts import checked_text, formatted
 from .objects import MISSING, OF_OBJECTS, Class, Closure, Failure, Instance, Managing, Method, Names, Parent
@@ -31,6 +31,7 @@ from .values import (
 )
 
 _ADDING = frozenset({"add", "setdefault"})
+_DIGIT = 1 << 30
 _SAMPLED = 16  # trips of a long loop in a run that takes a sample
 
 
@@ -204,7 +205,15 @@ class Expressions:
         return CONSTANTS.get(dotted, Module(dotted))
 
     def _binary(self, node: ast.BinOp, names: Names) -> Any:
-        return operate(type(node.op), self.value(node.left, names), self.value(node.right, names), self.budget)
+        left, right = self.value(node.left, names), self.value(node.right, names)
+        result = operate(type(node.op), left, right, self.budget)
+        self.see_digits(node, left, result)
+        return result
+
+    def see_digits(self, node: ast.AST, left: Any, result: Any) -> None:
+        """Count the bits of a large number in an operation."""
+        if type(result) is int and type(left) is int and not -_DIGIT < result < _DIGIT:
+            self.seen.digits(node, max(left.bit_length(), result.bit_length()))
 
     def _unary(self, node: ast.UnaryOp, names: Names) -> Any:
         value = self.value(node.operand, names)
@@ -219,7 +228,11 @@ class Expressions:
         value: Any = None
         for part in node.values:
             value = self.value(part, names)
-            if self.truth(value) is is_or:
+            if part is node.values[-1]:
+                break
+            holds = self.truth(value)
+            self.seen.tally(part, hit=holds)
+            if holds is is_or:
                 break
         return value
 
@@ -467,13 +480,6 @@ def decorator_of(node: Function) -> str:
     if len(node.decorator_list) > 1:
         raise Refused
     return label_of(node.decorator_list[0])
-
-
-def label_of(node: ast.expr) -> str:
-    """The last name of what is called, subscripted or named."""
-    while isinstance(node, (ast.Call, ast.Subscript)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def is_property(node: Function) -> bool:

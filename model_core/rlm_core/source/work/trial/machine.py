@@ -10,9 +10,8 @@ from typing import Any
 
 from ..recursion_syntax import CACHES
 from ..scope import Definition
-from ..syntax import Function, parse, parsed_function
+from ..syntax import Function, label_of, parsed_class, parsed_function
 from .classes import shape
-from .expressions import label_of
 from .generators import Generators, yields
 from .library import EXCEPTIONS, Module
 from .matching import Matching
@@ -190,7 +189,11 @@ class Machine(Generators, Matching):
             self.store(target, self._changed(node, self.value(target, names), names), names)
 
     def _changed(self, node: ast.AugAssign, value: Any, names: Names) -> Any:
-        return operate(type(node.op), value, self.value(node.value, names), self.budget, in_place=True)
+        right = self.value(node.value, names)
+        number = value if type(value) is int else 0
+        result = operate(type(node.op), value, right, self.budget, in_place=True)
+        self.see_digits(node, number, result)
+        return result
 
     def _return(self, node: ast.Return, names: Names) -> str:
         names.result = None if node.value is None else self.value(node.value, names)
@@ -326,6 +329,8 @@ class Machine(Generators, Matching):
             signal = self.run(node.body, names)
         except Exception as error:
             handler = self.handler_of(node, error, names)
+            for one in node.handlers:
+                self.seen.tally(one, hit=one is handler)
             if handler is None:
                 self.run(node.finalbody, names)
                 raise
@@ -335,6 +340,8 @@ class Machine(Generators, Matching):
             finally:
                 self._handled.pop()
         else:
+            for one in node.handlers:
+                self.seen.tally(one, hit=False)
             if signal is None:
                 signal = self.run(node.orelse, names)
         return self.run(node.finalbody, names) or signal
@@ -397,7 +404,9 @@ class Machine(Generators, Matching):
     def _match(self, node: ast.Match, names: Names) -> str | None:
         subject = self.value(node.subject, names)
         for case in node.cases:
-            if self.fits(case.pattern, subject, names) and (case.guard is None or self._holds(case.guard, names)):
+            fits = self.fits(case.pattern, subject, names) and (case.guard is None or self._holds(case.guard, names))
+            self.seen.tally(case, hit=fits)
+            if fits:
                 return self.run(case.body, names)
         return None
 
@@ -445,13 +454,6 @@ def _is_bare(statement: ast.stmt) -> bool:
         statement.value is None or (isinstance(statement.value, ast.Call) and label_of(statement.value) == "field")
     )
     return is_field or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-
-
-@lru_cache(maxsize=128)
-def parsed_class(text: str) -> ast.ClassDef | None:
-    """The class of a text; equal texts share the tree."""
-    tree = parse(text)
-    return next((node for node in tree.body if isinstance(node, ast.ClassDef)), None) if tree is not None else None
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Machine, Any, Names], str | None]] = {

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, field
 
 _FEWEST_TESTS = 12
+_FEWEST_RUNS = 32  # of a loop whose trips follow a law
+_MOST_POWER = 2.5
 
 
 @dataclass(slots=True)
@@ -18,6 +20,8 @@ class _Loop:
     most: int = 0
     begun: float = 0.0  # how far its condition was from its end in the first trip of a run
     left: float = 0.0  # and when the budget was spent
+    earlier: tuple[int, int] = (0, 0)  # runs and all their trips at the last two powers of two
+    later: tuple[int, int] = (0, 0)
     is_sample: bool = False  # trips were left out, or what they would have built
 
 
@@ -28,6 +32,13 @@ class _Tally:
     hits: int = 0
     earlier: tuple[int, int] = (0, 0)  # times and hits at the last two powers of two
     later: tuple[int, int] = (0, 0)
+
+
+@dataclass(slots=True)
+class _Number:
+    node: ast.AST
+    times: int = 0
+    bits: int = 0
 
 
 @dataclass(slots=True)
@@ -50,6 +61,7 @@ class Observations:
     is_whole: bool = False
     loops: dict[int, _Loop] = field(default_factory=dict)
     tallies: dict[int, _Tally] = field(default_factory=dict)
+    numbers: dict[int, _Number] = field(default_factory=dict)
     functions: dict[int, _Function] = field(default_factory=dict)
 
     def loop(self, node: ast.AST) -> _Loop:
@@ -65,6 +77,8 @@ class Observations:
         found.is_sample |= is_sample
         found.ended += 1
         found.ended_trips += trips
+        if not found.ended & (found.ended - 1):
+            found.earlier, found.later = found.later, (found.ended, found.ended_trips)
         found.most = max(found.most, trips)
         found.trips = 0
 
@@ -85,10 +99,38 @@ class Observations:
         if not found.times & (found.times - 1):
             found.earlier, found.later = found.later, (found.times, found.hits)
 
-    def trips(self, node: ast.AST) -> float | None:
-        """The trips of a loop on average; None where it was not left once."""
+    def digits(self, node: ast.AST, bits: int) -> None:
+        """Count a large number in an operation."""
+        found = self.numbers.get(id(node))
+        if found is None:
+            found = self.numbers[id(node)] = _Number(node)
+        found.times += 1
+        found.bits += bits
+
+    def bits(self, node: ast.AST) -> float | None:
+        """The bits of the large numbers in an operation on average; None where there were none."""
+        found = self.numbers.get(id(node))
+        return found.bits / found.times if found is not None else None
+
+    def trips(self, node: ast.AST, times: float = 0.0) -> float | None:
+        """The trips of a loop on average when it runs so many times; None where it was not left once.
+
+        Beyond the runs that were counted, all trips together go on as a power law: the inner loop of a triangle gets
+        longer, that of a search with a memory shorter.
+        """
         found = self.loops.get(id(node))
-        return found.ended_trips / found.ended if found is not None and found.ended and not found.is_sample else None
+        if found is None or not found.ended or found.is_sample:
+            return None
+        begun, first = found.earlier
+        if self.is_whole or found.ended < _FEWEST_RUNS or times <= found.ended or not first:
+            return found.ended_trips / found.ended
+        power = min(math.log(found.ended_trips / first) / math.log(found.ended / begun), _MOST_POWER)
+        return found.ended_trips * (times / found.ended) ** power / times
+
+    def runs(self, node: ast.AST) -> int:
+        """How often a loop was left."""
+        found = self.loops.get(id(node))
+        return found.ended if found is not None and not found.is_sample else 0
 
     def fewest(self, node: ast.AST) -> int:
         """The trips that a loop made at least, at most over its runs, ended or not."""

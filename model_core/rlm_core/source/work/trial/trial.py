@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..quantities import Quantity, Range, constant
 from ..scope import Scope
+from ..values import DIGIT_BITS
 from .machine import Machine
 from .objects import Names
 from .observations import Observations
@@ -17,6 +18,7 @@ _MOST_OPEN = 30.0  # times the count of a loop or recursion that was running whe
 _SAMPLE_ERROR = 3.0
 _OTHERS = 0.15  # of the calls that pass something else than the defaults
 _FARTHEST = 1e9  # trips
+_FEWEST_RUNS = 64  # of a loop whose law is believed
 _FEWEST = 20  # trips or calls that say more than nothing
 
 
@@ -34,10 +36,17 @@ class Trial:
         self._runs: list[Observations] | None = None
         self.has_defaults = arguments is not None and bool(arguments.defaults or arguments.kw_defaults)
 
-    def trips(self, node: ast.AST) -> Quantity | None:
-        """The trips of a loop on average; None where it did not end."""
+    def trips(self, node: ast.AST, times: float = 0.0, *, keeps: bool = False) -> Quantity | None:
+        """The trips of a loop on average when it runs so many times; None where it did not end.
+
+        ``keeps`` says that its condition reads what the loops around it have put into containers: then samples of them
+        say less than their beginning.
+        """
         first, *others = self._observed()
-        found = first.trips(node)
+        last = self._observed()[-1]
+        if others and keeps and last.runs(node) >= _FEWEST_RUNS:
+            return self._around(last.trips(node, times) or 0.0, last)
+        found = first.trips(node, times)
         if found is not None:
             return self._around(found, first)
         begun = next((trips for seen in others if (trips := seen.trips(node)) is not None), None)
@@ -101,6 +110,11 @@ class Trial:
         assert counted is not None
         least = found if seen.is_whole else found / _SAMPLE_ERROR
         return least, found, max(counted, found)
+
+    def digits(self, node: ast.AST) -> Quantity | None:
+        """The digits of 30 bits of the large numbers in an operation."""
+        bits = next((found for seen in self._observed() if (found := seen.bits(node)) is not None), None)
+        return None if bits is None else constant(bits / DIGIT_BITS)
 
     def _beyond(self, fewest: int) -> Quantity | None:
         """A count that had got so far when the budget was spent."""
