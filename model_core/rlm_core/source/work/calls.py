@@ -470,7 +470,8 @@ def _is_filtered(node: ast.Call) -> bool:
 _METHOD = Value("function", name="")
 # Methods that tell the kind of their receiver: only containers or text have them.
 _KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("append", "extend", "insert", "sort", "reverse"), ("list",)),
+    # Text has the last two as well: both look at all that is there.
+    **dict.fromkeys(("append", "extend", "insert", "sort", "reverse", "index", "count"), ("list",)),
     **dict.fromkeys(("items", "keys", "values", "setdefault"), ("dict",)),
     **dict.fromkeys(("add", "discard", "union", "intersection", "difference", "issubset", "issuperset"), ("set",)),
     **dict.fromkeys(

@@ -18,7 +18,18 @@ from .frames import Loop, restore_points
 from .meter import ALWAYS, Meter
 from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
 from .syntax import LoopNode, leaving
-from .trip_changes import any_of, between, kept_size, moved_by, rebound_names, shell_growth, up_to, uses
+from .trip_changes import (
+    any_of,
+    between,
+    kept_size,
+    moved_by,
+    multiplied_sizes,
+    powers,
+    rebound_names,
+    shell_growth,
+    up_to,
+    uses,
+)
 from .trip_counts import TripCounts, ends_inside
 from .trips import NEVER
 from .unit_costs import primitive, seconds
@@ -30,6 +41,10 @@ _TWICE_DEPTH = 4
 FEWEST_REPORTED = 100
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
+
+
+Change = tuple[Quantity | None, Quantity | None, Quantity]
+"""What a trip adds to the size, number and bytes of a name."""
 
 
 class Loops(TripCounts):
@@ -180,6 +195,7 @@ class Loops(TripCounts):
         results, inner_bytes, yields = len(frame.results), dict(frame.filled), frame.yields
         recursive = [len(one.recursive) for one in self.open]
         frame.yields = ZERO
+        multiplied: dict[str, tuple[Quantity, Quantity]] = {}
         body, exit_range = self._body(node, loop, bind)
         count = self._early(trips, loop, exit_range, node)
         # Functions that the body calls may fill containers around them.
@@ -195,18 +211,17 @@ class Loops(TripCounts):
             del frame.results[results:]
             for one, known in zip(self.open, recursive, strict=True):
                 del one.recursive[known:]
-            frame.yields = ZERO
-            frame.restore(first | rebound, held)
-            half = count.times(0.5)
-            for name, (size, number, bytes_) in changes.items():
-                value = first[name]
-                frame.names[name] = replace(
-                    value,
-                    size=kept_size(value, between(value.size, size, count)),
-                    number=between(value.number, number, count),
-                    bytes=value.bytes + bytes_ * half,
-                )
-            body, _ = self._body(node, loop, bind)
+            begun = first | rebound
+            body = self._read_again(node, loop, bind, begun, changes, count, held)
+            factors = multiplied_sizes(first, after, self._halfway(begun, changes, count), frame.names)
+            if isinstance(node, ast.For) and factors:
+                multiplied = {name: powers(first[name].size or ONE, by, count) for name, by in factors.items()}
+                del frame.results[results:]
+                for one, known in zip(self.open, recursive, strict=True):
+                    del one.recursive[known:]
+                middle = {name: replace(first[name], size=average) for name, (average, _) in multiplied.items()}
+                others = {name: change for name, change in changes.items() if name not in multiplied}
+                body = self._read_again(node, loop, bind, begun | middle, others, count, held)
         frame.yields = yields + frame.yields * count
         # State after the loop.
         frame.restore(dict(before), held)
@@ -240,11 +255,15 @@ class Loops(TripCounts):
                 new = replace(
                     value,
                     constant=MISSING,
-                    size=moved,
+                    size=multiplied[name][1] if name in multiplied else moved,
                     number=moved_by(old.number, number, count),
                     bytes=total if total.terms else ZERO,
                 )
                 new = self._multiplied(node, name, new, count, after)
+            elif name in multiplied:
+                last = multiplied[name][1]
+                held_by = object_sizes.container(value.kind, last)
+                new = replace(value, constant=MISSING, payload=None, size=last, bytes=held_by)
             else:
                 new = (
                     replace(
@@ -291,6 +310,36 @@ class Loops(TripCounts):
                 self.run(node.orelse)
         return count
 
+    def _read_again(
+        self,
+        node: LoopNode,
+        loop: Loop,
+        bind: Callable[[], object] | None,
+        names: Mapping[str, Value],
+        changes: Mapping[str, Change],
+        count: Quantity,
+        held: Quantity,
+    ) -> Meter:
+        """The cost of an iteration in the middle of a loop, when the names that it changes have changed half-way."""
+        frame = self.frame
+        frame.yields = ZERO
+        frame.restore(self._halfway(names, changes, count), held)
+        return self._body(node, loop, bind)[0]
+
+    @staticmethod
+    def _halfway(names: Mapping[str, Value], changes: Mapping[str, Change], count: Quantity) -> dict[str, Value]:
+        """The names that a loop changes as they are in the middle of it."""
+        middle, half = dict(names), count.times(0.5)
+        for name, (size, number, bytes_) in changes.items():
+            value = names[name]
+            middle[name] = replace(
+                value,
+                size=kept_size(value, between(value.size, size, count)),
+                number=between(value.number, number, count),
+                bytes=value.bytes + bytes_ * half,
+            )
+        return middle
+
     def _body(self, node: LoopNode, loop: Loop, bind: Callable[[], object] | None) -> tuple[Meter, Range]:
         """The cost of one iteration, and the share of iterations that the next one follows."""
         frame = self.frame
@@ -322,9 +371,9 @@ class Loops(TripCounts):
         after: dict[str, Value],
         assigned: Mapping[str, None],
         updates: Mapping[str, object],
-    ) -> dict[str, tuple[Quantity | None, Quantity | None, Quantity]]:
+    ) -> dict[str, Change]:
         """What one iteration adds to sizes, numbers and bytes of the names that it changes."""
-        changes: dict[str, tuple[Quantity | None, Quantity | None, Quantity]] = {}
+        changes: dict[str, Change] = {}
         for name in assigned:
             old, new = before.get(name), after.get(name)
             if name in self.frame.chained and old is not None and new is not None:

@@ -296,6 +296,12 @@ def _combined(op: ast.operator, left: Quantity | None, right: Quantity | None) -
         return constant(0.0, divisor[2] - 1)
     if left is None or right is None:
         return None
+    if divisor is None and isinstance(op, (ast.LShift, ast.Pow)):
+        base = left.constant
+        if base is None or base[1] < 1 or (isinstance(op, ast.Pow) and base[1] <= 1):
+            return None
+        is_power = isinstance(op, ast.Pow)
+        return exponential(base[1], right) if is_power else exponential(2.0, right).times(base[1])
     if isinstance(op, ast.Add):
         return left + right
     if isinstance(op, ast.Sub):

@@ -9,8 +9,13 @@ from dataclasses import replace
 
 from . import object_sizes
 from .frames import joined
-from .quantities import Quantity
+from .quantities import Quantity, exponential
 from .values import MISSING, Value, literal
+
+_MULTIPLIED = frozenset({"list", "tuple", "str"})
+_LEAST_FACTOR, _SAME_FACTOR = 1.5, 0.1
+_USUAL = 10.0  # of a size that is not known
+_FARTHER = 1.4  # the second trip has to begin at a size that is so many times the first
 
 
 def any_of(item: Value) -> Value:
@@ -93,3 +98,31 @@ def uses(node: ast.stmt, names: set[str]) -> bool:
         and inner not in indexed
         for inner in ast.walk(node)
     )
+
+
+def multiplied_sizes(
+    starts: Mapping[str, Value], ends: Mapping[str, Value], starts_again: Mapping[str, Value], ends_again: Mapping[str, Value]
+) -> dict[str, float]:
+    """Lists and texts that each trip makes larger by the same factor, seen in two trips that began at different sizes."""
+    factors = {}
+    for name, end in ends_again.items():
+        if end.kind not in _MULTIPLIED:
+            continue
+        sizes = [_likely(values.get(name)) for values in (starts, ends, starts_again, ends_again)]
+        if min(sizes) <= 0 or sizes[2] < _FARTHER * sizes[0]:
+            continue
+        first, second = sizes[1] / sizes[0], sizes[3] / sizes[2]
+        if first >= _LEAST_FACTOR and abs(second / first - 1) < _SAME_FACTOR:
+            factors[name] = second
+    return factors
+
+
+def _likely(value: Value | None) -> float:
+    return value.size.evaluate(lambda name: _USUAL)[1] if value is not None and value.size is not None else 0.0
+
+
+def powers(size: Quantity, factor: float, count: Quantity) -> tuple[Quantity, Quantity]:
+    """What a size that each trip multiplies is on average, and after all trips."""
+    last = size * exponential(factor, count)
+    total, trips = last.times(1 / (factor - 1)), count.exact
+    return (total.times(1 / max(trips, 1.0)) if trips is not None else total), last

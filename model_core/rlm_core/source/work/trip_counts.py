@@ -12,6 +12,7 @@ from .meter import ALWAYS
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed
 from .scope import Scope
 from .syntax import BlockSyntax, LoopNode, leaving, own_update
+from .scaling import scaling
 from .trips import FLIPPED, NEGATED, NEVER, Counter, first_square
 from .values import UNKNOWN, literal, number_of
 from .worklists import worklist
@@ -243,6 +244,9 @@ class TripCounts(Calls):
         for test in tests:
             compared = comparison(test)
             drained = self._drained(node, test.id) if isinstance(test, ast.Name) else None
+            if drained is None and isinstance(test, ast.Name) and scaling(node.body, test.id) == "shrinks":
+                number = number_of(self.frame.lookup(test.id) or UNKNOWN)
+                drained = number.log() if number is not None else None
             if drained is not None:
                 counts.append(drained)
             elif compared is not None:
@@ -280,6 +284,9 @@ class TripCounts(Calls):
                 if distance is not None and self.block(node).takes_middle:
                     return _at_least_none(distance.log())
                 return None
+            if (how := scaling(node.body, side.id)) is not None and (update is None or update[0] in "+-"):
+                largest = start if how == "shrinks" else bound
+                return largest.log() if largest is not None else None
             if update is None or start is None or bound is None:
                 return None
             if isinstance(other, ast.Name) and other.id in changed and update[0] == "+":

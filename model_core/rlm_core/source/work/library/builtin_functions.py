@@ -212,7 +212,12 @@ def _range(call: Call) -> Value:
         size = call.length(stop) if stop.kind == "unknown" else None
         return Value("range", size=size, item=integer())
     low = low if low is not None else ZERO
-    pace = abs(c) if c else 1.0
+    pace, paces = abs(c) if c else 1.0, number_of(step)
+    if c is None and paces is not None and paces.constant is not None:
+        pace = max(abs(paces.constant[1]), 1.0)
+    elif c is None and paces is not None and paces.names & high.names:
+        # `range(d, n, d)` for each d up to n: n log n together.
+        return Value("range", size=high.log(), item=integer(), step=constant(primitive("loop.range")))
     size = _not_negative((low - high if c is not None and c < 0 else high - low).times(1 / pace))
     number = (low + high).times(0.5)
     item = Value("int", number=number, bytes=constant(0.0, 32.0, 28.0))
