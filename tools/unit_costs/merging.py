@@ -32,7 +32,9 @@ def merged(first: Mapping[str, Cost], second: Mapping[str, Cost], entries: Itera
             found = [_seconds(first[entry.name], n)] if entry.name in first else []
             found += [_seconds(second[entry.name], n) / slower] if entry.name in second else []
             points.append((_law(str((first.get(entry.name) or second[entry.name])["law"]), n, entry), _mean(found)))
-        fixed, each = fit(points)
+        known_fixed = float((first.get(entry.name) or second[entry.name])["fixed"])
+        # Where the sizes are far from 0, a fixed part would be noise.
+        fixed, each = fit(points) if known_fixed else (0.0, _mean([y / x for x, y in points]))
         known = (first.get(entry.name) or second[entry.name])["law"]
         result[entry.name] = {"fixed": rounded(fixed), "each": rounded(each), "law": known}
     return result

@@ -27,6 +27,7 @@ _MERGING = frozenset({"extend", "update", "extendleft"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
 ENDLESS = 1e290  # items or trips: more never end
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
+_REMOVING = SHRINKING | {"remove", "discard"}
 _MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
 
 
@@ -370,8 +371,8 @@ class Calls(FunctionBodies):
 
     def _mutate(self, function: ast.Attribute, receiver: Value, args: list[Value]) -> None:
         method = function.attr
-        if isinstance(function.value, ast.Name) and method in SHRINKING:
-            self._shrunk(function.value.id, receiver)
+        if isinstance(function.value, ast.Name) and method in _REMOVING:
+            self._shrunk(function.value.id, receiver, at_least_one=method not in SHRINKING)
             return
         if not args:
             return
@@ -397,11 +398,15 @@ class Calls(FunctionBodies):
         elif method == "setdefault":
             self.grown(name, receiver, added, args[0], args[1] if len(args) > 1 else NONE)
 
-    def _shrunk(self, name: str, container: Value) -> None:
-        """Rebind a container of which an item was taken."""
+    def _shrunk(self, name: str, container: Value, *, at_least_one: bool = False) -> None:
+        """Rebind a container of which an item was taken, if it is known how many it has, or that it has one."""
         size = container.size.exact if container.size is not None else None
-        if size is not None and size >= 1:
-            self.frame.bind(name, replace(container, constant=MISSING, size=constant(size - 1), payload=None))
+        if container.size is None or (size is None and not at_least_one) or (size is not None and size < 1):
+            return
+        likely = container.size.evaluate(lambda name: 10.0)[1]
+        rest = container.bytes.times(1 - 1 / max(likely, 1.0))
+        left = constant(size - 1) if size is not None else container.size - ONE
+        self.frame.bind(name, replace(container, constant=MISSING, size=left, payload=None, bytes=rest))
 
     def _fill_inner(self, function: ast.Attribute, args: list[Value]) -> None:
         """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""

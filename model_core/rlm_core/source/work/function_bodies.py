@@ -312,7 +312,9 @@ class FunctionBodies(Expressions):
             bounds=self._bounds(frame),
             levels=self._levels(frame),
         )
-        observed = self.trial.calls(frame.node) if self.trial is not None else None
+        observed = None
+        if self.trial is not None:
+            observed = self.trial.calls(frame.node) or self.trial.expected_calls(frame.node)
         if observed is None and self.trial is not None:
             fewest, begun = self.trial.begun_calls(frame.node)
             counted = shape.calls.substituted(start).constant

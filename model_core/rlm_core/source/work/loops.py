@@ -19,6 +19,7 @@ from .meter import ALWAYS, Meter
 from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
 from .syntax import LoopNode, leaving
 from .trip_changes import (
+    any_entries,
     any_of,
     between,
     kept_size,
@@ -187,7 +188,9 @@ class Loops(TripCounts):
         assigned = self.block(node).assigned
         for name in assigned.keys() & before.keys():
             value = before[name]
-            if value.known or (isinstance(value.payload, (tuple, Entries)) and value.kind != "user-function"):
+            if isinstance(value.payload, Entries) and name not in self.block(node).grown:
+                frame.names[name] = value = replace(value, payload=any_entries(value.payload))
+            elif value.known or (isinstance(value.payload, (tuple, Entries)) and value.kind != "user-function"):
                 frame.names[name] = value = replace(value, constant=MISSING, payload=None)
             if name in self.block(node).grown and value.item is not None:
                 frame.names[name] = replace(value, item=any_of(value.item))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from . import object_sizes
 from .frames import joined
 from .quantities import Quantity, exponential
-from .values import MISSING, Value, literal
+from .values import MISSING, UNKNOWN, Entries, Value, literal
 
 _MULTIPLIED = frozenset({"list", "tuple", "str"})
 _LEAST_FACTOR, _SAME_FACTOR = 1.5, 0.1
@@ -25,6 +25,11 @@ def any_of(item: Value) -> Value:
     if not kept and isinstance(item.constant, tuple):
         kept = tuple(any_of(literal(part)) for part in item.constant)
     return replace(item, constant=MISSING, number=None, payload=kept or None)
+
+
+def any_entries(entries: Entries) -> Entries:
+    """The values of known keys as they may be once others have been assigned."""
+    return Entries(tuple((key, UNKNOWN if value.kind == "none" else any_of(value)) for key, value in entries.pairs))
 
 
 def between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Quantity | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .calls import SHRINKING, Calls
 from .frames import Loop, LoopVariable
@@ -221,21 +221,30 @@ class TripCounts(Calls):
     def _ends(self, node: ast.While) -> Range | None:
         """The trips of a loop whose condition compares counters with numbers, by arithmetic."""
         ends: Range = NEVER
-        for test in conditions(node):
-            trips = None
-            compared = comparison(test)
-            if compared is not None and type(compared.ops[0]) in NEGATED:
-                counters: dict[str, Sequence[Counter]] = {}
-                for name in _names(compared):
-                    moving = self._counter(node, name)
-                    if moving is not None:
-                        counters[name] = moving[0]
-                negated = ast.Compare(compared.left, [NEGATED[type(compared.ops[0])]()], compared.comparators)
-                trips = self._first_trip(node, negated, counters) if counters else None
+        for trips in self._ends_of(node):
             if trips is None:
                 return None
             ends = (min(ends[0], trips[0]), min(ends[1], trips[1]), min(ends[2], trips[2]))
         return ends
+
+    def _bound(self, node: ast.While) -> float:
+        """The most trips that a condition on a counter allows, whatever the other conditions say."""
+        return min((trips[2] for trips in self._ends_of(node) if trips is not None), default=math.inf)
+
+    def _ends_of(self, node: ast.While) -> Iterator[Range | None]:
+        """The trips after which each part of a condition fails; None where that is not arithmetic."""
+        for test in conditions(node):
+            compared = comparison(test)
+            if compared is None or type(compared.ops[0]) not in NEGATED:
+                yield None
+                continue
+            counters: dict[str, Sequence[Counter]] = {}
+            for name in _names(compared):
+                moving = self._counter(node, name)
+                if moving is not None:
+                    counters[name] = moving[0]
+            negated = ast.Compare(compared.left, [NEGATED[type(compared.ops[0])]()], compared.comparators)
+            yield self._first_trip(node, negated, counters) if counters else None
 
     def _counted(self, node: ast.While) -> Quantity | None:
         """An estimate of the iterations of a loop whose condition compares a counter that iterations move or scale."""

@@ -58,6 +58,8 @@ class WhileLoops(Loops):
                 trips = self.observed_trips(node) or loop.items or self._expected(node) or self._counted(node)
         if trips is None and not endless and self.trial is not None:
             trips = self.trial.begun_trips(node)
+        if ends is None and trips is not None and trips.constant is not None:
+            trips = trips.at_most(self._bound(node))
         if trips is None:
             trips = ONE if endless else of_size(f"?{node.lineno}")
         trips = self._until_exit(node, loop, trips, self._trip_of_while(node))

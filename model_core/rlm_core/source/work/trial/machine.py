@@ -33,6 +33,9 @@ class Machine(Generators, Matching):
         super().__init__(budget, seen, samples=samples)
         self.open = 0
         self._handled: list[Exception] = []
+        # How far the loops around had got when the budget was spent, and in which function the outermost of them is.
+        self._progress = 0.5
+        self._progressed: Names | None = None
 
     # Calls
 
@@ -143,6 +146,10 @@ class Machine(Generators, Matching):
                 names.result = self.produced(node, names)
             else:
                 self.run(node.body, names)
+        except Spent:
+            if seen.active == 1 and self._progressed is names:
+                seen.progress = self._progress
+            raise
         finally:
             self.open -= 1
             seen.active -= 1
@@ -251,13 +258,18 @@ class Machine(Generators, Matching):
         sample = self._sample(value)
         self.inside_samples += sample is not None
         trips, signal = 0, None
-        for item in sample or items_of(value, self.budget):
-            self.budget.spend()
-            trips += 1
-            self.store(node.target, item, names)
-            signal = self.run(node.body, names)
-            if signal is _BREAK or signal is _RETURN:
-                break
+        try:
+            for item in sample or items_of(value, self.budget):
+                self.budget.spend()
+                trips += 1
+                self.store(node.target, item, names)
+                signal = self.run(node.body, names)
+                if signal is _BREAK or signal is _RETURN:
+                    break
+        except Spent:
+            if trips and hasattr(value, "__len__"):
+                self._progress, self._progressed = (trips - 1 + self._progress) / max(len(value), trips), names
+            raise
         self.inside_samples -= sample is not None
         self.seen.ran(node, trips, is_sample=self.is_sample(value, sample))
         if signal is _BREAK or signal is _RETURN:

@@ -49,6 +49,7 @@ class _Function:
     most: int = 0
     ended: int = 0
     ended_calls: int = 0
+    progress: float = 0.0  # of its outermost call when the budget was spent; 0 where that is not known
 
 
 @dataclass(slots=True)
@@ -170,6 +171,11 @@ class Observations:
         """The calls of a function, its recursive ones included, for each call from outside."""
         found = self.functions.get(id(node))
         return found.ended_calls / found.ended if found is not None and found.ended else None
+
+    def expected_calls(self, node: ast.AST) -> float | None:
+        """The calls that a function would have made at the pace at which the loop in its outermost call went on."""
+        found = self.functions.get(id(node))
+        return found.calls / found.progress if found is not None and found.progress else None
 
     def most_calls(self, node: ast.AST) -> int:
         """The calls of a function at least, at most over its calls from outside, ended or not."""

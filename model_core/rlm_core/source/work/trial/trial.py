@@ -46,7 +46,8 @@ class Trial:
         last = self._observed()[-1]
         if others and keeps and last.runs(node) >= _FEWEST_RUNS:
             return self._around(last.trips(node, times) or 0.0, last)
-        found = first.trips(node, times)
+        # Samples are spread over all runs already.
+        found = first.trips(node, 0.0 if others else times)
         if found is not None:
             return self._around(found, first)
         begun = next((trips for seen in others if (trips := seen.trips(node)) is not None), None)
@@ -82,6 +83,14 @@ class Trial:
         found = seen.calls(node) if seen.is_whole else None
         return None if found is None else self._around(found, seen)
 
+    def expected_calls(self, node: ast.AST) -> Quantity | None:
+        """The calls of a function whose outermost call had got so far in a loop when the budget was spent."""
+        found = self._observed()[-1].expected_calls(node)
+        if found is None or found > _FARTHEST:
+            return None
+        fewest = self._observed()[-1].most_calls(node)
+        return constant(0.0 if self.has_defaults else min(fewest, found), _SAMPLE_ERROR * found, found)
+
     def begun_calls(self, node: ast.AST) -> tuple[int, Quantity | None]:
         """The calls that were counted when the budget was spent, and how many there may be then."""
         fewest = self._observed()[-1].most_calls(node)
@@ -90,7 +99,7 @@ class Trial:
     def share(self, test: ast.AST, *, whole: bool, times: float = 0.0) -> Range | None:
         """How often a condition holds among so many; ``whole`` asks for what a whole run counted."""
         for seen in sorted(self._observed(), key=lambda seen: seen.times(test), reverse=True):
-            found = seen.share(test, times)
+            found = seen.share(test, times if seen is self._observed()[-1] else 0.0)
             if found is not None and (seen.is_whole or not whole):
                 if seen.is_whole and not self.has_defaults:
                     return found, found, found
