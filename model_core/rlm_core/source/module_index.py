@@ -73,10 +73,10 @@ class ModuleIndex:
     """The functions, classes, imports and calls of one Python file.
 
     ``units`` are the file's functions by qualified name (the last definition of a name wins), ``bases`` the base-class
-    names of each top-level class, ``classes`` their texts without methods, ``constants`` the texts of the expressions that module and class bodies assign to
-    a name (``SIZE``, ``Class.SIZE``), ``imports`` maps a local name to ``(module, name or None)``, ``calls`` has the
-    calls in a unit, by its text. ``types`` has the types of a unit's variables and parameters as written, by its text,
-    and ``attributes`` those of a class's attributes.
+    names of each top-level class, ``classes`` their texts without methods, ``constants`` the texts of the expressions
+    that module and class bodies assign to a name (``SIZE``, ``Class.SIZE``), ``imports`` maps a local name to
+    ``(module, name or None)``, ``calls`` has the calls in a unit, by its text. ``types`` has the types of a unit's
+    variables and parameters as written, by its text, and ``attributes`` those of a class's attributes.
     """
 
     dotted: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import asdict
 
 from rlm_core.source.module_index import ModuleIndex, index_module, index_units, merged
@@ -43,6 +44,7 @@ def test_a_file_is_indexed_with_its_names_calls_and_types() -> None:
     assert list(index.units) == ["Shop.__init__", "Shop.total", "free"]
     assert index.imports == {"os": ("os", None), "h": ("package.other", "helper")}
     assert index.bases == {"Shop": ["Base"]}
+    assert index.classes["Shop"].startswith("class Shop(Base):\n    SIZE = 4\n")
     assert (index.constants["LIMIT"], index.constants["Shop.SIZE"]) == ("3", "4")
     assert index.attributes == {"Shop": {"store": "Store", "path": "str"}}
     calls = {call.name: call for call in index.calls[index.units["Shop.total"].text]}
@@ -72,3 +74,26 @@ def test_the_index_of_a_file_is_that_of_its_parts() -> None:
     parts = merged([indexed(first), indexed("def free" + second)], "package.shop")
     assert set(parts.units) == set(indexed(TEXT).units)
     assert parts.calls == indexed(TEXT).calls
+
+
+def test_a_class_is_kept_without_its_methods() -> None:
+    text = """
+@dataclass(order=True)
+class Line(Base):
+    \"\"\"Text.\"\"\"
+
+    name: str
+    tags: list[str] = field(
+        default_factory=list
+    )
+
+    def total(self):
+        return 1
+"""
+    kept = indexed(text).classes["Line"]
+    tree = ast.parse(kept).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    assert [ast.unparse(part) for part in tree.body] == [
+        "name: str", "tags: list[str] = field(default_factory=list)", "pass",
+    ]  # fmt: skip
+    assert ast.unparse(tree.decorator_list[0]) == "dataclass(order=True)"

@@ -30,12 +30,12 @@ class Comprehensions(Containers):
 
     def counted_or_observed(self, node: ast.AST, counted: Quantity) -> Quantity:
         """The trips of a loop over items: those that a trial run saw where the text leaves the number open."""
-        if any(name.startswith(SYMBOL) for name in counted.names):
-            # It differs from call to call of a recursion.
-            return counted
         whole = self.trial.whole_trips(node) if self.trial is not None else None
         if whole is not None:
             return constant(whole)
+        if any(name.startswith(SYMBOL) for name in counted.names):
+            # It differs from call to call of a recursion: a trial counts in all of them.
+            return self.observed_trips(node) or counted
         limits = counted.constant
         is_open = limits is None or limits[2] > _OPEN * max(limits[0], 1.0)
         return self.observed_trips(node) or counted if is_open else counted

@@ -82,9 +82,7 @@ class Conditions(Operations):
         sampled = self.sampled(test)
         if sampled is not None:
             return sampled
-        observed = (
-            self.trial.share(test, whole=leaves, times=self.times_of(ONE)) if self.trial is not None else None
-        )
+        observed = self.trial.share(test, whole=leaves, times=self.times_of(ONE)) if self.trial is not None else None
         if observed is not None:
             return Condition(observed, rest_of(observed))
         if truth is not None:

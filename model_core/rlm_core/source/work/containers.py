@@ -292,7 +292,7 @@ class Containers(Conditions):
             self.hold(Value("object", bytes=number.bytes * Quantity({(): (low, likely, high)})))
 
     def share_of_new(self, node: ast.AST, count: Quantity = ONE) -> Quantity | None:
-        """The share of the ``count`` values put into a set or dict each time that are new; None where none were seen."""
+        """The share of new ones among ``count`` values put into a set or dict each time; None where none were seen."""
         times = self.times_of(count)
         found = self.trial.share_of_new(node, times) if self.trial is not None and times else None
         return Quantity({(): found}) if found is not None else None

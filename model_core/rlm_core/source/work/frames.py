@@ -12,7 +12,7 @@ from . import object_sizes
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
-from .syntax import Function, filled_names, names_in, LoopNode
+from .syntax import Function, LoopNode, filled_names, names_in
 from .trial import Trial
 from .values import MISSING, UNKNOWN, Value
 

@@ -80,7 +80,8 @@ def _is_multiple(node: ast.expr, name: str) -> bool:
     sides = [node.left] if isinstance(node.op, ast.LShift) else [node.left, node.right]
     others = [side for side in (node.left, node.right) if not (isinstance(side, ast.Name) and side.id == name)]
     is_scaled = any(isinstance(side, ast.Name) and side.id == name for side in sides)
-    return is_scaled and len(others) == 1 and isinstance(others[0], ast.Constant) and others[0].value != 1
+    least = 0 if isinstance(node.op, ast.LShift) else 1
+    return is_scaled and len(others) == 1 and isinstance(others[0], ast.Constant) and others[0].value != least
 
 
 def _is_lowest_bit(node: ast.expr, name: str) -> bool:

@@ -302,19 +302,19 @@ class Interpreter(WhileLoops):
     def _match(self, node: ast.Match) -> None:
         self.value(node.subject)
         self.meter.spend(primitive("match"))
-        self.branches(list(zip(self._shares_of(node.cases), (case.body for case in node.cases), strict=True)))
+        self.branches(self._cases(node.cases))
 
-    def _shares_of(self, cases: Sequence[ast.match_case]) -> list[Range]:
-        """How often each case is the one that fits."""
-        shares: list[Range] = []
-        left = 1.0
+    def _cases(self, cases: Sequence[ast.match_case]) -> list[tuple[Range, Sequence[ast.stmt]]]:
+        """How often each case is the one that fits, with what it runs."""
+        found: list[tuple[Range, Sequence[ast.stmt]]] = []
+        left = ALWAYS
         for case in cases:
-            observed = self.observed_share(case)
-            if observed is None:
-                return [(0.0, 1 / len(cases), 1.0)] * len(cases)
-            shares.append(scaled((left, left, left), observed))
-            left *= 1 - observed[1]
-        return shares
+            fits = self.observed_share(case)
+            if fits is None:
+                return [((0.0, 1 / len(cases), 1.0), case.body) for case in cases]
+            found.append((scaled(left, fits), case.body))
+            left = scaled(left, rest_of(fits))
+        return [*found, (left, [])]
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         self.meter.spend(primitive("with"))

@@ -106,9 +106,12 @@ def uses(node: ast.stmt, names: set[str]) -> bool:
 
 
 def multiplied_sizes(
-    starts: Mapping[str, Value], ends: Mapping[str, Value], starts_again: Mapping[str, Value], ends_again: Mapping[str, Value]
+    starts: Mapping[str, Value],
+    ends: Mapping[str, Value],
+    starts_again: Mapping[str, Value],
+    ends_again: Mapping[str, Value],
 ) -> dict[str, float]:
-    """Lists and texts that each trip makes larger by the same factor, seen in two trips that began at different sizes."""
+    """Lists and texts that each trip makes larger by one factor, seen in two trips that began at different sizes."""
     factors = {}
     for name, end in ends_again.items():
         if end.kind not in _MULTIPLIED:

@@ -10,9 +10,9 @@ from .calls import SHRINKING, Calls
 from .frames import Loop, LoopVariable
 from .meter import ALWAYS
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed
+from .scaling import scaling
 from .scope import Scope
 from .syntax import BlockSyntax, LoopNode, leaving, own_update
-from .scaling import scaling
 from .trips import FLIPPED, NEGATED, NEVER, Counter, first_square
 from .values import UNKNOWN, literal, number_of
 from .worklists import worklist

@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.source.work.quantities import ZERO, constant
-from rlm_core.source.work.trip_changes import between, kept_size, moved_by, rebound_names, shell_growth, up_to, uses
-from rlm_core.source.work.values import Value, literal
+from rlm_core.source.work.trip_changes import (
+    any_entries,
+    between,
+    kept_size,
+    moved_by,
+    multiplied_sizes,
+    powers,
+    rebound_names,
+    shell_growth,
+    up_to,
+    uses,
+)
+from rlm_core.source.work.values import NONE, UNKNOWN, Entries, Value, literal
 
 NUMBERS = st.integers(-50, 50)
 
@@ -60,3 +71,34 @@ def test_names_that_get_another_size_are_a_range() -> None:
 )
 def test_whether_the_size_of_a_name_may_matter(line: str, used: bool) -> None:
     assert uses(ast.parse(f"for a in x:\n    {line}").body[0], {"items"}) is used
+
+
+def of_size(kind: str, size: float) -> dict[str, Value]:
+    return {"x": Value(kind, size=constant(size))}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor"),
+    [((1, 2, 6, 12), 2), ((2, 6, 10, 30), 3), ((1, 2, 6, 7), None), ((0, 1, 6, 12), None), ((4, 5, 8, 10), None)],
+)
+def test_a_list_that_each_trip_multiplies_is_recognized(sizes: tuple[int, ...], factor: float | None) -> None:
+    lists = [of_size("list", size) for size in sizes]
+    assert multiplied_sizes(*lists) == ({} if factor is None else {"x": factor})
+    # What is in a set twice is there once.
+    assert not multiplied_sizes(*(of_size("set", size) for size in sizes))
+
+
+@given(st.integers(1, 5), st.integers(2, 4), st.integers(1, 10))
+def test_sizes_that_are_multiplied_add_up_as_a_geometric_series(size: int, factor: int, trips: int) -> None:
+    average, last = powers(constant(size), float(factor), constant(trips))
+    assert last.exact == pytest.approx(size * factor**trips)
+    total = sum(size * factor**trip for trip in range(trips))
+    assert (average.exact or 0) * trips == pytest.approx(total, rel=1.01)
+
+
+def test_what_a_key_holds_may_be_something_else_later() -> None:
+    entries = any_entries(Entries((("a", literal(1)), ("b", NONE), ("c", Value("list", size=constant(3))))))
+    values = dict(entries.pairs)
+    assert not values["a"].known
+    assert values["b"] is UNKNOWN
+    assert values["c"].size == constant(3)

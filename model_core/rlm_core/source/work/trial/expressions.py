@@ -330,7 +330,9 @@ class Expressions:
             return holder.values[name]
         found = holder.kind.find(name)
         if found is MISSING and holder.kind.is_tuple and name in ("_replace", "_asdict"):
-            return partial(OF_OBJECTS["dataclasses.replace" if name == "_replace" else "dataclasses.asdict"], self, holder)
+            return partial(
+                OF_OBJECTS["dataclasses.replace" if name == "_replace" else "dataclasses.asdict"], self, holder
+            )
         if found is MISSING:
             raise _missing(name)
         if type(found) is not Closure or isinstance(found.node, ast.Lambda):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from .objects import Names
 from .values import Refused, items_of
 
 _BREAK, _RETURN = "break", "return"
-Steps = Iterator[Any]
+Steps = Generator[Any, None, Any]
 
 
 class Generators(Expressions):

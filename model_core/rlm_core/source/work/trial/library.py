@@ -22,7 +22,7 @@ from typing import Any
 
 from ..values import MOST_BITS
 from . import library_texts, library_values
-from .library_texts import fields_filled, text_of, written
+from .library_texts import fields_filled, written
 from .values import (
     CONTAINERS,
     MOMENTS,
@@ -60,8 +60,8 @@ METHODS: dict[type, frozenset[str]] = {
     kind: frozenset(names.split())
     for kind, names in {
         str: (
-            f"{_COMMON_TEXT} join replace removeprefix removesuffix zfill ljust rjust center isidentifier casefold encode"
-            " format translate isascii"
+            f"{_COMMON_TEXT} join replace removeprefix removesuffix zfill ljust rjust center isidentifier casefold"
+            " encode format translate isascii"
         ),
         bytes: f"{_COMMON_TEXT} {_BYTES} join replace",
         bytearray: f"{_LIST} {_BYTES} find startswith endswith",
@@ -241,7 +241,9 @@ def _pow(budget: Budget, base: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def _round(budget: Budget, number: Any, digits: Any = None) -> Any:
-    if type(number) not in (int, float, Decimal, Fraction) or (digits is not None and not -_MOST_ARGUMENT < digits < _MOST_ARGUMENT):
+    if type(number) not in (int, float, Decimal, Fraction) or (
+        digits is not None and not -_MOST_ARGUMENT < digits < _MOST_ARGUMENT
+    ):
         raise Refused
     return bounded(round(number, digits))
 
@@ -387,9 +389,9 @@ def _functions() -> dict[str, Callable[..., Any]]:
                 found[f"{module.__name__}.{name}"] = kind(getattr(module, name))
     for name in _CHANCES.split():
         found[f"random.{name}"] = _plain(getattr(_CHANCE, name), cheap=True)
-    for kind in (str, bytes, int, dict, list, set):
-        for name in METHODS[kind]:
-            found[f"builtins.{kind.__name__}.{name}"] = partial(_unbound, kind, name)
+    for owner in (str, bytes, int, dict, list, set):
+        for name in METHODS[owner]:
+            found[f"builtins.{owner.__name__}.{name}"] = partial(_unbound, owner, name)
     return found | library_values.FUNCTIONS | library_texts.FUNCTIONS | {
         "builtins.pow": _pow, "builtins.round": _round, "builtins.bytearray": _bytearray,
         "builtins.print": _nothing, "builtins.isinstance": _isinstance, "builtins.bytes": _bytes,

@@ -150,7 +150,7 @@ def _parsed_time(budget: Budget, text: Any, spec: Any) -> datetime.datetime:
     if type(text) is not str or type(spec) is not str or max(len(text), len(spec)) > WIDEST:
         raise Refused
     budget.spend(10)
-    return datetime.datetime.strptime(text, spec)  # noqa: DTZ007 - as the program says
+    return datetime.datetime.strptime(text, spec)
 
 
 def _from_text(kind: Any) -> Callable[..., Any]:
@@ -180,7 +180,10 @@ def written(receiver: Any, name: str, args: list[Any], budget: Budget) -> Any:
             raise Refused
         weigh(arg, budget)
         budget.spend(len(arg) if hasattr(arg, "__len__") else 1)
-    if type(receiver) is io.StringIO and max([receiver.tell(), *(arg for arg in args if type(arg) is int)]) > MOST_ITEMS:
+    if (
+        type(receiver) is io.StringIO
+        and max([receiver.tell(), *(arg for arg in args if type(arg) is int)]) > MOST_ITEMS
+    ):
         raise Refused
     return made(getattr(receiver, name)(*args), budget)
 

@@ -34,16 +34,14 @@ from .values import (
 
 _MOST_CHARACTERS = 60  # of a number that is written as a text
 _MOST_DEPTH = 40
-_TODAY = datetime.datetime(2024, 1, 15, 12, 30, 45)  # noqa: DTZ001 - which day it is does not matter
+_TODAY = datetime.datetime(2024, 1, 15, 12, 30, 45)
 
 _DIGESTS = "md5 sha1 sha224 sha256 sha384 sha512 sha3_256 blake2b blake2s"
 DIGEST_TYPES = frozenset(type(getattr(hashlib, name)()) for name in _DIGESTS.split())
 
 
 def _decimal(budget: Budget, value: Any = 0) -> Decimal:
-    if type(value) is str and len(value) <= _MOST_CHARACTERS:
-        number = Decimal(value)
-    elif type(value) in (int, float, bool, Decimal):
+    if (type(value) is str and len(value) <= _MOST_CHARACTERS) or type(value) in (int, float, bool, Decimal):
         number = Decimal(value)
     else:
         raise Refused
@@ -249,7 +247,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "operator.neg": lambda budget, value: operate(ast.Sub, 0, value, budget),
     **{
         f"operator.{name}": _comparison(op)
-        for name, op in {"lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq}.items()
+        for name, op in {
+            "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq,
+        }.items()
     },
 }  # fmt: skip
 CONSTANTS: dict[str, Any] = {

@@ -287,7 +287,9 @@ class Machine(Generators, Matching):
         made = Class(self, node.name, None, inner.values)
         shape(self, made, node, names)
         is_enumeration = bool(made.members)
-        self.run([part for part in node.body if not _is_bare(part) and not (is_enumeration and _is_assigned(part))], inner)
+        self.run(
+            [part for part in node.body if not _is_bare(part) and not (is_enumeration and _is_assigned(part))], inner
+        )
         names.bind(node.name, made)
 
     def _global(self, node: ast.Global | ast.Nonlocal, names: Names) -> None:

@@ -178,7 +178,7 @@ class Class(Own):
         return made
 
     def _fill(self, made: Instance, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        given = dict(zip(self.fields, args, strict=False)) | keywords
+        given = {**dict(zip(self.fields, args, strict=False)), **keywords}
         if len(args) > len(self.fields) or len(given) > len(self.fields) or not given.keys() <= self.fields.keys():
             raise TypeError(self.name)
         for name, default in self.fields.items():
@@ -345,7 +345,7 @@ class Instance(Own):
         if not changes.keys() <= self.kind.fields.keys():
             raise TypeError(self.kind.name)
         made = Instance(self.kind)
-        made.values = dict(zip(self.kind.fields, self.parts(), strict=True)) | changes
+        made.values = {**dict(zip(self.kind.fields, self.parts(), strict=True)), **changes}
         return made
 
 
@@ -522,7 +522,10 @@ OF_OBJECTS: dict[str, Callable[..., Any]] = {
     "builtins.type": _type_of,
     "functools.wraps": lambda machine, function, **options: partial(_same),
 }
-"""Functions of the library that make or read objects and functions of the program; each takes the machine before its arguments."""
+"""Functions of the library that make or read objects and functions of the program.
+
+Each takes the machine before its arguments.
+"""
 
 
 def is_decorated(node: Function) -> bool:

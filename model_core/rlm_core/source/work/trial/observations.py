@@ -126,7 +126,7 @@ class Observations:
         if self.is_whole or found.ended < _FEWEST_RUNS or times <= found.ended or not first:
             return found.ended_trips / found.ended
         power = min(math.log(found.ended_trips / first) / math.log(found.ended / begun), _MOST_POWER)
-        return found.ended_trips * (times / found.ended) ** power / times
+        return found.ended_trips * math.pow(times / found.ended, power) / times
 
     def runs(self, node: ast.AST) -> int:
         """How often a loop was left."""
@@ -188,4 +188,4 @@ def _continued(first: int, last: int, begun: int, since: int, times: float) -> f
     if not last:
         return 0.0
     power = min(math.log(last / first) / math.log(since / begun), 1.0) if first else 1.0
-    return last * (times / since) ** power / times
+    return last * math.pow(times / since, power) / times

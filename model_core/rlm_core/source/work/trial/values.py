@@ -202,7 +202,14 @@ def operate(op: type[ast.operator], left: Any, right: Any, budget: Budget, *, in
         raise Refused
     if op is ast.Mult:
         sequence, count = (right, left) if kinds[0] in SCALARS else (left, right)
-        if type(count) not in (int, bool) or type(sequence) not in (str, bytes, bytearray, list, tuple, collections.deque):
+        if type(count) not in (int, bool) or type(sequence) not in (
+            str,
+            bytes,
+            bytearray,
+            list,
+            tuple,
+            collections.deque,
+        ):
             raise Refused
         total = len(sequence) * max(count, 0)
         if total > (_MOST_CHARACTERS if type(sequence) in TEXTS else MOST_ITEMS):

@@ -65,6 +65,16 @@ def test_what_always_holds_after_a_while_holds_nearly_always() -> None:
     assert seen.share(NODE, 1e6) == pytest.approx(1, abs=1e-4)
 
 
+def test_trips_of_a_triangle_go_on_growing() -> None:
+    seen = Observations()
+    for size in range(256):
+        seen.ran(NODE, size)
+    assert seen.trips(NODE) == 127.5
+    later = seen.trips(NODE, 2560)
+    assert later is not None
+    assert 1100 < later < 1400
+
+
 def test_calls_are_an_average_over_those_from_outside() -> None:
     seen = Observations()
     function = seen.function(NODE)

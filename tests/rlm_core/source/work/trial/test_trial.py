@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ..counting import count, facts_of
 
 COLLATZ = """
@@ -145,3 +147,90 @@ def test_a_generator_as_a_unit_is_not_tried() -> None:
         "def f():\n    n = 27\n    while n != 1:\n        n = g(n)\n        yield n\n", g="def g(n):\n    return n // 2"
     )
     assert facts.unknown_sizes == 1
+
+
+def test_a_search_with_exits_is_counted_by_how_far_its_loop_has_got() -> None:
+    text = """
+def f():
+    cols, down, up = set(), set(), set()
+
+    def place(row):
+        time.sleep(1)
+        if row == 8:
+            return 1
+        found = 0
+        for col in range(8):
+            if col in cols or row - col in down or row + col in up:
+                continue
+            cols.add(col)
+            down.add(row - col)
+            up.add(row + col)
+            found += place(row + 1)
+            cols.remove(col)
+            down.remove(row - col)
+            up.remove(row + col)
+        return found
+
+    return place(0)
+"""
+    known = count(text)
+    assert 2057 / 2 < known.likely < 2 * 2057
+    assert known.most < 10 * 2057
+
+
+def test_an_inner_loop_that_reads_what_was_stored_goes_on_as_it_began() -> None:
+    text = """
+def f():
+    items = [i * 7919 % 1009 for i in range(400)]
+    for i in range(1, len(items)):
+        item, j = items[i], i - 1
+        while j >= 0 and items[j] > item:
+            time.sleep(1)
+            items[j + 1] = items[j]
+            j -= 1
+        items[j + 1] = item
+"""
+    expected = sum(a > b for at, b in enumerate(ITEMS) for a in ITEMS[:at])
+    assert expected / 1.5 < count(text).likely < 1.5 * expected
+
+
+ITEMS = [i * 7919 % 1009 for i in range(400)]
+
+
+def test_handlers_and_cases_are_entered_as_often_as_in_a_trial() -> None:
+    text = """
+def f():
+    for text in ("1", "x", "3", "y", "5", "z"):
+        try:
+            int(text)
+        except ValueError:
+            time.sleep(1)
+    for item in (1, "a", [1, 2], None, 2, 3):
+        match item:
+            case int():
+                time.sleep(10)
+            case [_, _]:
+                time.sleep(100)
+"""
+    assert count(text).likely == pytest.approx(3 + 30 + 100)
+
+
+def test_the_second_part_of_a_condition_is_evaluated_as_often_as_in_a_trial() -> None:
+    text = """
+def f():
+    for i in range(100):
+        found = i % 10 == 0 and wait()
+"""
+    known = count(text, wait="\ndef wait():\n    time.sleep(1)\n    return True\n")
+    assert (known.least, known.likely, known.most) == (10, 10, 10)
+
+
+def test_what_is_new_in_a_set_is_what_a_trial_saw() -> None:
+    facts = facts_of("def f():\n    seen = set()\n    for i in range(2000):\n        seen.add(i * i % 101)\n")
+    assert facts.memory.known.likely < 10_000
+
+
+def test_large_numbers_cost_what_their_digits_do() -> None:
+    small = facts_of("def f():\n    n = 1\n    for i in range(300):\n        n |= 1 << 5\n    return n\n")
+    large = facts_of("def f():\n    n = 1\n    for i in range(300):\n        n |= n << i % 1000\n    return n\n")
+    assert large.latency.known.likely > 5 * small.latency.known.likely
