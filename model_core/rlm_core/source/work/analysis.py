@@ -96,6 +96,9 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
             frame.names[rest.arg] = Value(kind, size=Quantity({(((rest.arg, LINEAR), 1.0),): (1.0, 1.0, 1.0)}))
     _, meter = interpreter.measured(frame)
     meter.reach = (1.0, 1.0, 1.0)
+    held = interpreter.trial.held() if interpreter.trial is not None else None
+    if held is not None:
+        meter.hold(held)
     meter.spend(primitive("call.function"))
     meter.spend(library.refaulted(interpreter.largest_block, meter.peak))
     return meter

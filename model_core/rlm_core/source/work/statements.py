@@ -105,9 +105,10 @@ class Interpreter(WhileLoops):
         value = self.value(source)
         self.meter.spend(primitive("assign"))
         is_new = value.kind == "object" and isinstance(source, ast.Call)
-        if (is_new or isinstance(source, (ast.Tuple, ast.List))) and value.bytes.terms:
+        if (is_new or isinstance(source, (ast.Tuple, ast.List, ast.Dict))) and value.bytes.terms:
             # `node = Node(item, node)` and `node = (item, node)`: the new object keeps the previous one.
-            parts = source.args if isinstance(source, ast.Call) else source.elts  # type: ignore[attr-defined]
+            held_in = {ast.Call: "args", ast.Dict: "values"}.get(type(source), "elts")
+            parts: Sequence[ast.expr] = getattr(source, held_in)
             passed = {part.id for part in parts if isinstance(part, ast.Name)}
             for target in targets:
                 previous = self.frame.names.get(target.id) if isinstance(target, ast.Name) else None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..quantities import Quantity, Range, constant
 from ..scope import Scope
 from ..values import DIGIT_BITS
+from .held import held_bytes
 from .machine import Machine
 from .objects import Names
 from .observations import Observations
@@ -34,6 +35,7 @@ class Trial:
     ) -> None:
         self._body, self._scope, self._caller, self._arguments = body, scope, caller, arguments
         self._runs: list[Observations] | None = None
+        self._held: Quantity | None = None
         self.has_defaults = arguments is not None and bool(arguments.defaults or arguments.kw_defaults)
 
     def trips(self, node: ast.AST, times: float = 0.0, *, keeps: bool = False) -> Quantity | None:
@@ -125,6 +127,10 @@ class Trial:
         bits = next((found for seen in self._observed() if (found := seen.bits(node)) is not None), None)
         return None if bits is None else constant(bits / DIGIT_BITS)
 
+    def held(self) -> Quantity | None:
+        """The bytes that the unit holds when it returns or the budget is spent; None where no trial was run."""
+        return self._held
+
     def _beyond(self, fewest: int) -> Quantity | None:
         """A count that had got so far when the budget was spent."""
         if fewest < _FEWEST:
@@ -161,4 +167,8 @@ class Trial:
             pass
         except Exception:  # noqa: S110 - the program fails or recurses too deeply; what was counted still holds
             pass
+        if not samples:
+            bodies = [*self._body, *(found.node for found in seen.functions.values())]
+            held = held_bytes([*inner.values.values(), inner.result], bodies)
+            self._held = constant(0.0 if self.has_defaults else held, held, held)
         return seen, machine.has_long_loops
