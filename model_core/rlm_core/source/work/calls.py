@@ -27,6 +27,7 @@ _MERGING = frozenset({"extend", "update", "extendleft"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
 ENDLESS = 1e290  # items or trips: more never end
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
+_MOST_STARRED = 32
 _REMOVING = SHRINKING | {"remove", "discard"}
 _MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
 
@@ -138,7 +139,7 @@ class Calls(FunctionBodies):
                 for argument in node.args:
                     self.value(argument)
             return UNKNOWN
-        args = [self.value(argument) for argument in node.args]
+        args = [value for argument in node.args for value in self._passed(argument)]
         keywords = {word.arg: self.value(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg is None:
@@ -182,6 +183,16 @@ class Calls(FunctionBodies):
             self.hold(result, *temporaries)
             self._note_allocation(result, name)
         return result
+
+    def _passed(self, argument: ast.expr) -> Sequence[Value]:
+        """What an argument passes: ``*items`` the items, if they are few and their number is known."""
+        value = self.value(argument)
+        count = value.size.exact if isinstance(argument, ast.Starred) and value.size is not None else None
+        if count is None or count > _MOST_STARRED or value.kind not in ("list", "tuple"):
+            return [value]
+        if isinstance(value.payload, tuple) and len(value.payload) == count:
+            return [part if isinstance(part, Value) else UNKNOWN for part in value.payload]
+        return [value.item or UNKNOWN] * round(count)
 
     def _note_call(self, node: ast.Call, name: str, before: Quantity | None) -> None:
         if before is None:
