@@ -76,14 +76,17 @@ def scale_of(python: str) -> float:
 
 
 def programs() -> Iterator[tuple[str, str]]:
-    """Each function's name, and a module of it with the imports, classes and constants of its file."""
+    """Each function's name, and a module of it with the imports, helpers, classes and constants of its file.
+
+    The names of helpers begin with an underscore.
+    """
     for path in sorted(FUNCTIONS.glob("*.py")):
         source = path.read_text(encoding="utf-8")
         body = ast.parse(source).body
-        functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+        functions = [node for node in body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
         for function in functions:
             used = _used(function, body)
-            kept = [node for node in body if node is function or _is_needed(node, used)]
+            kept = [node for node in body if node is function or (node not in functions and _is_needed(node, used))]
             yield function.name, "\n\n".join(_segment(source, node) for node in kept) + "\n"
 
 
@@ -104,7 +107,7 @@ def _names(node: ast.AST) -> set[str]:
 def _is_needed(node: ast.stmt, used: set[str]) -> bool:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return any((alias.asname or alias.name.partition(".")[0]) in used for alias in node.names)
-    if isinstance(node, ast.ClassDef):
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         return node.name in used
     return isinstance(node, ast.Assign) and bool(_names(node.targets[0]) & used)
 
