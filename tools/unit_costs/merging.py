@@ -16,7 +16,7 @@ _LEAST = 1e-10  # seconds
 
 
 def merged(first: Mapping[str, Cost], second: Mapping[str, Cost], entries: Iterable[Entry]) -> dict[str, Cost]:
-    """The geometric mean of two tables, fitted anew; the second is divided by how much slower its machine is.
+    """The geometric mean of two tables, with its laws fitted; the second is divided by how much slower its machine is.
 
     An entry of one table alone is taken from there.
     """

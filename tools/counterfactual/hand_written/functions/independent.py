@@ -1,4 +1,4 @@
-"""Functions that somebody wrote who did not know the analysis."""
+"""Functions of an author who did not know the analysis."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from ..syntax import data_fields, label_of
 from .library import EXCEPTIONS, Module
-from .objects import MISSING, Class, Instance, Names
+from .names import MISSING, Names
+from .objects import Class, Instance
 from .values import Refused
 
 _PLAIN_BASES = frozenset({"object", "ABC", "Protocol", "Generic"})

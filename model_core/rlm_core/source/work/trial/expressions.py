@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from ..syntax import Function, label_of, parse
-from .library import CONSTANTS, FIELDS, FUNCTIONS, METHODS, MODULES, LibraryFunction, Module
+from ..syntax import parse
+from .attributes import Attributes
+from .library import CONSTANTS, FUNCTIONS, MODULES, LibraryFunction, Module
 from .library_texts import checked_text, formatted
-from .objects import MISSING, OF_OBJECTS, Class, Closure, Failure, Instance, Managing, Method, Names, Parent
+from .names import MISSING, Closure, Method, Names
+from .object_functions import OF_OBJECTS
+from .objects import Class, Instance, Managing, Parent
 from .observations import Observations
 from .values import (
     CONTAINERS,
@@ -35,7 +38,7 @@ _DIGIT = 1 << 30
 _SAMPLED = 16  # trips of a long loop in a run that takes a sample
 
 
-class Expressions:
+class Expressions(Attributes):
     """Evaluates expressions; calls of the program's own functions are left to a subclass.
 
     One that ``samples`` runs 16 trips, spread over all, of each longer loop over a range. ``inside_samples`` counts the
@@ -73,23 +76,9 @@ class Expressions:
             self._store_item(holder, key, value)
         elif isinstance(target, ast.Attribute):
             holder = self.value(target.value, names)
-            if type(holder) is Closure:
-                holder.attributes[target.attr] = value
-            elif type(holder) is Class:
-                holder.set(target.attr, value)
-            elif type(holder) is not Instance or holder.kind.is_tuple:
-                raise Refused
-            else:
-                self._set_attribute(holder, target.attr, value)
+            self.set_attribute(holder, target.attr, value)
         else:
             raise Refused
-
-    def _set_attribute(self, holder: Instance, name: str, value: Any) -> None:
-        found = holder.kind.find(name) if name not in holder.values else MISSING
-        if type(found) is Closure and decorator_of(found.node):
-            # The setter is another function of the same name, which is not kept.
-            raise Refused
-        holder.values[name] = value
 
     def _unpack(self, targets: Sequence[ast.expr], value: Any, names: Names) -> None:
         parts = value if type(value) in (tuple, list) else list(metered(value, self.budget))
@@ -297,85 +286,10 @@ class Expressions:
             *(None if part is None else self.value(part, names) for part in (node.lower, node.upper, node.step))
         )
 
-    def _attribute(self, node: ast.Attribute, names: Names) -> Any:
-        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
-            return self._parent(names).find(node.attr)
-        holder = self.value(node.value, names)
-        kind = type(holder)
-        if kind is Instance:
-            return self._of_object(holder, node.attr)
-        if kind is Module:
-            return self.library(f"{holder.dotted}.{node.attr}")
-        if kind is LibraryFunction:
-            if node.attr == "__name__":
-                return holder.dotted.rpartition(".")[2]
-            if f"{holder.dotted}.{node.attr}" not in FUNCTIONS:
-                raise Refused
-            return self.library(f"{holder.dotted}.{node.attr}")
-        if kind is Class:
-            return self._of_class(holder, node.attr)
-        if kind is Closure and node.attr in holder.attributes:
-            return holder.attributes[node.attr]
-        if kind is Failure and node.attr == "args":
-            return holder.error.args
-        if node.attr in FIELDS.get(kind, ()):
-            return getattr(holder, node.attr)
-        if node.attr not in METHODS.get(kind, ()):
-            raise Refused
-        return Method(holder, node.attr, self.budget)
-
-    def _of_object(self, holder: Instance, name: str) -> Any:
-        """An attribute of an object of the program."""
-        if name in holder.values:
-            return holder.values[name]
-        found = holder.kind.find(name)
-        if found is MISSING and holder.kind.is_tuple and name in ("_replace", "_asdict"):
-            return partial(
-                OF_OBJECTS["dataclasses.replace" if name == "_replace" else "dataclasses.asdict"], self, holder
-            )
-        if found is MISSING:
-            raise _missing(name)
-        if type(found) is not Closure or isinstance(found.node, ast.Lambda):
-            return found
-        label = decorator_of(found.node)
-        if label == "staticmethod":
-            return found
-        if label == "classmethod":
-            return found.bound(holder.kind)
-        if is_property(found.node):
-            value = found.bound(holder)()
-            if label == "cached_property":
-                holder.values[name] = value
-            return value
-        if label:
-            raise Refused
-        return found.bound(holder)
-
-    def _of_class(self, holder: Class, name: str) -> Any:
-        """An attribute of a class of the program."""
-        if name in holder.members:
-            return holder.members[name]
-        if name == "__name__":
-            return holder.name
-        found = holder.find(name)
-        if found is MISSING:
-            raise _missing(name)
-        is_bound = type(found) is Closure and decorator_of(found.node) == "classmethod"
-        return found.bound(holder) if is_bound else found
-
-    def _parent(self, names: Names) -> Parent:
-        """What ``super()`` is in a method."""
-        inner: Names | None = names
-        while inner is not None and inner.owner is None:
-            inner = inner.outer
-        if inner is None or inner.owner is None:
-            raise Refused
-        return Parent(inner.owner, inner.receiver)
-
     def _call(self, node: ast.Call, names: Names) -> Any:
         function = self.value(node.func, names)
         if type(function) is Instance:
-            function = self._of_object(function, "__call__")
+            function = self.of_object(function, "__call__")
         if type(function) not in (Closure, LibraryFunction, Class, Managing, Method, Parent, partial):
             raise Refused
         args = self._elements(node.args, names)
@@ -470,25 +384,6 @@ class Expressions:
         return (self.value(node.elt, inner) for _ in self._generated(node.generators, inner))
 
 
-def _missing(name: str) -> BaseException:
-    """What an attribute that is not there raises; those of Python's own objects are not looked at."""
-    return Refused() if name.startswith("__") else AttributeError(name)
-
-
-def decorator_of(node: Function) -> str:
-    """The name of the only decorator of a function; empty without one."""
-    if isinstance(node, ast.Lambda) or not node.decorator_list:
-        return ""
-    if len(node.decorator_list) > 1:
-        raise Refused
-    return label_of(node.decorator_list[0])
-
-
-def is_property(node: Function) -> bool:
-    """Whether reading an attribute calls a function."""
-    return decorator_of(node) in ("property", "cached_property")
-
-
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any, Names], Any]] = {
     ast.Constant: Expressions._constant,
     ast.Name: Expressions._name,
@@ -503,7 +398,7 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any, Names], Any]] = {
     ast.Dict: Expressions._dict,
     ast.Subscript: Expressions._subscript,
     ast.Slice: Expressions._slice,
-    ast.Attribute: Expressions._attribute,
+    ast.Attribute: Expressions.attribute,
     ast.Call: Expressions._call,
     ast.Lambda: Expressions._lambda,
     ast.NamedExpr: Expressions._named,

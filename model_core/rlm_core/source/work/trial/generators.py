@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from .expressions import Expressions
-from .objects import Names
+from .names import Names
 from .values import Refused, items_of
 
 _BREAK, _RETURN = "break", "return"

@@ -8,7 +8,8 @@ from typing import Any
 
 from .expressions import Expressions
 from .library import TYPES, LibraryFunction
-from .objects import Class, Instance, Names
+from .names import Names
+from .objects import Class, Instance
 from .values import MAPPINGS, Refused, compare, weigh
 
 

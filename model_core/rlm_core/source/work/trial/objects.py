@@ -1,107 +1,12 @@
-"""The values of a trial run that are the program's own: names, functions, classes and their objects."""
+"""Classes of the program in a trial run, their objects, and what is raised and entered."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from ..recursion_syntax import is_cached
-from ..scope import Scope
-from ..syntax import Function
-from .library import TYPES, call_method
-from .values import Budget, Own, Refused, weigh
-
-_MOST_FIELDS, _MOST_DEPTH = 100, 40
-MISSING = object()
-"""What a name stands for that is not bound."""
-
-
-class Caller(Protocol):
-    """What runs the functions of a program."""
-
-    budget: Budget
-
-    def enter(self, closure: Closure, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Call a function."""
-
-    def library(self, dotted: str) -> Any:
-        """What a dotted name of the library stands for."""
-
-    def method(self, kind: Class, name: str) -> Any:
-        """A method of a class of the module, else ``MISSING``."""
-
-
-class Names:
-    """The names of a function that runs; ``outer`` are those of the function around it, None at the module.
-
-    ``owner`` is the class whose method runs, ``receiver`` the object that it was called on; ``is_class`` marks the body
-    of a class.
-    """
-
-    __slots__ = ("caller", "is_class", "not_local", "outer", "owner", "receiver", "result", "scope", "values")
-
-    def __init__(self, scope: Scope, outer: Names | None, caller: str) -> None:
-        self.scope, self.outer, self.caller = scope, outer, caller
-        self.values: dict[str, Any] = {}
-        self.not_local: set[str] = set()
-        self.result: Any = None
-        self.owner: Class | None = None
-        self.receiver: Any = MISSING
-        self.is_class = False
-
-    def find(self, name: str) -> Any:
-        """The value of a name here or around; ``MISSING`` where it is none of them."""
-        names: Names | None = self
-        while names is not None:
-            value = names.values.get(name, MISSING)
-            if value is not MISSING:
-                return value
-            names = names.outer
-        return MISSING
-
-    def bind(self, name: str, value: Any) -> None:
-        """Bind a name, in the function around where the program says so."""
-        names = self
-        if name in self.not_local:
-            while names.outer is not None:
-                names = names.outer
-                if name in names.values:
-                    break
-        names.values[name] = value
-
-
-class Closure:
-    """A function of the program as a value; ``owner`` is the class that it is a method of."""
-
-    __slots__ = ("attributes", "defaults", "kept", "machine", "names", "node", "owner", "receiver")
-
-    def __init__(self, machine: Caller, node: Function, names: Names, defaults: dict[str, Any]) -> None:
-        self.machine, self.node, self.names, self.defaults = machine, node, names, defaults
-        self.kept: dict[Any, Any] | None = {} if is_decorated(node) else None
-        self.owner: Class | None = None
-        self.receiver: Any = MISSING
-        self.attributes: dict[str, Any] = {}
-
-    def bound(self, receiver: Any) -> Closure:
-        """The method of an object."""
-        method = Closure(self.machine, self.node, self.names, self.defaults)
-        method.receiver, method.kept, method.owner = receiver, None, self.owner
-        return method
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call it."""
-        if self.receiver is not MISSING:
-            args = (self.receiver, *args)
-        if self.kept is None:
-            return self.machine.enter(self, args, keywords)
-        for arg in args:
-            weigh(arg, self.machine.budget)
-        key = (args, tuple(keywords.items()))
-        if key not in self.kept:
-            self.kept[key] = self.machine.enter(self, args, keywords)
-        return self.kept[key]
+from .names import MISSING, Caller, Closure, Names
+from .values import Own, Refused, weigh
 
 
 class Class(Own):
@@ -397,20 +302,6 @@ class Failure(Own):
     __repr__ = __str__
 
 
-class Method:
-    """A method of one of Python's own values."""
-
-    __slots__ = ("budget", "name", "receiver")
-
-    def __init__(self, receiver: Any, name: str, budget: Budget) -> None:
-        self.receiver, self.name, self.budget = receiver, name, budget
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call it."""
-        self.budget.spend()
-        return call_method(self.receiver, self.name, list(args), keywords, self.budget)
-
-
 class Parent:
     """What ``super()`` gives: the methods of the bases, for an object."""
 
@@ -459,75 +350,3 @@ class Managing:
         except StopIteration:
             return True
         return False
-
-
-def _named_tuple(
-    machine: Caller, name: str, fields: Any, *, defaults: Any = (), rename: bool = False, module: Any = None
-) -> Class:
-    """The class that ``namedtuple`` makes."""
-    names = fields.replace(",", " ").split() if type(fields) is str else list(fields)
-    if len(names) > _MOST_FIELDS:
-        raise Refused
-    made = Class(machine, name)
-    made.is_tuple = True
-    late: list[Any] = [None] * (len(names) - len(defaults)) + [partial(_same, value) for value in defaults]
-    made.fields = dict(zip(names, late, strict=True))
-    return made
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _as_dict(machine: Caller, value: Any, depth: int = 0) -> Any:
-    """An object of a dataclass, and those that it holds, as dicts."""
-    if depth > _MOST_DEPTH:
-        raise Refused
-    machine.budget.spend()
-    kind = type(value)
-    if kind is Instance and value.kind.fields:
-        parts = zip(value.kind.fields, value.parts(), strict=True)
-        return {name: part if value.kind.is_tuple else _as_dict(machine, part, depth + 1) for name, part in parts}
-    if kind is list or kind is tuple:
-        return kind([_as_dict(machine, part, depth + 1) for part in value])
-    if kind is dict:
-        return {key: _as_dict(machine, part, depth + 1) for key, part in value.items()}
-    return value
-
-
-def _as_tuple(machine: Caller, value: Instance) -> tuple[Any, ...]:
-    return value.parts()
-
-
-def _replaced(machine: Caller, value: Any, **changes: Any) -> Instance:
-    if type(value) is not Instance:
-        raise TypeError
-    return value.replaced(changes)
-
-
-def _type_of(machine: Caller, value: Any) -> Any:
-    if type(value) is Instance:
-        return value.kind
-    dotted = f"{type(value).__module__}.{type(value).__name__}"
-    if dotted not in TYPES:
-        raise Refused
-    return machine.library(dotted)
-
-
-OF_OBJECTS: dict[str, Callable[..., Any]] = {
-    "collections.namedtuple": _named_tuple,
-    "dataclasses.asdict": _as_dict,
-    "dataclasses.astuple": _as_tuple,
-    "dataclasses.replace": _replaced,
-    "builtins.type": _type_of,
-    "functools.wraps": lambda machine, function, **options: partial(_same),
-}
-"""Functions of the library that make or read objects and functions of the program.
-
-Each takes the machine before its arguments.
-"""
-
-
-def is_decorated(node: Function) -> bool:
-    """Whether the only decorator of a function keeps the results of calls."""
-    return not isinstance(node, ast.Lambda) and len(node.decorator_list) == 1 and is_cached(node)

@@ -10,7 +10,7 @@ from ..scope import Scope
 from ..values import DIGIT_BITS
 from .held import held_bytes
 from .machine import Machine
-from .objects import Names
+from .names import Names
 from .observations import Observations
 from .values import Budget, Refused
 

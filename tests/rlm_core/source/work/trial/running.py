@@ -8,7 +8,7 @@ from typing import Any
 
 from rlm_core.source.work.scope import Texts
 from rlm_core.source.work.trial.machine import Machine
-from rlm_core.source.work.trial.objects import Names
+from rlm_core.source.work.trial.names import Names
 from rlm_core.source.work.trial.observations import Observations
 from rlm_core.source.work.trial.values import Budget
 
