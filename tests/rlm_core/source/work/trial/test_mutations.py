@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import csv
 import inspect
 import random
 import time
@@ -22,7 +23,7 @@ _EXPRESSIONS = [node for node in _INSIDE if isinstance(node, ast.expr)]
 _STATEMENTS = [node for node in _INSIDE if isinstance(node, ast.stmt)]
 _PROGRAM_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError,
-    RuntimeError,
+    RuntimeError, csv.Error,
 )  # fmt: skip
 
 
