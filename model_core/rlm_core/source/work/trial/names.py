@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..recursion_syntax import is_cached
 from ..scope import Scope
 from ..syntax import Function
 from .library import call_method
 from .values import Budget, weigh
-
-if TYPE_CHECKING:
-    from .objects import Class
 
 MISSING = object()
 """What a name stands for that is not bound."""
@@ -30,7 +27,7 @@ class Caller(Protocol):
     def library(self, dotted: str) -> Any:
         """What a dotted name of the library stands for."""
 
-    def method(self, kind: Class, name: str) -> Any:
+    def method(self, kind: Any, name: str) -> Any:
         """A method of a class of the module, else ``MISSING``."""
 
 
@@ -48,7 +45,7 @@ class Names:
         self.values: dict[str, Any] = {}
         self.not_local: set[str] = set()
         self.result: Any = None
-        self.owner: Class | None = None
+        self.owner: Any = None
         self.receiver: Any = MISSING
         self.is_class = False
 
@@ -81,7 +78,7 @@ class Closure:
     def __init__(self, machine: Caller, node: Function, names: Names, defaults: dict[str, Any]) -> None:
         self.machine, self.node, self.names, self.defaults = machine, node, names, defaults
         self.kept: dict[Any, Any] | None = {} if is_decorated(node) else None
-        self.owner: Class | None = None
+        self.owner: Any = None
         self.receiver: Any = MISSING
         self.attributes: dict[str, Any] = {}
 
