@@ -22,7 +22,7 @@ def test_every_module_has_what_its_function_needs() -> None:
         names.append(name)
         tree = ast.parse(module)
         functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-        assert functions == [name]
+        assert [function for function in functions if not function.startswith("_")] == [name]
         namespace: dict[str, object] = {}
         exec(compile(tree, name, "exec"), namespace)
         assert callable(namespace[name])

@@ -644,18 +644,6 @@ def sessionize_clickstream():
 # algorithms
 
 
-def edit_distance_table():
-    a = "".join("abcde"[(i * i + 3 * i) % 5] for i in range(2200))
-    b = "".join("abcde"[(i * i * i + i) % 5] for i in range(2000))
-    prev = list(range(len(b) + 1))
-    for i, ca in enumerate(a, 1):
-        cur = [i]
-        for j, cb in enumerate(b, 1):
-            cur.append(min(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (ca != cb)))
-        prev = cur
-    return prev[-1]
-
-
 def naive_fibonacci_counted():
     @_counted
     def fib(n):
@@ -992,28 +980,6 @@ def hilbert_determinant_fraction():
             f = a[r][c] / a[c][c]
             a[r] = [x - f * y for x, y in zip(a[r], a[c])]
     return det.denominator
-
-
-def n_body_vectors():
-    bodies = [
-        [_Vec(0.0, 0.0, 0.0), _Vec(0.0, 0.0, 0.0), 1000.0],
-        [_Vec(10.0, 0.0, 0.0), _Vec(0.0, 10.0, 0.0), 1.0],
-        [_Vec(0.0, 20.0, 0.0), _Vec(-7.0, 0.0, 0.5), 2.0],
-        [_Vec(-30.0, 0.0, 1.0), _Vec(0.0, -5.7, 0.0), 0.5],
-    ]
-    dt = 0.001
-    for _ in range(100_000):
-        for i, bi in enumerate(bodies):
-            acc = _Vec(0.0, 0.0, 0.0)
-            for j, bj in enumerate(bodies):
-                if i != j:
-                    delta = bj[0] - bi[0]
-                    r2 = delta.norm2() + 1e-9
-                    acc = acc + delta * (bj[2] / (r2 * math.sqrt(r2)))
-            bi[1] = bi[1] + acc * dt
-        for b in bodies:
-            b[0] = b[0] + b[1] * dt
-    return [round(b[0].norm2(), 4) for b in bodies]
 
 
 def monte_carlo_bank_queue():
