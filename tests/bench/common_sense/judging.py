@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from rlm_core.inference.predictor import Predictor
@@ -57,11 +59,16 @@ def analysed(case: Case) -> AnalysedUnit:
     Raises:
         LookupError: the analysis has no such function.
     """
-    units = Analyser().analyse(ParsedSource(case.source.encode(), "python"), case.path.with_suffix(".py"))
-    for unit in units:
+    for unit in _units(case.source, case.path.with_suffix(".py")):
         if unit.unit.qualname == case.unit:
             return unit
     raise LookupError(f"{case.name}: no function {case.unit}")
+
+
+@lru_cache(maxsize=8)
+def _units(source: str, path: Path) -> Sequence[AnalysedUnit]:
+    """The units of a text, which many cases share."""
+    return Analyser().analyse(ParsedSource(source.encode(), "python"), path)
 
 
 def answers(predictor: Predictor, cases: Sequence[Case]) -> list[Answer]:

@@ -38,7 +38,7 @@ def is_abstract(node: Function) -> bool:
 
 
 def bind_arguments(node: Function, args: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
-    """The values of a function's parameters by name in a call with these arguments."""
+    """Parameter values by name, for a call with these arguments."""
     positional = [*node.args.posonlyargs, *node.args.args]
     names = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
     if node.args.vararg is not None:

@@ -1,7 +1,7 @@
 """What the primitives and library functions of Python cost: a name and a count -> seconds on the reference machine.
 
 The table in ``unit_costs.json`` is measured by ``python -m tools.unit_costs``. A cost is ``fixed + each * law(count)``
-seconds; the reference machine is a two-core x86-64 with CPython 3.12.
+seconds with CPython 3.12: the geometric mean of a processor of AMD and one of Intel, at the scale of the former.
 """
 
 from __future__ import annotations

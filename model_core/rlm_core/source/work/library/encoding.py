@@ -270,7 +270,7 @@ def _csv_writer(name: str) -> Rule:
 
 
 def _written(row: Value, width: Quantity) -> Quantity:
-    """Seconds to write a row; formatting a float takes longer than copying a text."""
+    """Seconds to write a row; formatting a float takes longer than copying text."""
     floats = 1.0 if row.item is not None and row.item.kind == "float" else 0.0
     if isinstance(row.payload, tuple) and row.payload:
         floats = sum(isinstance(part, Value) and part.kind == "float" for part in row.payload) / len(row.payload)
