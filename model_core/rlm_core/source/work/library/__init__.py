@@ -20,19 +20,22 @@ from . import (
     array_reductions,
     array_shapes,
     builtin_functions,
+    concurrency,
     containers,
     documents,
     encoding,
     iteration,
+    networking,
     numeric,
+    processes,
     system,
     texts,
     threads,
-    waits,
+    user_input,
 )
 from .array_values import new_pages, refaulted, temporary
+from .conventional_names import CONVENTIONAL
 from .rules import COUNTING, ENDLESS, Attribute, Rule, collection_cost, is_endless, passed
-from .waits import CONVENTIONAL
 
 __all__ = [
     "CONVENTIONAL",
@@ -59,15 +62,18 @@ _MODULES: tuple[ModuleType, ...] = (
     array_reductions,
     array_shapes,
     builtin_functions,
+    concurrency,
     containers,
     documents,
     encoding,
     iteration,
+    networking,
     numeric,
+    processes,
     system,
     texts,
     threads,
-    waits,
+    user_input,
 )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from rlm_core.source.work import library
 from rlm_core.source.work.analysis import work_facts
-from rlm_core.source.work.library import waits
+from rlm_core.source.work.library import concurrency, networking, processes, user_input
 from rlm_core.source.work.quantities import of_size
 from rlm_core.source.work.values import NONE, UNKNOWN, Value
 from rlm_core.types import WaitKind, WorkFacts
 
 from .recorder import recorded
+
+_ROOMS = (concurrency, networking, processes, user_input)
+_METHODS = {key: rule for room in _ROOMS for key, rule in room.METHODS.items()}
 
 
 def _facts(body: str, imports: str) -> WorkFacts:
@@ -121,7 +124,7 @@ def test_a_timeout_bounds_a_wait() -> None:
     assert (wait.seconds.least, wait.seconds.likely, wait.seconds.most) == (0, 2, 2)
 
 
-@pytest.mark.parametrize("name", sorted(waits.FUNCTIONS))
+@pytest.mark.parametrize("name", sorted(name for room in _ROOMS for name in room.FUNCTIONS))
 def test_odd_arguments_never_raise(name: str) -> None:
     rule = library.rule_for(name)
     assert rule is not None
@@ -131,15 +134,15 @@ def test_odd_arguments_never_raise(name: str) -> None:
         assert isinstance(rule(recorded(*args)), Value)
 
 
-@pytest.mark.parametrize("key", sorted(waits.METHODS))
+@pytest.mark.parametrize("key", sorted(_METHODS))
 def test_odd_arguments_of_methods_never_raise(key: tuple[str, str]) -> None:
     for args in ((), (UNKNOWN,) * 3, (NONE,) * 3, ("a",) * 3):
         for receiver in (UNKNOWN, Value("object", name=key[0]), Value("object", name=key[0], payload=3)):
-            assert isinstance(waits.METHODS[key](recorded(*args, receiver=receiver)), Value)
+            assert isinstance(_METHODS[key](recorded(*args, receiver=receiver)), Value)
 
 
 def test_conventional_names_are_modules() -> None:
-    assert waits.CONVENTIONAL["np"] == "numpy"
+    assert library.CONVENTIONAL["np"] == "numpy"
     facts = work_facts("def f():\n    return requests.get('http://a')\n")
     assert facts is not None
     assert [wait.kind for wait in facts.waits] == [WaitKind.NETWORK]
