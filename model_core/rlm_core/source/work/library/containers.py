@@ -9,7 +9,7 @@ from .. import object_sizes
 from ..quantities import ONE, ZERO, constant, mixed
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, UNKNOWN, Call, Value
-from .builtin_functions import distinct, hashing_cost, sort
+from .builtin_collections import distinct, hashing_cost, sort
 from .rules import (
     BOOL,
     INT,

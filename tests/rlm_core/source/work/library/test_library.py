@@ -9,16 +9,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.source.work import library, unit_costs
-from rlm_core.source.work.library import builtin_functions, containers, encoding, iteration, numeric, system, texts
+from rlm_core.source.work.library import (
+    builtin_collections,
+    builtin_functions,
+    builtin_iterators,
+    containers,
+    encoding,
+    iteration,
+    numeric,
+    system,
+    texts,
+)
 from rlm_core.source.work.library.rules import ENDLESS, literal
 from rlm_core.source.work.quantities import constant, of_size
 from rlm_core.source.work.values import NONE, UNKNOWN, Value
 
 from .calls import RecordingCall, sized
 
-MODULES = (builtin_functions, containers, encoding, iteration, numeric, system, texts)
+MODULES = (
+    builtin_collections,
+    builtin_functions,
+    builtin_iterators,
+    containers,
+    encoding,
+    iteration,
+    numeric,
+    system,
+    texts,
+)
 FUNCTIONS = sorted(name for module in MODULES for name in module.FUNCTIONS)
-METHODS = sorted(key for module in MODULES for key in module.METHODS)
+METHODS = sorted(key for module in MODULES for key in getattr(module, "METHODS", ()))
 
 SAMPLES = (
     UNKNOWN,
