@@ -25,7 +25,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
 from rlm_core.source.units import accessor_of, cell_source, find_units
 from rlm_core.source.work.analysis import Analysis, analyse
-from rlm_core.source.work.outline_facts import outline_facts
+from rlm_core.source.work.outline.facts import outline_facts
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import (
     Anchor,

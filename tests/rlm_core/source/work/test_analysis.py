@@ -28,7 +28,7 @@ for path in map(Path, sys.argv[1:]):
     for unit in Analyser().analyse(ParsedSource(path.read_bytes(), "python"), path):
         print(unit.unit.qualname, unit.code.work)
 """
-SOURCES = ("types.py", "source/call_graph.py", "source/solutions.py", "source/work/outline.py")
+SOURCES = ("types.py", "source/call_graph.py", "source/solutions.py", "source/work/outline/outline.py")
 
 
 def test_facts_do_not_depend_on_the_order_of_sets() -> None:

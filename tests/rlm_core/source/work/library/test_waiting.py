@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from rlm_core.source.work import library
 from rlm_core.source.work.analysis import work_facts
-from rlm_core.source.work.library import concurrency, networking, processes, user_input
+from rlm_core.source.work.library import networking, processes, synchronisation, user_input
 from rlm_core.source.work.quantities import of_size
 from rlm_core.source.work.values import NONE, UNKNOWN, Value
 from rlm_core.types import WaitKind, WorkFacts
 
 from .recorder import recorded
 
-_ROOMS = (concurrency, networking, processes, user_input)
+_ROOMS = (networking, processes, synchronisation, user_input)
 _METHODS = {key: rule for room in _ROOMS for key, rule in room.METHODS.items()}
 
 

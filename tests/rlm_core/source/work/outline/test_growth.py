@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.outline import outline
-from rlm_core.source.work.outline_growth import Order, orders
+from rlm_core.source.work.outline.growth import Order, orders
+from rlm_core.source.work.outline.outline import outline
 
 
 def order(text: str, language: str) -> Order:

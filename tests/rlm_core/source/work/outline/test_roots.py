@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.outline import outline
-from rlm_core.source.work.outline_roots import Roots
+from rlm_core.source.work.outline.outline import outline
+from rlm_core.source.work.outline.roots import Roots
 
 
 def paths(text: str, language: str) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .outline import Loop, Outline, Routine, number, split_arguments
+from .literals import number, split_arguments
+from .parts import Loop, Outline, Routine
 
 _MAX_SOURCE = 20_000
 _MAX_STEPS = 4

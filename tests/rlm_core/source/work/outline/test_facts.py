@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.source.work.outline_facts import outline_facts
+from rlm_core.source.work.outline.facts import outline_facts
 from rlm_core.types import CauseKind, WorkFacts
 
 PROGRAM = (

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.outline import MAX_BYTES, Loop, Outline, number, outline
+from rlm_core.source.work.outline.literals import number
+from rlm_core.source.work.outline.outline import MAX_BYTES, outline
+from rlm_core.source.work.outline.parts import Loop, Outline
 
 LITERAL = {
     "c": "void f() { for (int i = 0; i < 100; i++) { g(i); } }",

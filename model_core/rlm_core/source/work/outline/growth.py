@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .outline import CallSite, Loop, Outline, Routine
+from .parts import CallSite, Loop, Outline, Routine
 
 _MAX_CALL_DEPTH = 8
 _SORTS = re.compile(r"(?:stable_|partial_)?[sS]ort\w*|sorted|toSorted|Slice(?:Stable)?|Ints|Strings|OrderBy\w*")

@@ -12,9 +12,10 @@ from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, WorkFacts
 
-from .outline import MAX_BYTES, Loop, Outline, Routine, outline
-from .outline_growth import Order, loop_order, orders
-from .outline_roots import Roots
+from .growth import Order, loop_order, orders
+from .outline import MAX_BYTES, outline
+from .parts import Loop, Outline, Routine
+from .roots import Roots
 
 # Seconds per round of a loop with a small body, on a server CPU of 3 GHz: (least, likely). Compilers remove loops whose
 # result they can compute, so compiled languages have no least time.
