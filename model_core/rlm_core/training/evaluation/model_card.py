@@ -407,6 +407,9 @@ def heading(card: StudentCard) -> str:
             f"Then {bases} was refitted on the encoder of `{refit['from']}` to {refit['rows']:,} rows"
             f" ({refit['texts']:,} texts) of {refit['families']:,} project groups; all else is unchanged."
         )
+    if judges := trained.get("judges"):
+        kept = ", ".join(f"`{name}`" for name in judges["slices"])
+        parts.append(f"The trees and n-gram ridges of {kept} are those of `{judges['from']}`, as good on validation rows.")
     return " ".join(parts)
 
 
