@@ -1,10 +1,10 @@
 """Measures functions of PyPI packages under their own tests, one package at a time, for labels to train on.
 
-    python -m tools.experiments.measure_packages --work DIR [--only NAME...] [--python PATH] [--minutes 30] [--jobs N]
-        [--out LABELS]
+    python -m tools.experiments.measure_packages --work DIR [--list FILE] [--only NAME...] [--python PATH]
+        [--minutes 30] [--jobs N] [--out LABELS]
 
-``packages.toml`` next to this file names the packages, their versions, and where their tests are: in the installed
-package or in its source distribution. pip installs each package into a separate environment; then
+``packages.toml`` next to this file, or ``--list``, names the packages, their versions, and where their tests are: in
+the installed package or in its source distribution. pip installs each package into a separate environment; then
 ``rlm-lsp measure tests`` runs its tests twice. A package that is done is not measured again; one that exceeds its
 time limit keeps the measurements so far. Nothing else should run on the machine meanwhile; ``--jobs`` packages at a
 time have a core each. ``--out`` gathers the labels of all packages that are done as gzipped JSON lines; they contain
@@ -72,6 +72,7 @@ def main() -> None:
     """Measure what is not measured yet, then gather."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--list", type=Path, default=LIST, help="the packages (.toml)")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--python", default="python3.12")
     parser.add_argument("--minutes", type=float, default=30, help="that a package may take, both passes together")
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what is begun in the background else ignores it
-    packages = [Package.read(name, entry) for name, entry in tomllib.loads(LIST.read_text()).items()]
+    packages = [Package.read(name, entry) for name, entry in tomllib.loads(arguments.list.read_text()).items()]
     cores: queue.SimpleQueue[int] = queue.SimpleQueue()
     for core in sorted(os.sched_getaffinity(0))[-arguments.jobs :]:
         cores.put(core)

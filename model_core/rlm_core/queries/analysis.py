@@ -8,10 +8,8 @@ for names once, and a file is parsed when a call may run one of its functions.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,38 +21,28 @@ from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.module_index import ModuleIndex, index_module, merged
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
-from rlm_core.source.units import accessor_of, cell_source, find_units
-from rlm_core.source.work.analysis import Analysis, analyse
-from rlm_core.source.work.outline.facts import outline_facts
+from rlm_core.source.units import cell_source, find_units
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import (
     Anchor,
-    CalledFunction,
     CodeText,
-    FoundCost,
-    KnownCost,
     MeasuredFunctions,
     Unit,
-    WorkFacts,
 )
 
-from .called_functions import CallReader, FileMeasurements, PackageView, sample_of_package
+from .called_functions import CallReader, FileMeasurements, PackageView
+from .measured_lookup import MeasuredLookup, MeasuredUnits
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
+from .unit_facts import UnitFacts
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
 
-# What was found of units, and what follows from it, see :meth:`Analyser._unchanged`.
-_Unchanged = tuple[tuple[FoundCost, ...], tuple[Anchor, ...], tuple[KnownCost, ...]]
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
-_MEASURED_FILES = 512  # around which measurements are remembered
-_ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines
-_FOUND_UNITS = 8_192  # all units of a file are looked up after each edit
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
 _MOST_TEXT = 256 * 1024  # characters of a function, kernel or module; what is read of it takes seconds then
-_MEASURED_FOLDERS = 16
 _READ_FILES = 8  # whose units are remembered as the model reads them
 
 
@@ -81,33 +69,6 @@ class UrgentLines(Protocol):
     def answer(self, units: list[AnalysedUnit]) -> None:
         """Take the units that are analysed by now, those of the lines among them, in the order of the text."""
         ...
-
-
-class MeasuredUnits(Protocol):
-    """What was measured of units, see :class:`rlm_core.measurement.known.KnownMeasurements`."""
-
-    def prepare(self, qualnames: Iterable[str]) -> None:
-        """Units with these names will be looked up."""
-        ...
-
-    def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
-        """What was measured of a unit of a file: the best match for each metric.
-
-        ``is_shared``: another unit of the file has the same name and accessor, so that only the same text is a match.
-        """
-        ...
-
-    def functions_in(self, folder: Path) -> Mapping[Path, Sequence[CalledFunction]]:
-        """The measured functions below a folder by file, as they were when they were measured."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The facts of a unit, and the functions that they depend on: module, qualified name and text."""
-
-    facts: WorkFacts
-    dependencies: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,56 +109,24 @@ class Analyser:
         measured: MeasuredUnits | None = None,
     ) -> None:
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
-        self._files = PackageFiles(overlay or (lambda path: None), self._prepare)
-        self._measured = measured
-        self._of_found: dict[int, _Unchanged] = {}
+        self._measured = MeasuredLookup(measured)
+        self._files = PackageFiles(overlay or (lambda path: None), lambda index: self._measured.prepare(index.units))
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
-        self._work: LRUCache[Hashable, _Work | None] = LRUCache(_ANALYSED_UNITS)
+        self._facts = UnitFacts()
         self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
-        self._calls = CallReader(self._known_costs)
-        self._of_package: LRUCache[Path, MeasuredFunctions] = LRUCache(_MEASURED_FILES)  # by file
-        self._measured_in: LRUCache[Path, Mapping[Path, Sequence[CalledFunction]]] = LRUCache(_MEASURED_FOLDERS)
+        self._calls = CallReader(self._measured.known_costs)
 
     def refresh(self) -> None:
         """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""
         self._readings.clear()
-        self._of_package.clear()
-        self._measured_in.clear()
+        self._measured.refresh()
         self._files.refresh()
 
     def forget(self, name: str) -> None:
         """Keep nothing of the versions of the text ``name``, which is no longer analysed."""
         self._readings.pop(name, None)
         self._reader.forget(name)
-
-    def _prepare(self, index: ModuleIndex) -> None:
-        if self._measured is not None:
-            self._measured.prepare(index.units)
-
-    def _known_costs(self, path: Path | None, unit: Unit) -> tuple[KnownCost, ...]:
-        """What was measured of the present text of a function."""
-        return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
-
-    def _measured_around(self, path: Path) -> MeasuredFunctions:
-        """What was measured in the other files of a file's package, or of its folder where there is no package."""
-        if self._measured is None:
-            return MeasuredFunctions()
-        known = self._of_package.get(path)
-        if known is None:
-            root, dotted = package_of(path)
-            package = root / dotted.partition(".")[0]
-            is_package = (package / "__init__.py").is_file()
-            folder = package if is_package else root
-            if folder not in self._measured_in:
-                self._measured_in[folder] = self._measured.functions_in(folder)
-            others = (
-                functions
-                for file, functions in self._measured_in[folder].items()
-                if file != path.resolve() and (is_package or file.parent == folder)
-            )
-            known = self._of_package[path] = sample_of_package(chain.from_iterable(others))
-        return known
 
     def is_settled(self, name: str) -> bool:
         """Whether the last analysis of the text ``name`` read every unit as it is now."""
@@ -301,9 +230,9 @@ class Analyser:
         sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
         context = view.context(scope.index)
         structure = self._files.structure(path)
-        of_package = self._measured_around(path) if path is not None else MeasuredFunctions()
+        of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
         around = self._calls.measurements(path, units, of_package)
-        shared = _shared_names(units) if self._measured is not None else set()
+        shared = self._measured.shared_names(units)
         last = self._readings.get(name) if name is not None else None
         changed = self._changed_since(last, scope, context, structure, around) if last is not None else None
         readings: dict[tuple[str, str, str], _Reading] = {}
@@ -312,7 +241,7 @@ class Analyser:
         def read(unit: Unit, measured: tuple[Anchor, ...] = ()) -> _Reading:
             if is_outdated():
                 raise OutdatedError
-            work = self._work_of(unit, scope, context) if unit.kind in ("function", "program") else None
+            work = self._facts.of_python(unit, scope, context) if unit.kind in ("function", "program") else None
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
             calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
@@ -336,7 +265,7 @@ class Analyser:
 
         def code_of(unit: Unit) -> CodeText:
             is_shared = (unit.qualname, unit.text) in shared
-            measured = self._anchors(unit, path, read_earlier, is_shared=is_shared)
+            measured = self._measured.anchors(unit, path, read_earlier, is_shared=is_shared)
             key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
             if reading is None or reading.code.measured != measured or reading.code.workloads != workloads_of(unit):
@@ -383,74 +312,16 @@ class Analyser:
         now, before = scope.index.units, last.index.units
         return {unit.text for name, unit in before.items() if unit is not now[name] and unit.text != now[name].text}
 
-    def _anchors(
-        self,
-        unit: Unit,
-        path: Path | None,
-        read_earlier: Callable[[str, Unit], CodeText],
-        *,
-        is_shared: bool = False,
-    ) -> tuple[Anchor, ...]:
-        """What was measured of a unit. Where it has changed since, the earlier text is read in the present context."""
-        found = self._measured.find(unit, path, is_shared=is_shared) if self._measured is not None else ()
-        if not found:
-            return ()
-        if all(before is None for _, before in found):
-            return self._unchanged(found)[0]
-        texts: dict[str, CodeText] = {}
-        for _, before in found:
-            if before is not None and before not in texts:
-                # A text that is not known stands for itself.
-                texts[before] = read_earlier(before, unit) if before else CodeText("", unit.language, unit.basis)
-        return tuple([Anchor(cost, texts[before] if before is not None else None) for cost, before in found])
-
-    def _unchanged(self, found: tuple[FoundCost, ...]) -> tuple[tuple[Anchor, ...], tuple[KnownCost, ...]]:
-        """What was measured of present texts, of a unit itself and of a function that is called.
-
-        Remembered by the identity of what was found, since all units of a file are looked up after each edit.
-        """
-        known = self._of_found.get(id(found))
-        if known is None or known[0] is not found:
-            costs = [cost for cost, before in found if before is None]
-            calls = [cost for cost in costs if cost.kind == "function"]
-            if len(self._of_found) >= _FOUND_UNITS:
-                self._of_found.clear()
-            known = self._of_found[id(found)] = (
-                found,
-                tuple([Anchor(cost) for cost in costs]),
-                tuple([KnownCost(cost.metric, cost.median, cost.low, cost.high) for cost in calls]),
-            )
-        return known[1], known[2]
-
     def _outlined(self, unit: Unit, path: Path | None) -> CodeText:
         """What the predictor reads about a unit in another language than Python."""
-        measured = self._anchors(unit, path, lambda text, unit: self._outline(text, unit, ()))
+        measured = self._measured.anchors(unit, path, lambda text, unit: self._outline(text, unit, ()))
         return self._outline(unit.text, unit, measured)
 
     def _outline(self, text: str, unit: Unit, measured: tuple[Anchor, ...]) -> CodeText:
         if unit.kind != "program":
             return CodeText(text, unit.language, unit.basis, measured=measured)
-        key = (text, unit.language)
-        if key not in self._work:
-            facts = outline_facts(text, unit.language)
-            self._work[key] = _Work(facts) if facts is not None else None
-        known = self._work[key]
-        work = known.facts if known is not None else None
+        work = self._facts.of_outline(text, unit.language)
         return CodeText(text, unit.language, unit.basis, work=work, measured=measured)
-
-    def _work_of(self, unit: Unit, scope: ModuleScope, context: int) -> _Work | None:
-        """The work facts of a unit, analysed again when it, its context or a function that it calls has changed."""
-        key = (unit.text, unit.qualname, unit.kind, context)
-        known = self._work.get(key, _NOT_ANALYSED)
-        if known is _NOT_ANALYSED or (known is not None and not _is_current(known, scope)):
-            analysis = analyse(unit.text, scope, unit.qualname if unit.kind == "function" else "")
-            if analysis is not None:
-                known = _Work(analysis.facts, _dependencies(analysis))
-            else:
-                facts = outline_facts(unit.text, unit.language)
-                known = _Work(facts) if facts is not None else None
-            self._work[key] = known
-        return known
 
     def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
         # Imported for the first kernel or module: it imports numpy, which the server's start must not.
@@ -488,40 +359,9 @@ def _touches(unit: Unit, lines: range) -> bool:
     return unit.header.start_line < lines.stop and lines.start <= unit.header.end_line
 
 
-_NOT_ANALYSED = _Work(WorkFacts())
-
-
 def _add_calls(index: ModuleIndex, text: str) -> None:
     """Add the calls in the text of a function to the index of its file."""
     own = index_module(ParsedSource(text.encode("utf-8", errors="replace"), "python"))
     function = next(iter(own.units.values()), None)
     index.calls[text] = own.calls.get(function.text, ()) if function is not None else ()
     index.types[text] = own.types.get(function.text, {}) if function is not None else {}
-
-
-def _shared_names(units: Sequence[Unit]) -> set[tuple[str, str]]:
-    """The qualified names and texts of units whose name (and accessor) another unit of the file has too."""
-    names = Counter((unit.kind, unit.qualname) for unit in units)
-    same_name = [unit for unit in units if names[unit.kind, unit.qualname] > 1]
-    accessors = [(unit.kind, unit.qualname, accessor_of(unit.qualname, unit.text)) for unit in same_name]
-    counts = Counter(accessors)
-    return {(unit.qualname, unit.text) for unit, key in zip(same_name, accessors, strict=True) if counts[key] > 1}
-
-
-def _dependencies(analysis: Analysis) -> tuple[tuple[str, str, str], ...]:
-    """The functions that an analysis read. Their scopes are left out: they hold the index of a whole file."""
-    return tuple(
-        (definition.scope.index.dotted, definition.qualname, definition.text)
-        for definition in analysis.dependencies
-        if isinstance(definition.scope, ModuleScope)
-    )
-
-
-def _is_current(work: _Work, scope: ModuleScope) -> bool:
-    """Whether the functions that facts depend on still have the same text."""
-    for dotted, qualname, text in work.dependencies:
-        now = scope.index if dotted == scope.index.dotted else scope.graph.load(dotted)
-        unit = now.units.get(qualname) if now is not None else None
-        if unit is None or unit.text != text:
-            return False
-    return True

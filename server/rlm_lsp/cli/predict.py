@@ -27,8 +27,9 @@ from rlm_core import DataError, RlmError, SourceError, tables
 from rlm_core.errors import TooComplexError
 from rlm_core.files import atomic_write
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.judges import JUDGES
+from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import read_source

@@ -17,8 +17,9 @@ from typing import cast
 from rlm_core import ModelError, RlmError, SourceError
 from rlm_core.errors import TooComplexError
 from rlm_core.inference.predictor import Predictor
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, MeasuredUnits
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import answers_for
+from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import decode, read_source
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, CostRatio, Prediction, Query, Span

@@ -21,7 +21,8 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.errors import TooComplexError
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, MeasuredUnits, OutdatedError, UrgentLines
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, OutdatedError, UrgentLines
+from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES

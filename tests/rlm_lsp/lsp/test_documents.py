@@ -12,6 +12,7 @@ import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.unit_facts import UnitFacts
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Unit
@@ -319,15 +320,15 @@ async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached, gates = ({name: Event() for name in ("f0", "f1", "f2")} for _ in range(2))
-    work_of = Analyser._work_of
+    of_python = UnitFacts.of_python
 
-    def gated(analyser: Analyser, unit: Unit, scope: ModuleScope, context: int) -> object:
+    def gated(facts: UnitFacts, unit: Unit, scope: ModuleScope, context: int) -> object:
         if unit.qualname in gates:
             reached[unit.qualname].set()
             assert gates[unit.qualname].wait(20)
-        return work_of(analyser, unit, scope, context)
+        return of_python(facts, unit, scope, context)
 
-    monkeypatch.setattr(Analyser, "_work_of", gated)
+    monkeypatch.setattr(UnitFacts, "of_python", gated)
     documents = Documents()
     function = "def f{0}(items):\n    return sorted(items, key=lambda item: item[{0}])  # as in most long files\n\n\n"
     uri = opened(documents, tmp_path / "a.py", "".join(map(function.format, range(300))))
@@ -364,10 +365,10 @@ async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document(
 async def test_an_error_in_a_new_long_document_is_raised_for_all_that_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(analyser: Analyser, unit: Unit, scope: ModuleScope, context: int) -> object:
+    def fail(facts: UnitFacts, unit: Unit, scope: ModuleScope, context: int) -> object:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Analyser, "_work_of", fail)
+    monkeypatch.setattr(UnitFacts, "of_python", fail)
     documents = Documents()
     uri = opened(documents, tmp_path / "a.py", "def f(a):\n    return a\n\n\n" * 1000)
     with pytest.raises(ZeroDivisionError):

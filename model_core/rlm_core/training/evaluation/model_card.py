@@ -38,8 +38,9 @@ from .report import MODEL, Report, dropped, factor, figure, percent, plain, tabl
 from .run import MOST_ROWS, examine
 
 PAGES = Path("docs") / "model-card"
-# Pages that other commands write, on other data: growth_report, and the suite in tests/bench/common_sense.
-KEPT_PAGES = ("growth.md", "common-sense.md")
+# Pages on other data: what growth_report and the suite in tests/bench/common_sense write, and what people wrote of
+# figures from tools/experiments.
+KEPT_PAGES = ("growth.md", "common-sense.md", "measured-functions.md", "judges.md")
 _GOAL = ("task", "which", "measured", "interval", "baseline", "goal", "met", "note")
 _MEBI = 2**20
 _MOST_DEVICES = 12
@@ -409,7 +410,9 @@ def heading(card: StudentCard) -> str:
         )
     if judges := trained.get("judges"):
         kept = ", ".join(f"`{name}`" for name in judges["slices"])
-        parts.append(f"The trees and n-gram ridges of {kept} are those of `{judges['from']}`, as good on validation rows.")
+        parts.append(
+            f"The trees and n-gram ridges of {kept} are those of `{judges['from']}`, as good on validation rows."
+        )
     return " ".join(parts)
 
 
