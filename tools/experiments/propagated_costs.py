@@ -23,7 +23,7 @@ from rlm_core.inference import model_store
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.corpus import floor_of
 from rlm_core.training.evaluation.metrics import spearman
-from rlm_core.training.propagation_fit import GraphReader, PackageGraph, read_graph
+from rlm_core.training.package_graph import GraphReader, PackageGraph, read_graph
 from rlm_core.types import Metric, Prediction, Query
 
 Mask = npt.NDArray[np.bool_]

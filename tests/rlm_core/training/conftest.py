@@ -1,4 +1,4 @@
-"""Data sets of generated functions, programs and kernels, and a tiny model trained on them by the command line."""
+"""Data sets of generated functions, programs and kernels, a tiny model trained on them, and a small call graph."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import rlm_core
 import torch
@@ -14,7 +16,9 @@ from click.testing import CliRunner
 from rlm_core.inference.predictor import Predictor
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, load_corpus
+from rlm_core.training.datasets.calls import SCHEMA
 from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.package_graph import PackageGraph, read_graph
 from rlm_core.training.student.batches import EncoderData, head_inputs
 from rlm_lsp.cli.app import app
 
@@ -267,3 +271,34 @@ def full(full_data: Path, full_config: Path, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("full") / "run"
     tiny.run_cli("train", "--data", full_data, "--config", full_config, "--out", folder)
     return tiny.Trained(full_data, full_config, folder)
+
+
+def call_row(
+    name: str, calls: tuple[str, ...] = (), latency: float | None = 1e-5, split: str = "train"
+) -> dict[str, object]:
+    return {
+        "id": name,
+        "family": name.partition(":")[0],
+        "group": name,
+        "split": split,
+        "text": f"def {name.rpartition(':')[2].rpartition('.')[2]}(): pass",
+        "callees": [],
+        "work": None,
+        "latency": latency,
+        "memory": None,
+        "sites": [{"candidates": [called], "loops": 0, "branches": 0, "times": 1.0} for called in calls],
+        "outside": 0,
+        "unresolved": 0,
+    }
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> PackageGraph:
+    rows = [
+        call_row("p:p.m:f", ("p:p.m:A.g", "p:p.m:A.h")),
+        call_row("p:p.m:A.g", latency=1e-3),
+        call_row("p:p.m:A.h", latency=None, split="none"),
+        call_row("p:p.m:A.i", latency=1e-2, split="test"),
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), tmp_path / "calls.parquet")
+    return read_graph([tmp_path / "calls.parquet"])

@@ -1,13 +1,14 @@
 """``rlm-lsp tune --work``: the last stage of a training, which joins a finished model with work facts.
 
-The mixture, its bands and the ratios of functions are fitted to rows that the model was not trained on; everything else
-of the model stays as it is. The bands of texts that fix their cost are wide enough for functions written by hand, too;
-from data with nothing but those, only these bands change.
+The mixture, its bands and the ratios of functions are fitted to functions of packages that the n-gram ridge has not
+seen, and to generated ones; everything else of the model stays as it is. The bands of texts that fix their cost are
+wide enough for functions written by hand, too; from data with nothing but those, only these bands change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,16 @@ import numpy as np
 from rlm_core.errors import DataError
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import read_edits
-from rlm_core.training.student.work_fit import calibrate_mixture, calibrate_written, fit_mixture, fit_ratios, work_rows
+from rlm_core.training.first_pass import first_pass
+from rlm_core.training.package_graph import PackageGraph, is_graph, read_graph
+from rlm_core.training.student.work_fit import (
+    WorkRows,
+    calibrate_mixture,
+    calibrate_written,
+    fit_mixture,
+    fit_ratios,
+    work_rows,
+)
 
 from .job import Say, check_free, output_directory
 from .student import EditableModel, load_student
@@ -27,8 +37,9 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
     """Fit the work mixture of ``model``; the id of the new model.
 
     Args:
-        data: Parquet files with real functions (splits ``val`` and ``cal`` are used), generated functions, and those
-            written by hand.
+        data: Parquet files with generated functions, those written by hand, and real ones: as call graphs (``data build
+            calls``), predicted by a ridge that has not seen their package, or else as rows of the splits ``val`` and
+            ``cal``. The model predicts those of packages that it knows better than others: facts then count too little.
         model: a directory of ``rlm-lsp export`` or ``rlm-lsp tune``.
         out: the directory to write; it must not exist or be empty.
         name: of the new model.
@@ -41,8 +52,13 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
     """
     check_free(out)
     with load_student(model) as student:
-        say("predicting rows that the model was not trained on")
-        rows = work_rows(OnnxPredictor(student.directory, join_facts=False), data)
+        say("predicting functions that the model was not trained on")
+        graphs = [path for path in data if is_graph(path)]
+        sets = [path for path in data if path not in graphs]
+        rows = work_rows(OnnxPredictor(student.directory, join_facts=False), sets) if sets else {}
+        if graphs:
+            for metric, part in unseen_rows(read_graph(graphs), student.directory).items():
+                rows[metric] = rows[metric].joined(part) if metric in rows else part
         if set(rows) != {"latency", "memory"}:
             raise DataError(f"{', '.join(map(str, data))}: no rows of functions with work facts; build the data again")
         written = {metric: part.chosen(part.written) for metric, part in rows.items()}
@@ -52,7 +68,7 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
             say("fitting the work mixture")
             editable.mixture = fit_mixture(others, say)
             editable.levels |= calibrate_mixture(others).to_json()
-            editable.changes |= fit_ratios(others, editable.mixture, list(read_edits(data, ("train",))))
+            editable.changes |= fit_ratios(others, editable.mixture, list(read_edits(sets, ("train",))))
         if editable.mixture is None:
             raise DataError(f"{', '.join(map(str, data))}: only functions written by hand; add real functions")
         if all(len(part.values) for part in written.values()):
@@ -71,6 +87,26 @@ def fit_known_work(data: Sequence[Path], model: Path, out: Path, name: str, say:
         with output_directory(out) as made:
             editable.write(made.directory, name, trained)
             return made.commit()
+
+
+def unseen_rows(graph: PackageGraph, model: Path) -> dict[str, WorkRows]:
+    """Functions of packages as the model predicts them without facts and without having seen their package."""
+    first = first_pass(replace(graph, facts=[None] * len(graph)), model)
+    has_facts = np.array([facts is not None for facts in graph.facts])
+    learnt = np.isin(graph.split, ("train", "val", "cal")) & has_facts
+    rows = {}
+    for metric, answers in first.items():
+        places = np.flatnonzero(learnt & np.isfinite(graph.values[metric]))
+        rows[metric] = WorkRows.of(
+            metric,
+            [f"{graph.package[place]}/{place}" for place in places],
+            [facts for place in places if (facts := graph.facts[place]) is not None],
+            [tuple(10.0**line) for line in answers.logs[places]],
+            graph.values[metric][places],
+            graph.package[places],
+            np.zeros(len(places), bool),
+        )
+    return rows
 
 
 def _wider(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

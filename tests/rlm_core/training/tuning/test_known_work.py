@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rlm_core import CodeText, DataError, ModelError, Query
 from rlm_core.inference.card import read_card
@@ -14,10 +16,14 @@ from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import ENCODER, TREES, WORK, OnnxPredictor
 from rlm_core.inference.work_mixture import FIXED, METRICS, WorkMixture
 from rlm_core.source.work.analysis import work_facts
+from rlm_core.training.datasets.calls import SCHEMA
 from rlm_core.training.datasets.schema import EDITS_SCHEMA, write_facts, write_rows
+from rlm_core.training.package_graph import read_graph
 from rlm_core.training.student import work_fit
-from rlm_core.training.tuning.known_work import fit_known_work
+from rlm_core.training.tuning.known_work import fit_known_work, unseen_rows
 from safetensors.numpy import load_file
+
+from ..conftest import call_row
 
 pytestmark = pytest.mark.extras
 COUNT = 120
@@ -160,3 +166,22 @@ def test_functions_written_by_hand_widen_the_bands_and_change_nothing_else(tmp_p
     assert after.trained["written"]["rows"] == dict.fromkeys(METRICS, COUNT // 3)
     for file in (WORK, ENCODER, "calls.safetensors"):
         assert (tmp_path / "model" / file).read_bytes() == (builtin() / file).read_bytes()
+
+
+def test_real_functions_are_predicted_without_their_package_and_without_facts(tmp_path: Path) -> None:
+    work = work_facts("def f():\n    return sum(range(1000))\n")
+    assert work is not None
+    entries = [
+        call_row(f"p{package}:p{package}.m:f{number}", latency=10.0**-number, split=split)
+        | {"memory": 1000.0 * number, "work": write_facts(work) if number < 4 else None}
+        for package in range(12)
+        for number, split in enumerate(("train", "val", "cal", "test", "train"), start=1)
+    ]
+    pq.write_table(pa.Table.from_pylist(entries, SCHEMA), tmp_path / "calls.parquet")
+    rows = unseen_rows(read_graph([tmp_path / "calls.parquet"]), builtin())["latency"]
+    # Neither test rows nor functions without facts; each package is in one fold.
+    assert len(rows.values) == 36
+    assert sorted(set(rows.values.tolist())) == pytest.approx([-3, -2, -1])
+    assert all(len(set(rows.fold[rows.groups == group].tolist())) == 1 for group in rows.groups)
+    assert not rows.generated.any()
+    assert np.isfinite(rows.logs).all()
