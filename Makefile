@@ -95,15 +95,18 @@ model: .venv/installed
 	@cat $(RUN)/student/times.json
 	rm -rf $(RUN)/exported $(RUN)/joined
 	.venv/bin/rlm-lsp export --model $(RUN)/student --out $(RUN)/exported
-	.venv/bin/rlm-lsp tune --work $(foreach set,functions measured counterfactual literal hand_written,--data $(RUN)/$(set).parquet) \
-		--model $(RUN)/exported --name rlm-student --out $(RUN)/joined
-	cp $(RUN)/joined/* $(SHIPPED)
 	@test -e $(RUN)/calls.parquet || .venv/bin/rlm-lsp data build calls \
 		--labels $(LABELS)/functions/labels.jsonl.gz --out $(RUN)/calls.parquet
 	@test -e $(RUN)/measured-calls.parquet || .venv/bin/rlm-lsp data build calls \
 		--labels model_core/labels/functions.jsonl.gz --out $(RUN)/measured-calls.parquet
+	@test -e $(RUN)/unseen-calls.parquet || .venv/bin/rlm-lsp data build calls \
+		--labels model_core/labels/unseen.jsonl.gz --out $(RUN)/unseen-calls.parquet
+	.venv/bin/rlm-lsp tune --work \
+		$(foreach set,calls measured-calls counterfactual literal hand_written,--data $(RUN)/$(set).parquet) \
+		--model $(RUN)/exported --name rlm-student --out $(RUN)/joined
+	cp $(RUN)/joined/* $(SHIPPED)
 	.venv/bin/python -m rlm_core.training.propagation_fit --data $(RUN)/calls.parquet $(RUN)/measured-calls.parquet \
-		--model $(SHIPPED)
+		--unseen $(RUN)/unseen-calls.parquet --model $(SHIPPED)
 	@test -e $(RUN)/growth.parquet || .venv/bin/rlm-lsp data build growth \
 		--labels $(LABELS)/growth/labels.jsonl.gz --out $(RUN)/growth.parquet
 	.venv/bin/python -m rlm_core.training.growth_fit --data $(RUN)/growth.parquet --model $(SHIPPED)
