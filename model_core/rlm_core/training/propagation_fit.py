@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 from scipy import sparse
 
-from rlm_core.inference.calibration import INTERVALS, Calibration, TaskCalibration
+from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, Calibration, TaskCalibration
 from rlm_core.inference.card import StudentCard, read_card
 from rlm_core.inference.propagation import (
     CALLS,
@@ -294,8 +294,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows = call_rows(graph, metric, first[metric], learnt)
         networks[metric] = fit_network(rows)
         say(f"{metric}: fitted to {len(rows.values):,} rows of {len(np.unique(rows.package))} packages")
-    add_to(read_card(options.model), Propagation(networks), _as_predicted(), options.model)
+    as_predicted = _as_predicted()
+    add_to(read_card(options.model), Propagation(networks), as_predicted, options.model)
     levels = calibrate(unseen, options.model)
+    if few := [task for task in as_predicted if task not in levels or levels[task]["groups"] < MIN_GROUPS]:
+        parser.error(f"--unseen: fewer than {MIN_GROUPS} packages for {', '.join(few)}; add more")
     add_to(read_card(options.model), Propagation(networks), levels, options.model)
     for task, level in levels.items():
         say(f"{task}: calibrated on {level['rows']:,} functions of {level['groups']} packages")
@@ -304,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _as_predicted() -> dict[str, Any]:
     """Levels that leave the corrected distributions as they are."""
     names = [f"{kind}/{PREFIX}/{metric}" for kind in (PREDICTED, MEASURED) for metric in METRICS]
-    return Calibration({name: TaskCalibration(name, INTERVALS, 1, 1) for name in names}).to_json()
+    return Calibration({name: TaskCalibration(name, INTERVALS, MIN_GROUPS, MIN_GROUPS) for name in names}).to_json()
 
 
 def add_to(card: StudentCard, propagation: Propagation, levels: dict[str, Any], model: Path) -> None:
