@@ -3,8 +3,8 @@
 The networks are trained on first predictions of packages that the n-gram ridge has not seen: it is fitted again with
 each fold of packages left out, and its numbers go through the model's head (without the encoder, which has seen the
 training packages) and work mixture. A random part of each package's functions counts as measured, so that the networks
-learn how far to trust measured callees. The bands are calibrated on the whole model's predictions of packages that no
-part of it was trained on, each package by the square root of its size.
+learn how far to trust measured callees. The bands are calibrated on packages that the networks have not seen, and on
+the whole model's predictions of packages that no part of it was trained on; packages count by the root of their size.
 
     python -m rlm_core.training.propagation_fit --data CALLS.parquet... --unseen CALLS.parquet... --model DIR
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,7 @@ from .corpus import floor_of
 from .first_pass import FirstPass, first_pass
 from .package_graph import PREFIX, GraphReader, PackageGraph, Pools, read_graph
 from .runs import say
+from .student.ngram_ridge_fit import FOLDS
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -242,8 +243,46 @@ def corrected(rows: CallRows, network: Network) -> Array:
     return np.stack([change.apply(line) for change, line in zip(corrections, rows.logs, strict=True)])
 
 
-def calibrate(graph: PackageGraph, model: Path, most: int = _JUDGED_OF_PACKAGE) -> dict[str, Any]:
-    """The levels of corrected bands on functions of packages that no part of the model was trained on.
+@dataclass(slots=True)
+class Scores:
+    """The smallest central interval that holds each value, with its task and package."""
+
+    tasks: list[list[str]] = field(default_factory=list)
+    levels: list[float] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
+
+    def add(self, task: str, reached: float, package: str, *, at_floor: bool) -> None:
+        """Add a value at the quantile ``reached``; one at the floor is held where the interval reaches the floor."""
+        self.tasks.append([task])
+        self.levels.append(max(0.0, 1 - 2 * reached) if at_floor else abs(2 * reached - 1))
+        self.packages.append(package)
+
+    def calibration(self) -> Calibration:
+        """The levels that hold, each package by the square root of its size."""
+        return Calibration.fit(self.tasks, np.array(self.levels), np.array(self.packages))
+
+
+def cross_fitted(rows: CallRows) -> Array:
+    """Corrected log10 quantiles of every row by a network that has not seen its package."""
+    result = np.empty_like(rows.logs)
+    for fold in range(FOLDS):
+        held = rows.fold == fold
+        if held.any():
+            result[held] = corrected(rows.chosen(held), fit_network(rows.chosen(~held)))
+    return result
+
+
+def score_networks(metric: str, rows: CallRows, logs: Array, scores: Scores) -> None:
+    """Score corrected quantiles of packages that the networks have not seen."""
+    least = np.log10(max(rows.floor, 1e-30)) + 1e-6
+    for line, value, known, package in zip(logs, rows.values, rows.has_known, rows.package.tolist(), strict=True):
+        reached = float(model_cdf(line, np.array([value]))[0])
+        task = f"{MEASURED if known else PREDICTED}/{PREFIX}/{metric}"
+        scores.add(task, reached, package, at_floor=value <= least)
+
+
+def score_model(graph: PackageGraph, model: Path, scores: Scores, most: int = _JUDGED_OF_PACKAGE) -> None:
+    """Score what the model, whose levels leave its quantiles as they are, says of packages that it was not trained on.
 
     At most ``most`` functions of each package are judged, without measurements and with half of the package measured.
     """
@@ -255,7 +294,6 @@ def calibrate(graph: PackageGraph, model: Path, most: int = _JUDGED_OF_PACKAGE) 
             counts[str(graph.package[row])] += 1
             if counts[str(graph.package[row])] <= most:
                 rows.append(row)
-    names, scores, packages = [], [], []
     for share in (0.0, 0.5):
         measured = np.random.default_rng(1).random(len(graph)) < share
         reader = GraphReader(graph, measured)
@@ -267,21 +305,19 @@ def calibrate(graph: PackageGraph, model: Path, most: int = _JUDGED_OF_PACKAGE) 
             for row, answer in ((row, answer) for row, line in zip(step, answers, strict=True) for answer in line):
                 value = float(graph.logs(answer.metric)[row])
                 task = answer.band.source.task if answer.band is not None else ""
-                if not task.startswith((PREDICTED, MEASURED)) or not np.isfinite(value):
-                    continue
-                reached = float(model_cdf(log_quantiles(answer.quantiles, answer.floor), np.array([value]))[0])
-                at_floor = value <= np.log10(answer.floor) + 1e-6
-                names.append([task])
-                scores.append(max(0.0, 1 - 2 * reached) if at_floor else abs(2 * reached - 1))
-                packages.append(str(graph.package[row]))
-    return Calibration.fit(names, np.array(scores), np.array(packages)).to_json()
+                if task.startswith((PREDICTED, MEASURED)) and np.isfinite(value):
+                    reached = float(model_cdf(log_quantiles(answer.quantiles, answer.floor), np.array([value]))[0])
+                    at_floor = value <= np.log10(answer.floor) + 1e-6
+                    scores.add(task, reached, str(graph.package[row]), at_floor=at_floor)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit on all but the test splits and add the networks to a model."""
     parser = argparse.ArgumentParser(description="Fit the propagation of callees' costs and add it to a model.")
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="data sets of `rlm-lsp data build calls`")
-    parser.add_argument("--unseen", type=Path, nargs="+", required=True, help="the same of packages to calibrate on")
+    parser.add_argument(
+        "--unseen", type=Path, nargs="+", required=True, help="the same of packages to calibrate on, too"
+    )
     parser.add_argument("--model", type=Path, required=True, help="directory of an exported model")
     options = parser.parse_args(arguments)
     graph, unseen = read_graph(options.data), read_graph(options.unseen)
@@ -290,21 +326,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     first = first_pass(graph, options.model)
     learnt = np.isin(graph.split, ("train", "val", "cal"))
     networks: dict[str, Network] = {}
+    scores = Scores()
     for metric in METRICS:
         rows = call_rows(graph, metric, first[metric], learnt)
+        score_networks(metric, rows, cross_fitted(rows), scores)
         networks[metric] = fit_network(rows)
         say(f"{metric}: fitted to {len(rows.values):,} rows of {len(np.unique(rows.package))} packages")
-    as_predicted = _as_predicted()
-    add_to(read_card(options.model), Propagation(networks), as_predicted, options.model)
-    levels = calibrate(unseen, options.model)
-    if few := [task for task in as_predicted if task not in levels or levels[task]["groups"] < MIN_GROUPS]:
-        parser.error(f"--unseen: fewer than {MIN_GROUPS} packages for {', '.join(few)}; add more")
+    add_to(read_card(options.model), Propagation(networks), as_they_are(), options.model)
+    score_model(unseen, options.model, scores)
+    levels = scores.calibration().to_json()
     add_to(read_card(options.model), Propagation(networks), levels, options.model)
     for task, level in levels.items():
         say(f"{task}: calibrated on {level['rows']:,} functions of {level['groups']} packages")
 
 
-def _as_predicted() -> dict[str, Any]:
+def as_they_are() -> dict[str, Any]:
     """Levels that leave the corrected distributions as they are."""
     names = [f"{kind}/{PREFIX}/{metric}" for kind in (PREDICTED, MEASURED) for metric in METRICS]
     return Calibration({name: TaskCalibration(name, INTERVALS, MIN_GROUPS, MIN_GROUPS) for name in names}).to_json()

@@ -11,7 +11,16 @@ import rlm_core
 from rlm_core.inference.propagation import FEATURES, PREDICTED
 from rlm_core.training.first_pass import FirstPass
 from rlm_core.training.package_graph import PackageGraph
-from rlm_core.training.propagation_fit import CallRows, calibrate, call_rows, corrected, fit_network, inputs_of
+from rlm_core.training.propagation_fit import (
+    CallRows,
+    Scores,
+    call_rows,
+    corrected,
+    fit_network,
+    inputs_of,
+    score_model,
+    score_networks,
+)
 from rlm_core.types import LEVELS, MEDIAN
 from scipy import sparse
 
@@ -82,10 +91,13 @@ def test_with_half_a_package_measured_the_other_half_is_judged(graph: PackageGra
 
 def test_bands_are_calibrated_on_what_the_model_itself_predicts(graph: PackageGraph) -> None:
     name = f"{PREDICTED}/call/python/latency"
-    levels = calibrate(graph, BUILTIN)
+    every, one = Scores(), Scores()
+    score_model(graph, BUILTIN, every)
+    score_model(graph, BUILTIN, one, most=1)
+    levels = every.calibration().to_json()
     assert levels[name]["groups"] == 1
     assert not any("memory" in task for task in levels)
-    assert 1 <= calibrate(graph, BUILTIN, most=1)[name]["rows"] < levels[name]["rows"]
+    assert 1 <= len(one.levels) < len(every.levels)
 
 
 def random_rows(count: int = 6000) -> CallRows:
@@ -103,9 +115,16 @@ def random_rows(count: int = 6000) -> CallRows:
     return CallRows(inputs, logs, values, package, np.arange(count) % 5, np.zeros(count), 5e-8)
 
 
-def test_a_network_learns_that_functions_cost_what_they_call() -> None:
+def test_a_network_learns_that_functions_cost_what_they_call_and_calibration_makes_bands_hold() -> None:
     rows = random_rows()
     learnt, held = rows.chosen(rows.fold != 0), rows.chosen(rows.fold == 0)
     logs = corrected(held, fit_network(learnt, epochs=40))
     before, after = (np.median(np.abs(part[:, MEDIAN] - held.values)) for part in (held.logs, logs))
     assert after < before / 4
+    scores = Scores()
+    score_networks("latency", held, logs, scores)
+    level = scores.calibration().exactly(f"{PREDICTED}/call/python/latency")
+    assert level is not None
+    levels = level.raw_levels()
+    low, high = (np.array([np.interp(levels[LEVELS.index(at)], LEVELS, line) for line in logs]) for at in (0.1, 0.9))
+    assert np.mean((held.values >= low) & (held.values <= high)) == pytest.approx(0.8, abs=0.03)
