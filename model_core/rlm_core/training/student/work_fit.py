@@ -46,7 +46,7 @@ HIDDEN = 48
 FOLDS = 5
 _EPOCHS, _RATE, _PATIENCE = 600, 0.01, 60
 _SHRINK = 1e-3
-# Chosen on packages that nobody trained on and functions written by hand: with 20 the first are ranked a little better
+# Chosen on packages of no split and functions written by hand: with 20 the first are ranked a little better
 # (latency .782 instead of .778) and fewer of the second are within a factor of 10 (95.7 instead of 96.9 %).
 _REAL_SHARE = 10.0
 _BATCH = 512
