@@ -267,7 +267,7 @@ async def test_a_project_is_measured_edited_and_shared(
     while (faster := await session.labels(uri, 2))[total] == edited[total]:
         await session.refreshes.get()
     assert "≈" in faster[total]
-    assert microseconds(faster[total]) < measured / 2
+    assert microseconds(faster[total]) < measured / 1.5
     monkeypatch.chdir(project)
     # The same for everyone who has the project, on the command line too.
     rlm_lsp("measure", "export", "--to", ".rlm")

@@ -58,10 +58,10 @@ from rlm_core.types import (
 )
 
 from .corpus import floor_of
-from .first_pass import FirstPass, first_pass
 from .package_graph import PREFIX, GraphReader, PackageGraph, Pools, read_graph
 from .runs import say
 from .student.ngram_ridge_fit import FOLDS
+from .tuning.first_pass import FirstPass, first_pass
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

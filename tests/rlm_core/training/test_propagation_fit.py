@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import rlm_core
 from rlm_core.inference.propagation import FEATURES, PREDICTED
-from rlm_core.training.first_pass import FirstPass
 from rlm_core.training.package_graph import PackageGraph
 from rlm_core.training.propagation_fit import (
     CallRows,
@@ -21,6 +20,7 @@ from rlm_core.training.propagation_fit import (
     score_model,
     score_networks,
 )
+from rlm_core.training.tuning.first_pass import FirstPass
 from rlm_core.types import LEVELS, MEDIAN
 from scipy import sparse
 

@@ -18,7 +18,6 @@ import numpy as np
 from rlm_core.errors import DataError
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import read_edits
-from rlm_core.training.first_pass import first_pass
 from rlm_core.training.package_graph import PackageGraph, is_graph, read_graph
 from rlm_core.training.student.work_fit import (
     WorkRows,
@@ -29,6 +28,7 @@ from rlm_core.training.student.work_fit import (
     work_rows,
 )
 
+from .first_pass import first_pass
 from .job import Say, check_free, output_directory
 from .student import EditableModel, load_student
 

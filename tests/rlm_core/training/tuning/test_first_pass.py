@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rlm_core.training.first_pass import _ridge
+from rlm_core.training.tuning.first_pass import _ridge
 from scipy import sparse
 
 pytestmark = pytest.mark.extras

@@ -40,11 +40,11 @@ from rlm_core.source.syntax_counts import facts as head_facts
 from rlm_core.source.syntax_counts import structure
 from rlm_core.types import LEVELS, MEDIAN
 
-from .corpus import floor_of
-from .package_graph import PREFIX, PackageGraph
-from .runs import say
-from .student.ngram_ridge_fit import FOLDS, idf_of
-from .tuning.student import load_student
+from ..corpus import floor_of
+from ..package_graph import PREFIX, PackageGraph
+from ..runs import say
+from ..student.ngram_ridge_fit import FOLDS, idf_of
+from .student import load_student
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
