@@ -113,7 +113,7 @@ def test_ratios_need_pairs_and_are_apart_for_texts_that_fix_their_cost() -> None
 def test_each_group_counts_by_the_root_of_its_size() -> None:
     rows = rows_of(40)
     weights = work_fit._weights(rows)
-    assert weights[~rows.generated].sum() == pytest.approx(5 * weights[rows.generated].sum())
+    assert weights[~rows.generated].sum() == pytest.approx(work_fit._REAL_SHARE * weights[rows.generated].sum())
     chosen = rows.chosen(rows.generated)
     assert len(chosen.ids) == len(chosen.facts) == len(chosen.quantiles) == len(chosen.values) == 20
     assert chosen.inputs().shape == rows.inputs()[:20].shape
