@@ -20,7 +20,7 @@ from .package_files import package_of
 _Unchanged = tuple[tuple[FoundCost, ...], tuple[Anchor, ...], tuple[KnownCost, ...]]
 _MEASURED_FILES = 512  # around which measurements are remembered
 _MEASURED_FOLDERS = 16
-_FOUND_UNITS = 8_192  # all units of a file are looked up after each edit
+_FOUND_UNITS = 8_192  # remembered: each edit of a file looks up all of its units
 
 
 class MeasuredUnits(Protocol):

@@ -13,9 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rlm_core.inference.propagation import (
-    METRICS,
-)
+from rlm_core.inference.propagation import METRICS
 from rlm_core.queries.called_functions import MAX_MEASURED, MAX_OF_PACKAGE, random_order
 from rlm_core.types import (
     CalledFunction,

@@ -46,16 +46,9 @@ from rlm_core.inference.propagation import (
 )
 from rlm_core.inference.similar_texts import most_similar
 from rlm_core.inference.student import OnnxPredictor
-from rlm_core.inference.work_mixture import (
-    log_quantiles,
-    model_cdf,
-)
+from rlm_core.inference.work_mixture import log_quantiles, model_cdf
 from rlm_core.queries.called_functions import MAX_MEASURED
-from rlm_core.types import (
-    LEVELS,
-    MEDIAN,
-    Query,
-)
+from rlm_core.types import LEVELS, MEDIAN, Query
 
 from .corpus import floor_of
 from .package_graph import PREFIX, GraphReader, PackageGraph, Pools, read_graph
@@ -315,14 +308,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fit on all but the test splits and add the networks to a model."""
     parser = argparse.ArgumentParser(description="Fit the propagation of callees' costs and add it to a model.")
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="data sets of `rlm-lsp data build calls`")
-    parser.add_argument(
-        "--unseen", type=Path, nargs="+", required=True, help="the same of packages to calibrate on, too"
-    )
+    parser.add_argument("--unseen", type=Path, nargs="+", required=True, help="the same, of packages of no split")
     parser.add_argument("--model", type=Path, required=True, help="directory of an exported model")
     options = parser.parse_args(arguments)
     graph, unseen = read_graph(options.data), read_graph(options.unseen)
     if known := sorted(set(unseen.package.tolist()) & set(graph.package.tolist())):
-        parser.error(f"--unseen: {', '.join(known)} is in --data, too; leave it out of one of them")
+        parser.error(f"--unseen: also in --data: {', '.join(known)}; leave them out of one of the two")
     first = first_pass(graph, options.model)
     learnt = np.isin(graph.split, ("train", "val", "cal"))
     networks: dict[str, Network] = {}
@@ -332,7 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         score_networks(metric, rows, cross_fitted(rows), scores)
         networks[metric] = fit_network(rows)
         say(f"{metric}: fitted to {len(rows.values):,} rows of {len(np.unique(rows.package))} packages")
-    add_to(read_card(options.model), Propagation(networks), as_they_are(), options.model)
+    add_to(read_card(options.model), Propagation(networks), _unchanged_levels(), options.model)
     score_model(unseen, options.model, scores)
     levels = scores.calibration().to_json()
     add_to(read_card(options.model), Propagation(networks), levels, options.model)
@@ -340,7 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         say(f"{task}: calibrated on {level['rows']:,} functions of {level['groups']} packages")
 
 
-def as_they_are() -> dict[str, Any]:
+def _unchanged_levels() -> dict[str, Any]:
     """Levels that leave the corrected distributions as they are."""
     names = [f"{kind}/{PREFIX}/{metric}" for kind in (PREDICTED, MEASURED) for metric in METRICS]
     return Calibration({name: TaskCalibration(name, INTERVALS, MIN_GROUPS, MIN_GROUPS) for name in names}).to_json()

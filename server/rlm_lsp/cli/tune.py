@@ -65,7 +65,8 @@ def command(
     the other bases stay unchanged. There is no check.
 
     With --work, only the part that joins predictions with work facts is fitted again, to functions that the model was
-    not trained on. --data holds real functions, generated ones and those written by hand.
+    not trained on. --data holds generated functions, those written by hand, and real ones, best as the call graphs
+    that `data build calls` writes.
     """
     if refit and work:
         raise click.UsageError("--refit and --work are separate steps; run --refit first", context)

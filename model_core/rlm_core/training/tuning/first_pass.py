@@ -17,10 +17,7 @@ from scipy import sparse
 from rlm_core.inference.card import StudentCard, read_card
 from rlm_core.inference.head import on_axis
 from rlm_core.inference.ngram_ridge import Bag, bag, words_of
-from rlm_core.inference.propagation import (
-    LEAST,
-    METRICS,
-)
+from rlm_core.inference.propagation import LEAST, METRICS
 from rlm_core.inference.student import TOKENIZER, WORK
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.work_mixture import (
@@ -71,7 +68,7 @@ class FirstPass:
 def first_pass(graph: PackageGraph, model: Path) -> dict[str, FirstPass]:
     """First predictions by metric, each from a ridge that has not seen the function's package.
 
-    They are joined with the functions' work facts; a graph without facts needs a model without a work mixture only.
+    They are joined with the functions' work facts; the model's work mixture is read only if there are facts.
     """
     card = read_card(model)
     read = partial(_read_text, Tokenizer.load(model / TOKENIZER), card.forms.get(PREFIX, CanonicalForm.LINES))

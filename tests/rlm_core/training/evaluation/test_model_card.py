@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,14 @@ import pytest
 from rlm_core import CodeText, DataError, Prediction, Query
 from rlm_core.inference.calibration import Calibration, TaskCalibration, fit_scale
 from rlm_core.inference.card import StudentCard, TaskCard, read_card
+from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation import card_text
+from rlm_core.training.evaluation.card_data import count_sources, source_of
+from rlm_core.training.evaluation.card_model import heading
 from rlm_core.training.evaluation.card_text import SOURCES
-from rlm_core.training.evaluation.model_card import count_sources, read_entries, source_of, write_card
+from rlm_core.training.evaluation.model_card import read_entries, write_card
 
 from .test_run import DEVICES, Counting, network_rows
 
@@ -135,6 +139,14 @@ def test_hand_written_words_hold_no_figures() -> None:
     for text in texts:
         # A number by itself; one inside a name (int8, CIFAR-10, NAS-Bench-201) is no figure.
         assert not re.findall(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])", text), text
+
+
+def test_the_heading_names_the_parts_of_another_training() -> None:
+    card = read_card(builtin())
+    plain = replace(card, trained={"rows": 1_000})
+    assert "those of" not in heading(plain)
+    kept = replace(card, trained={"rows": 1_000, "judges": {"from": "rlm-student-1", "slices": ["program/c@boj"]}})
+    assert "The trees and n-gram ridges of `program/c@boj` are those of `rlm-student-1`" in heading(kept)
 
 
 def test_every_source_of_the_builders_is_known() -> None:

@@ -12,7 +12,7 @@ import torch
 from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.card import read_card
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.evaluation.model_card import heading
+from rlm_core.training.evaluation.card_model import heading
 from rlm_core.training.student.batches import Indices
 from rlm_core.training.student.encoder_fit import EncoderTrainer
 from rlm_core.training.student.encoder_weights import read_encoder
