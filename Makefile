@@ -3,7 +3,7 @@
 
 PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version >/dev/null 2>&1 && echo python3.11 || echo python3)
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
-PYTEST ?= -q -n 2 --dist loadfile
+PYTEST ?= -q -n 2 --dist loadfile --max-worker-restart 1
 
 .PHONY: help try test lint docs bench model vsix test-editors audit sbom clean
 

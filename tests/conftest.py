@@ -6,6 +6,7 @@ A module, or a folder's ``conftest.py``, that says ``pytestmark = pytest.mark.ex
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import tempfile
 from importlib.util import find_spec
@@ -30,6 +31,7 @@ for _name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
 # Notices are for people.
 os.environ["CI"] = "true"
 
+_CLOSING_SECONDS = 120
 _HAS_EXTRAS = all(find_spec(name) is not None for name in ("torch", "pyarrow", "sklearn", "ray"))
 _FOLDER, _MARK = Path(__file__).parent, "pytestmark = pytest.mark.extras"
 
@@ -44,6 +46,12 @@ def _needs_extras(path: Path) -> bool:
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out what cannot be imported without the extras."""
     return True if not _HAS_EXTRAS and _needs_extras(collection_path) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact() -> None:
+    """Limit what follows a failure: pytest ends its own limits there, also for fixtures that are still to be closed."""
+    faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
