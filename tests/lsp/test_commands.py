@@ -145,8 +145,9 @@ async def test_hints_are_hidden_by_file_and_by_language(tmp_path: Path) -> None:
 
 async def test_the_log_is_shown_whatever_the_client_is_sent(tmp_path: Path) -> None:
     async with recording(PLAIN, options={"colour": "red", "logLevel": "error"}) as session:
-        log = await session.command("rlm-lsp.showLog")
-        assert "unknown setting `colour`" in log
+        # Settings are read after the handshake.
+        while "unknown setting `colour`" not in await session.command("rlm-lsp.showLog"):
+            await session.handled()
         assert session.sent(types.WINDOW_LOG_MESSAGE) == []
 
 
