@@ -63,11 +63,12 @@ class PackageFiles:
 
     def __init__(self, overlay: Overlay, on_load: Callable[[ModuleIndex], None] = lambda index: None) -> None:
         self._overlay, self._on_load = overlay, on_load
-        self._indices: LRUCache[Path, _Indexed] = LRUCache(_INDEXED_BYTES, lambda indexed: indexed.size)
+        # By the module's name too: a package in a folder that is none, inside another package, has two names.
+        self._indices: LRUCache[tuple[Path, str], _Indexed] = LRUCache(_INDEXED_BYTES, lambda indexed: indexed.size)
         self._packages: LRUCache[Path, _Package] = LRUCache(_PACKAGES)
         # Modules of the current analysis: a file is looked at once, however many calls lead to it.
         self.loaded: dict[tuple[Path | None, str], ModuleIndex | None] = {}
-        self._contexts: dict[Path, int] = {}
+        self._contexts: dict[tuple[Path, str], int] = {}
         self._changes: Counter[Path | None] = Counter()
         self.start()
 
@@ -145,9 +146,10 @@ class PackageFiles:
     def note(self, path: Path, dotted: str, source: bytes, index: ModuleIndex, names: FunctionNames[str]) -> None:
         """Notice what of a file other files depend on: the names that it defines, imports and classes."""
         context = context_of(index)
-        if (names.put(dotted, source) if len(names) else False) or self._contexts.get(path, context) != context:
+        before = self._contexts.get((path, dotted), context)
+        if (names.put(dotted, source) if len(names) else False) or before != context:
             self._changes[path] += 1
-        self._contexts[path] = context
+        self._contexts[path, dotted] = context
 
     def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
         overlay = self._overlay(path)
@@ -164,7 +166,7 @@ class PackageFiles:
             size = max(length, _LEAST_BYTES)
             if length > MAX_FILE_BYTES or size > self._bytes_left:
                 return None
-            known = self._indices.get(path)
+            known = self._indices.get((path, dotted))
             if known is None or known.version != version:
                 if self._seconds_left <= 0:
                     return None
@@ -172,7 +174,8 @@ class PackageFiles:
                 if parsed is None or parsed.language != "python":
                     content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
                     parsed = ParsedSource(content, "python", _PARSE_SECONDS)
-                known = self._indices[path] = _Indexed(version, self._read(path, parsed, dotted), size)
+                known = _Indexed(version, self._read(path, parsed, dotted), size)
+                self._indices[path, dotted] = known
         except (OSError, ValueError):
             return None
         self._bytes_left -= size
@@ -188,9 +191,9 @@ class PackageFiles:
         finally:
             self._seconds_left -= time.thread_time() - start
         context = context_of(index)
-        if self._contexts.setdefault(path, context) != context:
+        if self._contexts.setdefault((path, dotted), context) != context:
             self._changes[path] += 1
-            self._contexts[path] = context
+            self._contexts[path, dotted] = context
         return index
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import find_units
 from rlm_core.types import GROWTH_CLASSES, Band, Growth, Prediction, WaitKind
 
 from . import suite
@@ -68,10 +69,9 @@ def test_waits_are_of_known_kinds() -> None:
     assert kinds == {kind for case in functions() for kind in case.waits}
 
 
-def test_the_analysis_has_every_function() -> None:
+def test_every_function_is_a_unit() -> None:
     for path in sorted((suite.FOLDER / "functions").glob("*.py")):
-        units = Analyser().analyse(ParsedSource(path.read_bytes(), "python"), path)
-        names = {unit.unit.qualname for unit in units}
+        names = {unit.qualname for unit in find_units(ParsedSource(path.read_bytes(), "python"), path)}
         assert {case.unit for case in functions() if case.path == path} <= names
 
 

@@ -160,3 +160,18 @@ def test_the_hash_seed_changes_nothing(package: Path) -> None:
         for seed in ("1", "2", "3")
     }
     assert len(found) == 1
+
+
+def test_a_package_inside_another_may_have_two_names(tmp_path: Path) -> None:
+    """Where a folder without `__init__.py` is between them, the outer one's files name the inner one's in full."""
+    inner = tmp_path / "outer" / "plain" / "inner"
+    inner.mkdir(parents=True)
+    for path in (tmp_path / "outer" / "__init__.py", inner / "__init__.py"):
+        path.touch()
+    (inner / "work.py").write_text("class Work:\n    @classmethod\n    def made(cls):\n        return cls()\n")
+    body = "\n\ndef run(self):\n    return Work.made()\n"
+    (tmp_path / "outer" / "first.py").write_text(f"from .plain.inner.work import Work{body}")
+    (inner / "second.py").write_text(f"from .work import Work{body}")
+    analyser, paths = Analyser(), [tmp_path / "outer" / "first.py", inner / "second.py"]
+    for path in (*paths, *reversed(paths)):
+        assert texts(calls(analyser, path, qualname="run")) == ["return cls()"]

@@ -52,7 +52,7 @@ def bench(out: Path, seconds: str, *more: str | Path) -> list[str | Path]:
 
 
 def test_predictions_are_those_of_this_process_byte_by_byte(address: str, tmp_path: Path) -> None:
-    places = [REPOSITORY / "examples", REPOSITORY / "model_core" / "rlm_core" / "source"]
+    places = [REPOSITORY / "examples", REPOSITORY / "model_core" / "rlm_core" / "inference" / "adaptation"]
     here, there = (invoke("predict", *places, "--format", "json", *more) for more in ((), ("--ray", address)))
     assert (there.exit_code, here.exit_code) == (0, 0), there.stderr
     assert len(json.loads(here.stdout)) > 100
@@ -95,7 +95,7 @@ def test_models_are_measured_once_each(address: str, tmp_path: Path) -> None:
 
 def test_what_was_measured_before_an_interrupt_is_kept(address: str, tmp_path: Path) -> None:
     out, paths = tmp_path / "rows.jsonl", models(tmp_path, 3)
-    command = [sys.executable, "-m", "rlm_lsp", *map(str, bench(out, "2", *paths)), "--ray", address]
+    command = [sys.executable, "-m", "rlm_lsp", *map(str, bench(out, "1", *paths)), "--ray", address]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         wait_for(lambda: (out.exists() and b"\n" in out.read_bytes()) or process.poll() is not None)
@@ -106,7 +106,7 @@ def test_what_was_measured_before_an_interrupt_is_kept(address: str, tmp_path: P
     assert process.returncode == 130, errors
     kept = len(out.read_bytes().splitlines())
     assert 1 <= kept < 3
-    done = invoke(*bench(out, "2", *paths))
+    done = invoke(*bench(out, "1", *paths))
     assert done.exit_code == 0, done.stderr
     assert f"{3 - kept} new rows, {kept} known" in done.stderr
     names = Counter(Path(json.loads(line)["path"]).name for line in out.read_text().splitlines())
