@@ -33,7 +33,7 @@ from rlm_core.inference.adaptation.fit import fit_device
 from rlm_core.inference.residuals import Residuals, fit_residuals
 from rlm_core.inference.trees import Forest
 from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.evaluation.metrics import members, spearman
+from rlm_core.training.evaluation.resampling import members, spearman
 from rlm_core.training.student.config import TreesConfig, load_config
 from rlm_core.training.student.forest_fit import Matrix, fit_forest, group_weights
 from rlm_core.training.student.trees_fit import feature_matrix, log_values

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rlm_core.inference import model_store
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.corpus import floor_of
-from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.evaluation.resampling import spearman
 from rlm_core.training.package_graph import GraphReader, PackageGraph, read_graph
 from rlm_core.types import Metric, Prediction, Query
 

@@ -23,8 +23,8 @@ from sklearn.linear_model import Ridge
 from rlm_core.inference.calibration import COVERAGES
 from rlm_core.types import Query
 
-from .metrics import Array, Names
 from .prediction_table import PredictionTable
+from .resampling import Array, Names
 from .rows import Row
 
 MAIN: Mapping[str, str] = {

@@ -27,8 +27,8 @@ from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.devices import answered_by_sheet
 from rlm_core.types import SI_UNIT
 
-from .metrics import Array, Figure, share
 from .report import MODEL, STATED, TaskReport, covered_each
+from .resampling import Array, Figure, mean_of, with_interval
 from .rows import Row
 from .run import Evaluation
 
@@ -101,7 +101,7 @@ def _coverages(found: Evaluation, places: list[int]) -> dict[float, Figure]:
     result = {}
     for stated, name in zip(COVERAGES, ("80", "90"), strict=True):
         low, high = (getattr(found.tables[MODEL], f"{end}{name}")[places] for end in ("low", "high"))
-        figure = share(covered_each(low, high, actual, found.floors[places]), groups)
+        figure = with_interval(groups, mean_of(covered_each(low, high, actual, found.floors[places])))
         if figure is not None:
             result[stated] = figure
     return result

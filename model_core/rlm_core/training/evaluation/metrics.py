@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import kendalltau
 
 from .prediction_table import PredictionTable
+from .resampling import (
+    Array,
+    Figure,
+    Names,
+    RankCorrelation,
+    Ranks,
+    Statistic,
+    Weights,
+    codes,
+    mean_of,
+    median_of,
+    members,
+    spearman,
+    with_interval,
+)
 from .rows import Row
 
-Array = npt.NDArray[np.float64]
-Names = npt.NDArray[Any]  # names, or codes that stand for them
-Indices = npt.NDArray[np.int64]
-Interval = tuple[float, float]
-Correlation = Callable[[Array, Array], float | None]
-RESAMPLES = 200
 MIN_CELL = 20
 MIN_UNIT = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number with the ends of its 95 % interval, None where there are too few groups for one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def interval(self) -> Interval | None:
-        """Both ends, None without an interval."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
-
-
-def spearman(predicted: Array, actual: Array) -> float | None:
-    """Spearman's rank correlation; None when either is constant."""
-    if len(actual) < 2:
-        return None
-    first, second = rankdata(predicted), rankdata(actual)
-    first, second = first - first.mean(), second - second.mean()
-    norm = float(np.sqrt((first**2).sum() * (second**2).sum()))
-    return float((first * second).sum() / norm) if norm > 0 else None
 
 
 def kendall(predicted: Array, actual: Array) -> float | None:
@@ -56,32 +40,17 @@ def kendall(predicted: Array, actual: Array) -> float | None:
     return None if np.isnan(tau) else tau
 
 
-def mean_within(
-    predicted: Array, actual: Array, cells: Names, *, weighted: bool, correlation: Correlation = spearman
-) -> float | None:
-    """The mean of a correlation within cells of at least ``MIN_CELL`` rows, weighted by rows or not."""
-    values, weights = [], []
-    for selected in members(cells):
-        value = correlation(predicted[selected], actual[selected]) if len(selected) >= MIN_CELL else None
-        if value is not None:
-            values.append(value)
-            weights.append(len(selected) if weighted else 1)
-    return float(np.average(values, weights=weights)) if values else None
+def kendall_within(predicted: Array, actual: Array, cells: Names) -> Statistic:
+    """The mean of Kendall's tau-b over cells of at least ``MIN_CELL`` rows."""
 
+    def mean(weights: Weights) -> float | None:
+        rows = np.repeat(np.arange(len(weights)), weights)
+        large = [rows[selected] for selected in members(cells[rows]) if len(selected) >= MIN_CELL]
+        values = [kendall(predicted[selected], actual[selected]) for selected in large]
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known else None
 
-def members(names: Names) -> list[Indices]:
-    """The rows of each name, names in order."""
-    if not len(names):
-        return []
-    order = np.argsort(names, kind="stable")
-    _, starts = np.unique(names[order], return_index=True)
-    return np.split(order, starts[1:])
-
-
-def codes(names: Iterable[str]) -> Indices:
-    """A number a name: sorting them over and over is much quicker than sorting names."""
-    seen: dict[str, int] = {}
-    return np.array([seen.setdefault(name, len(seen)) for name in names], np.int64)
+    return mean
 
 
 def between(predicted: Array, actual: Array, units: Names, groups: Names) -> Figure | None:
@@ -92,7 +61,7 @@ def between(predicted: Array, actual: Array, units: Names, groups: Names) -> Fig
     first = np.array([np.median(predicted[selected]) for selected in parts])
     second = np.array([np.median(actual[selected]) for selected in parts])
     whose = np.array([groups[selected[0]] for selected in parts])
-    return with_interval(whose, lambda drawn: spearman(first[drawn], second[drawn]))
+    return with_interval(whose, RankCorrelation(first, second).mean)
 
 
 def within(predicted: Array, actual: Array, units: Names, groups: Names) -> Figure | None:
@@ -102,47 +71,22 @@ def within(predicted: Array, actual: Array, units: Names, groups: Names) -> Figu
         return None
     values = np.array([spearman(predicted[selected], actual[selected]) or 0.0 for selected in parts])
     whose = np.array([groups[selected[0]] for selected in parts])
-    return with_interval(whose, lambda drawn: float(values[drawn].mean()))
+    return with_interval(whose, mean_of(values))
 
 
-def floor_auc(predicted: Array, at_floor: npt.NDArray[np.bool_]) -> float | None:
+def floor_auc(predicted: Array, at_floor: npt.NDArray[np.bool_]) -> Statistic:
     """Area under the ROC curve of "at the floor" scored by a low prediction."""
-    low, high = int(at_floor.sum()), int((~at_floor).sum())
-    if not low or not high:
-        return None
-    ranks = rankdata(-predicted)
-    return float((ranks[at_floor].sum() - low * (low + 1) / 2) / (low * high))
+    ranks = Ranks(-predicted)
 
+    def area(weights: Weights) -> float | None:
+        low = int(weights[at_floor].sum())
+        high = int(weights.sum()) - low
+        if not low or not high:
+            return None
+        summed = float((weights * ranks.of(weights))[at_floor].sum())
+        return (summed - low * (low + 1) / 2) / (low * high)
 
-def bootstrap(groups: Names, figure: Callable[[Indices], float | None]) -> Interval | None:
-    """The 95 % interval of a figure of row indices, resampling whole groups; None with one group."""
-    rng = np.random.default_rng(0)
-    parts = members(groups)
-    if len(parts) < 2:
-        return None
-    values = []
-    for _ in range(RESAMPLES):
-        drawn = rng.integers(0, len(parts), len(parts))
-        value = figure(np.concatenate([parts[i] for i in drawn]))
-        if value is not None:
-            values.append(value)
-    if not values:
-        return None
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def with_interval(groups: Names, figure: Callable[[Indices], float | None]) -> Figure | None:
-    """A figure of row indices for all rows, with its interval; None when it has no meaning."""
-    value = figure(np.arange(len(groups)))
-    if value is None:
-        return None
-    return Figure(value, *(bootstrap(groups, figure) or (None, None)))
-
-
-def share(values: Array, groups: Names) -> Figure | None:
-    """The mean of values from 0 to 1."""
-    return with_interval(groups, lambda rows: float(values[rows].mean()))
+    return area
 
 
 Figures = dict[str, Figure]
@@ -193,50 +137,38 @@ def point_figures(predicted: Array, columns: Columns) -> Figures:
     above = actual > columns.floor
     ratios = np.abs(np.log10(_raised(predicted, columns.floor) / _raised(actual, columns.floor)))
 
-    def error(rows: Indices) -> float | None:
-        selected = rows[above[rows]]
-        return float(np.median(ratios[selected])) if len(selected) else None
-
+    error = median_of(ratios[above])
     found: dict[str, Figure | None] = {
-        "spearman": with_interval(groups, lambda rows: spearman(predicted[rows], actual[rows])),
-        "error": with_interval(groups, error),
+        "spearman": with_interval(groups, RankCorrelation(predicted, actual).mean),
+        "error": with_interval(groups, lambda weights: error(weights[above])),
     }
     if columns.floor > 0:
-        found["floor_auc"] = with_interval(groups, lambda rows: floor_auc(predicted[rows], ~above[rows]))
+        found["floor_auc"] = with_interval(groups, floor_auc(predicted, ~above))
     if columns.basis == "call":
-        found["by_family"] = _cells(predicted, columns, columns.project_groups)
+        found["by_family"] = with_interval(groups, _in_cells(predicted, columns, columns.project_groups).mean)
     elif columns.basis == "program":
-        found["in_quarter"] = with_interval(
-            groups, lambda rows: mean_within(predicted[rows], actual[rows], columns.quarters[rows], weighted=True)
-        )
+        in_quarters = _in_cells(predicted, columns, columns.quarters)
+        found["in_quarter"] = with_interval(groups, partial(in_quarters.mean, weighted=True))
     elif columns.basis in ("kernel", "module"):
         found["between"] = between(predicted, actual, columns.units, groups)
         found["within"] = within(predicted, actual, columns.units, groups)
     if len(np.unique(columns.settings)) > 1:
-        found["by_setting"] = _cells(predicted, columns, columns.settings)
+        found["by_setting"] = with_interval(groups, _in_cells(predicted, columns, columns.settings).mean)
     if columns.metric == "accuracy":
-        found["kendall"] = with_interval(
-            groups,
-            lambda rows: mean_within(
-                predicted[rows], actual[rows], columns.settings[rows], weighted=False, correlation=kendall
-            ),
-        )
+        found["kendall"] = with_interval(groups, kendall_within(predicted, actual, columns.settings))
     return {name: figure for name, figure in found.items() if figure is not None}
 
 
-def _cells(predicted: Array, columns: Columns, cells: Names) -> Figure | None:
-    return with_interval(
-        columns.groups,
-        lambda rows: mean_within(predicted[rows], columns.actual[rows], cells[rows], weighted=False),
-    )
+def _in_cells(predicted: Array, columns: Columns, cells: Names) -> RankCorrelation:
+    return RankCorrelation(predicted, columns.actual, cells, MIN_CELL)
 
 
 def gain(predicted: Array, baseline: Array, columns: Columns) -> Figure | None:
     """Spearman of the model less that of a baseline, on the same resampled groups."""
+    ours, theirs = RankCorrelation(predicted, columns.actual), RankCorrelation(baseline, columns.actual)
 
-    def difference(rows: Indices) -> float | None:
-        first = spearman(predicted[rows], columns.actual[rows])
-        second = spearman(baseline[rows], columns.actual[rows])
+    def difference(weights: Weights) -> float | None:
+        first, second = ours.mean(weights), theirs.mean(weights)
         return None if first is None or second is None else first - second
 
     return with_interval(columns.groups, difference)
@@ -257,13 +189,9 @@ def band_figures(table: PredictionTable, columns: Columns) -> Figures:
             continue
         inside = covered(low, high, columns.actual, columns.floor)
         widths = _raised(high, columns.floor) / _raised(low, columns.floor)
-        found[f"cover{name}"] = share(inside, columns.groups)
-        found[f"width{name}"] = with_interval(columns.groups, partial(_median, widths))
+        found[f"cover{name}"] = with_interval(columns.groups, mean_of(inside))
+        found[f"width{name}"] = with_interval(columns.groups, median_of(widths))
     return {name: figure for name, figure in found.items() if figure is not None}
-
-
-def _median(values: Array, rows: Indices) -> float:
-    return float(np.median(values[rows]))
 
 
 def _raised(values: Array, floor: float) -> Array:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rlm_core.inference.student import OnnxPredictor
 
-from .metrics import Array, Figure, share, with_interval
+from .resampling import Array, Figure, mean_of, median_of, with_interval
 from .rows import Row
 
 MIN_RATIO = 1.25
@@ -131,7 +131,7 @@ def _report(
             predicted_ratios = ratios[name](pairs)
             said = predicted_ratios.median
             bands = _bands(pairs, predicted_ratios, groups)
-        right = share(directions(pairs, said)[changed], groups[changed]) if changed.any() else None
+        right = with_interval(groups[changed], mean_of(directions(pairs, said)[changed])) if changed.any() else None
         if right is not None:
             figures[name] = right
     count = int(changed.sum())
@@ -143,8 +143,12 @@ def _bands(pairs: Sequence[Pair], ratios: Ratios, groups: npt.NDArray[np.str_]) 
     known = np.isfinite(ratios.low)
     inside = ((ratios.low <= true) & (true <= ratios.high)).astype(np.float64)[known]
     width = (10 ** (ratios.high - ratios.low))[known]
-    middle = with_interval(groups[known], lambda rows: float(np.median(width[rows]))) if known.any() else None
-    return {"cover80": share(inside, groups[known]) if known.any() else None, "width80": middle}
+    if not known.any():
+        return {"cover80": None, "width80": None}
+    return {
+        "cover80": with_interval(groups[known], mean_of(inside)),
+        "width80": with_interval(groups[known], median_of(width)),
+    }
 
 
 def directions(pairs: Sequence[Pair], said: Array) -> Array:

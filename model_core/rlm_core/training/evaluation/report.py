@@ -14,21 +14,10 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.queries.query_vector import task_name
 
 from .baselines import MAIN
-from .metrics import (
-    BANDS,
-    RANKS,
-    Array,
-    Figure,
-    Indices,
-    codes,
-    covered,
-    mean_within,
-    share,
-    spearman,
-    with_interval,
-)
+from .metrics import BANDS, MIN_CELL, RANKS, covered
 from .pairs import PairReport
 from .prediction_table import PredictionTable
+from .resampling import Array, Figure, RankCorrelation, Weights, codes, mean_of, with_interval
 from .rows import Row
 
 MODEL = "model"
@@ -262,24 +251,25 @@ def _mean_report(
     spoken = np.array([rows[p].code.language for p in indices])
     quarters = codes(rows[p].quarter for p in indices)
     groups = codes(rows[p].whole for p in indices)
+    of_language = [np.flatnonzero(spoken == language) for language in languages]
+    in_quarters = figure == "in_quarter"
     figures = {}
     for name, table_of in tables.items():
         predicted = table_of.median[indices]
         if np.isnan(predicted).any():
             continue
+        parts = [
+            RankCorrelation(predicted[rows], actual[rows], quarters[rows], MIN_CELL)
+            if in_quarters
+            else RankCorrelation(predicted[rows], actual[rows])
+            for rows in of_language
+        ]
 
-        def mean(drawn: Indices, predicted: Array = predicted) -> float | None:
-            values = []
-            for language in languages:
-                selected = drawn[spoken[drawn] == language]
-                value = (
-                    spearman(predicted[selected], actual[selected])
-                    if figure == "spearman"
-                    else mean_within(predicted[selected], actual[selected], quarters[selected], weighted=True)
-                )
-                if value is not None:
-                    values.append(value)
-            return float(np.mean(values)) if values else None
+        def mean(weights: Weights, parts: list[RankCorrelation] = parts) -> float | None:
+            pairs = zip(parts, of_language, strict=True)
+            values = [part.mean(weights[rows], weighted=in_quarters) for part, rows in pairs]
+            known = [value for value in values if value is not None]
+            return float(np.mean(known)) if known else None
 
         value = with_interval(groups, mean)
         if value is not None:
@@ -300,7 +290,7 @@ def coverage_reports(
         actual = np.array([rows[p].value for p in indices])
         inside = covered_each(model.low80[indices], model.high80[indices], actual, floors[indices])
         groups = codes(rows[p].whole for p in indices)
-        pooled = share(inside, groups)
+        pooled = with_interval(groups, mean_of(inside))
         assert pooled is not None
         selected = [
             (e, e.figures[MODEL]["cover80"]) for e in slices if e.basis == basis and large_enough(e.n, e.groups)

@@ -10,7 +10,7 @@ import torch
 from tqdm import tqdm
 
 from rlm_core.training.distributed import Processes
-from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.evaluation.resampling import spearman
 from rlm_core.training.trainer import Validation
 
 from .decoding import distribution, log_prob, quantiles

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, Calibration, TaskCalibration, conformal_level, parents
 from rlm_core.inference.residuals import Residuals, fit_residuals
 from rlm_core.queries.query_vector import task_parts
-from rlm_core.training.evaluation.metrics import Figure, members, spearman, with_interval
+from rlm_core.training.evaluation.resampling import Figure, RankCorrelation, with_interval
 from rlm_core.types import LEVELS
 
 from .data import Array, Rows
@@ -216,19 +217,10 @@ def judge(
 def _figures(
     median: Array, actual: Array, groups: Names, folds: Rows, covered: npt.NDArray[np.bool_]
 ) -> HeldOutFigures:
-    def rank(rows: Rows) -> float | None:
-        values, weights = [], []
-        for selected in members(folds[rows]):
-            value = spearman(median[rows[selected]], actual[rows[selected]]) if len(selected) >= _FEWEST else None
-            if value is not None:
-                values.append(value)
-                weights.append(len(selected))
-        return float(np.average(values, weights=weights)) if values else None
-
+    ranks = RankCorrelation(median, actual, folds, _FEWEST)
     errors = np.abs(median - actual)
-    return HeldOutFigures(
-        with_interval(groups, rank), float(np.median(errors)), float(errors.mean()), float(covered.mean())
-    )
+    ranked = with_interval(groups, partial(ranks.mean, weighted=True))
+    return HeldOutFigures(ranked, float(np.median(errors)), float(errors.mean()), float(covered.mean()))
 
 
 def _refusal(before: HeldOutFigures, after: HeldOutFigures, groups: int) -> str | None:
