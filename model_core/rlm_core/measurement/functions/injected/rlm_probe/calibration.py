@@ -87,35 +87,45 @@ class Calibrator:
 
     def _find(self, rounds: int) -> tuple[float, Costs]:
         """How restless the machine was, and the costs."""
-        times = self._rounds(rounds)
-        least = [max(min(one), 1.0) for one in times]
-        disturbance = max(median(one) / low for one, low in zip(times, least, strict=True))
-        beyond = [seen - plain for plain, seen in zip(least[::2], least[1::2], strict=True)]
+        loops, *times = self._rounds(rounds)
+        # The least of each, not of their difference: a round in which only the empty loop was slow would win.
+        least = [min(one) for one in times]
+        disturbance = max(median(one) / max(low, 1.0) for one, low in zip(times, least, strict=True))
+        beyond = [seen - (plain - min(loops)) for plain, seen in zip(least[::2], least[1::2], strict=True)]
         own = max(beyond[0], 0.0)
         each = zip(beyond[1:], (8, 2 * DEPTH, 8), strict=True)
         return disturbance, Costs(own, *(max(more - own, 0.0) / events for more, events in each))
 
     def _rounds(self, count: int) -> list[list[float]]:
-        """The nanoseconds of a call in each round: of each function timed from outside, and as the meter sees it."""
+        """The nanoseconds of a turn of an empty loop in each round, then those of a call.
+
+        Of each function first of a loop that calls it, timed from outside, then as the meter sees a call.
+        """
+        loops: list[float] = []
         times: list[list[float]] = [[] for _ in range(2 * len(self._subjects))]
         for _ in range(count):
+            loops.append(self._loop())
             for number, (plain, call, function, given) in enumerate(self._subjects):
-                times[2 * number].append(self._plain(plain, given))
+                times[2 * number].append(self._calls(plain, given))
                 function.raw.clear()
                 for _ in range(CALLS):
                     call(*given)
                 times[2 * number + 1].append(median(elapsed for elapsed, *_ in function.raw))
-        return times
+        return [loops, *times]
 
-    def _plain(self, function: Callable[..., None], given: tuple[object, ...]) -> float:
+    def _loop(self) -> float:
         clock = self._clock
         started = clock()
         for _ in range(CALLS):
             pass
-        between = clock()
+        return (clock() - started) / CALLS
+
+    def _calls(self, function: Callable[..., None], given: tuple[object, ...]) -> float:
+        clock = self._clock
+        started = clock()
         for _ in range(CALLS):
             function(*given)
-        return (clock() - between - (between - started)) / CALLS
+        return (clock() - started) / CALLS
 
 
 def calibrate_memory(make: Make) -> int:

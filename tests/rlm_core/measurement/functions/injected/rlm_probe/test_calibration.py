@@ -48,6 +48,29 @@ def test_calibration_finds_what_watching_costs(watched: tuple[FunctionRegistry, 
     assert abs(sorted(function.samples)[30]) < costs.own + 1000
 
 
+@pytest.mark.parametrize(
+    ("loops", "empty", "steady", "own"),
+    [
+        ([8.0, 8.0, 8.0], [28.0, 29.0, 30.0], True, 220.0),
+        # Only the empty loop was slow, and its first round fast by chance.
+        ([7.0, 8.0, 500.0], [28.0, 29.0, 30.0], True, 219.0),
+        ([8.0, 8.0, 8.0], [28.0, 50.0, 90.0], False, 220.0),
+    ],
+)
+def test_a_machine_is_restless_where_rounds_of_calls_differ(
+    watched: tuple[FunctionRegistry, Watcher],
+    monkeypatch: pytest.MonkeyPatch,
+    loops: list[float],
+    empty: list[float],
+    steady: bool,
+    own: float,
+) -> None:
+    times = [loops, empty, [240.0] * 3, *([[5000.0] * 3] * 6)]
+    monkeypatch.setattr(Calibrator, "_rounds", lambda calibrator, count: times)
+    calibrator = Calibrator(watched[1])
+    assert (calibrator.steady, calibrator.costs.own) == (steady, own)
+
+
 def test_costs_that_are_much_of_a_call_are_found_again_after_its_test(
     watched: tuple[FunctionRegistry, Watcher], monkeypatch: pytest.MonkeyPatch
 ) -> None:
