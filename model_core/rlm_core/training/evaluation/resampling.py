@@ -154,7 +154,8 @@ class RankCorrelation:
         return float(np.average(values, weights=sizes[known] if weighted else None))
 
     def _sums(self, values: Array | Weights) -> Array:
-        return np.bincount(self._cell, values, self._count)
+        sums: Array = np.bincount(self._cell, values, self._count).astype(np.float64)
+        return sums
 
 
 def spearman(predicted: Array, actual: Array) -> float | None:

@@ -42,23 +42,24 @@ def test_no_rows_have_no_statistics() -> None:
 
 @given(ROWS)
 def test_a_row_that_counts_twice_is_two_rows(rows: list[Row]) -> None:
-    first, second, cells, weights = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    columns = list(zip(*rows, strict=True))
+    first, second = (np.array(column, np.float64) for column in columns[:2])
+    cells, weights = (np.array(column, np.int64) for column in columns[2:])
     listed = np.repeat(np.arange(len(rows)), weights)
     for statistic, expected in ((mean_of(first), np.mean), (median_of(first), np.median)):
         found = statistic(weights)
         assert found == (pytest.approx(expected(first[listed])) if len(listed) else None)
-    ranks = Ranks(first.astype(np.float64), cells).of(weights)
+    ranks = Ranks(first, cells).of(weights)
     for cell in set(cells[listed]):
         chosen = listed[cells[listed] == cell]
         assert ranks[chosen].tolist() == rankdata(first[chosen]).tolist()
-    columns = first.astype(np.float64), second.astype(np.float64)
-    whole = RankCorrelation(*columns).mean(weights)
-    expected_whole = spearman(columns[0][listed], columns[1][listed])
+    whole = RankCorrelation(first, second).mean(weights)
+    expected_whole = spearman(first[listed], second[listed])
     assert whole == (pytest.approx(expected_whole) if expected_whole is not None else None)
     for weighted in (False, True):
-        found = RankCorrelation(*columns, cells).mean(weights, weighted=weighted)
+        found = RankCorrelation(first, second, cells).mean(weights, weighted=weighted)
         parts = [listed[cells[listed] == cell] for cell in range(3)]
-        values = [(spearman(columns[0][part], columns[1][part]), len(part)) for part in parts]
+        values = [(spearman(first[part], second[part]), len(part)) for part in parts]
         known = [(value, size if weighted else 1) for value, size in values if value is not None]
         total = sum(size for _, size in known)
         assert found == (pytest.approx(sum(v * size for v, size in known) / total) if known else None)
