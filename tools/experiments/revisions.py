@@ -333,7 +333,8 @@ def compared(pair: Pair, folder: Path, predictor: AnchoredPredictor) -> Iterator
     again, after = (_half(folder, "new", half) for half in (0, 1))
     measured = before.keys() & reference.keys() & after.keys() & again.keys()
     store = Store(folder / "anchors.sqlite3")
-    store.add(replace(one, path="") for one in before.values())
+    # As if the newer release were the older one, edited.
+    store.add(replace(one, path=str(folder / "new" / one.file)) for one in before.values())
     analyser = Analyser(measured=KnownMeasurements(store, here=lambda: Here(cpu_name())))
     old, new = (_functions(folder / side, pair.module) for side in SIDES)
     old_texts = {source_hash(text) for texts in old.values() for text in texts}

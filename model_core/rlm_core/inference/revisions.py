@@ -2,7 +2,7 @@
 
 Ratios of functions are fitted on generated edits, nearly all of which change the cost. Most functions that differ
 between two releases of a package cost what they cost before: on such functions an uncorrected ratio is further from
-the truth than a ratio of 1. What holds is the change on which the model and the work facts agree, if it is not small.
+the truth than a ratio of 1. What holds is a change on which the model and the work facts agree, if it is not small.
 A measurement is carried over by that, with a band as wide as revisions showed, wider where a large change is predicted.
 
 The numbers come from ``tools/experiments/revisions_fit.py``: functions of 19 packages from PyPI, each measured at two
@@ -21,8 +21,8 @@ from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CostRatio, Metric
 
 from .calibration import bands
 
-# Half of an agreed change of this size counts, less of a smaller one and more of a larger one.
-_HALF_AGREED = 0.3
+# Half of a change counts where they agree on this much of it, next to nothing where on little, and all where on more.
+_HALF_AGREED, _STEEPNESS = 0.5, 3
 # What only one of the two sees says little: this share of it decides the direction.
 _LEAN, _MOST_LEANING = 0.02, 0.3
 MOST_WIDENING = 1.0
@@ -45,8 +45,8 @@ class RevisionSpread:
 
 
 REVISIONS: Mapping[Metric, RevisionSpread] = {
-    "latency": RevisionSpread(True, (0.095, 0.234), (0.0, 0.0, 0.25, 1.0, 1.74, 2.95, 4.27, 6.74), 622),
-    "memory": RevisionSpread(False, (0.13, 0.602), (0.0, 0.0, 0.0, 1.35, 3.0, 4.86, 7.43, 7.96), 617),
+    "latency": RevisionSpread(True, (0.093, 0.27), (0.0, 0.0, 0.35, 1.01, 1.95, 2.88, 4.46, 7.42), 574),
+    "memory": RevisionSpread(False, (0.119, 0.656), (0.0, 0.0, 0.0, 1.2, 2.76, 4.73, 7.1, 8.87), 596),
 }
 
 
@@ -55,14 +55,22 @@ def agreement(moved: float, work: float) -> float:
     return math.copysign(min(abs(moved), abs(work)), moved) if moved * work > 0 else 0.0
 
 
+def _confirmed(predicted: float, agreed: float) -> float:
+    """How much of a predicted change counts, in log10: between it and what is agreed, as far as that is not small."""
+    if predicted * agreed <= 0:
+        return 0.0
+    counted = abs(agreed) ** _STEEPNESS
+    share = counted / (counted + _HALF_AGREED**_STEEPNESS)
+    return math.copysign(share * math.sqrt(predicted * agreed), predicted)
+
+
 def revised(ratio: CostRatio) -> CostRatio:
     """A ratio of two revisions of a function; one without a known agreement (``ratio.agreed``) as it is."""
     model = REVISIONS.get(ratio.metric)
     if ratio.ratio is None or ratio.agreed is None or model is None:
         return ratio
     predicted = math.log10(ratio.ratio)
-    agreed = abs(ratio.agreed) if model.agreement_counts else 0.0
-    centre = ratio.agreed * agreed / (agreed + _HALF_AGREED)
+    centre = _confirmed(predicted, ratio.agreed) if model.agreement_counts else 0.0
     centre += _LEAN * min(max(predicted, -_MOST_LEANING), _MOST_LEANING)
     size = model.spread[0] + model.spread[1] * min(abs(predicted), MOST_WIDENING)
     steps = np.array([*(-step for step in reversed(model.distances)), 0.0, *model.distances])

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from rlm_core.errors import TooComplexError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
-from rlm_core.source.module_index import ModuleIndex, index_module, merged
+from rlm_core.source.module_index import ModuleIndex, merged
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
 from rlm_core.source.units import cell_source, find_units
@@ -32,6 +32,7 @@ from rlm_core.types import (
 
 from .called_functions import CallReader, FileMeasurements, PackageView
 from .measured_lookup import MeasuredLookup, MeasuredUnits
+from .measured_texts import MeasuredTexts, changed_texts
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
 from .unit_facts import UnitFacts
 
@@ -116,11 +117,13 @@ class Analyser:
         self._facts = UnitFacts()
         self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
         self._calls = CallReader(self._measured.known_costs)
+        self._measured_texts = MeasuredTexts(self._measured.earlier_text)
 
     def refresh(self) -> None:
         """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""
         self._readings.clear()
         self._measured.refresh()
+        self._measured_texts.refresh()
         self._files.refresh()
 
     def forget(self, name: str) -> None:
@@ -186,10 +189,41 @@ class Analyser:
             modules = names.files(name)
             return [home for home in map(load, modules) if home is not None] if modules is not None else None
 
-        view = PackageView(load, context_of, lambda module: path if module == dotted else path_of(root, module))
-        scope = ModuleScope(file.index, CallGraph(load, named))
+        def file_of(module: str) -> Path | None:
+            return path if module == dotted else path_of(root, module)
+
+        def as_measured() -> tuple[ModuleScope, PackageView]:
+            """The scope and the view with all functions in the texts that were measured."""
+            changed: set[str] = set()
+
+            def earlier(index: ModuleIndex) -> ModuleIndex:
+                measured = self._measured_texts.of(index, file_of(index.dotted))
+                changed.update(changed_texts(measured, index))
+                return measured
+
+            def load_earlier(module: str) -> ModuleIndex | None:
+                index = load(module)
+                return earlier(index) if index is not None else None
+
+            def named_earlier(name: str) -> list[ModuleIndex] | None:
+                homes = named(name)
+                return list(map(earlier, homes)) if homes is not None else None
+
+            graph = CallGraph(load_earlier, named_earlier)
+            return ModuleScope(earlier(file.index), graph), PackageView(load_earlier, context_of, file_of, changed)
+
+        scope, view = ModuleScope(file.index, CallGraph(load, named)), PackageView(load, context_of, file_of)
         read = self._analysed(
-            parsed, file.units, path, scope, view, name, is_outdated, provisional=provisional, urgent=urgent
+            parsed,
+            file.units,
+            path,
+            scope,
+            view,
+            name,
+            is_outdated,
+            as_measured,
+            provisional=provisional,
+            urgent=urgent,
         )
         return _with_judge(read, parsed, path)
 
@@ -223,6 +257,7 @@ class Analyser:
         view: PackageView,
         name: str | None = None,
         is_outdated: Callable[[], bool] = lambda: False,
+        as_measured: Callable[[], tuple[ModuleScope, PackageView]] | None = None,
         *,
         provisional: bool = False,
         urgent: UrgentLines | None = None,
@@ -238,7 +273,7 @@ class Analyser:
         readings: dict[tuple[str, str, str], _Reading] = {}
         kept: set[tuple[str, str, str]] = set()
 
-        def read(unit: Unit, measured: tuple[Anchor, ...] = ()) -> _Reading:
+        def read(unit: Unit, scope: ModuleScope, view: PackageView, measured: tuple[Anchor, ...] = ()) -> _Reading:
             if is_outdated():
                 raise OutdatedError
             work = self._facts.of_python(unit, scope, context) if unit.kind in ("function", "program") else None
@@ -257,11 +292,15 @@ class Analyser:
             of_unit = sizes.get(unit)
             return tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
 
+        earlier: list[tuple[ModuleScope, PackageView]] = []  # made when a function has changed
+
         def read_earlier(text: str, unit: Unit) -> CodeText:
-            unit = replace(unit, text=text)
-            if unit.kind == "function" and unit.text not in scope.index.calls:
-                _add_calls(scope.index, unit.text)
-            return read(unit).code
+            if not earlier:
+                earlier.append(as_measured() if as_measured is not None else (scope, view))
+            its_scope, its_view = earlier[0]
+            if unit.kind == "function" and text not in its_scope.index.calls:
+                self._measured_texts.add(its_scope.index, text)
+            return read(replace(unit, text=text), its_scope, its_view).code
 
         def code_of(unit: Unit) -> CodeText:
             is_shared = (unit.qualname, unit.text) in shared
@@ -269,12 +308,12 @@ class Analyser:
             key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
             if reading is None or reading.code.measured != measured or reading.code.workloads != workloads_of(unit):
-                reading = read(unit, measured)
+                reading = read(unit, scope, view, measured)
             elif last is None or changed is None or key in last.kept or not changed.isdisjoint(reading.depends_on):
                 if provisional:
                     kept.add(key)
                 else:
-                    reading = read(unit, measured)
+                    reading = read(unit, scope, view, measured)
             readings[key] = reading
             return reading.code
 
@@ -357,11 +396,3 @@ def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | No
 
 def _touches(unit: Unit, lines: range) -> bool:
     return unit.header.start_line < lines.stop and lines.start <= unit.header.end_line
-
-
-def _add_calls(index: ModuleIndex, text: str) -> None:
-    """Add the calls in the text of a function to the index of its file."""
-    own = index_module(ParsedSource(text.encode("utf-8", errors="replace"), "python"))
-    function = next(iter(own.units.values()), None)
-    index.calls[text] = own.calls.get(function.text, ()) if function is not None else ()
-    index.types[text] = own.types.get(function.text, {}) if function is not None else {}

@@ -8,7 +8,7 @@ these places are looked up each time: an edit of a function changes what its cal
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from pathlib import Path
@@ -46,7 +46,8 @@ class _Places:
 class PackageView:
     """The modules of a package as they are during one analysis, each read once.
 
-    ``load`` gives the index of a module, ``context`` a hash of everything but bodies in it, ``path`` its file.
+    ``load`` gives the index of a module, ``context`` a hash of everything but bodies in it, ``path`` its file. What was
+    measured of functions with a text in ``unmeasured`` does not count.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class PackageView:
         load: Callable[[str], ModuleIndex | None],
         context: Callable[[ModuleIndex], int],
         path: Callable[[str], Path | None],
+        unmeasured: Container[str] = (),
     ) -> None:
-        self._load, self._context, self.path = load, context, path
+        self._load, self._context, self.path, self.unmeasured = load, context, path, unmeasured
         self._modules: dict[str, ModuleIndex | None] = {}
         self._contexts: dict[str, int] = {}
         self.called: dict[_Place, CalledFunction] = {}
@@ -171,7 +173,8 @@ class CallReader:
         unit = home.units.get(qualname) if home is not None else None
         if unit is None:
             return None
-        called = view.called[place] = CalledFunction(unit.text, known=tuple(self._known_costs(view.path(dotted), unit)))
+        known = self._known_costs(view.path(dotted), unit) if unit.text not in view.unmeasured else ()
+        called = view.called[place] = CalledFunction(unit.text, known=tuple(known))
         return called
 
 

@@ -65,6 +65,11 @@ class MeasuredLookup:
         """What was measured of the present text of a function."""
         return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
 
+    def earlier_text(self, path: Path | None, unit: Unit) -> str | None:
+        """The text of a function that was measured, if it has changed since and is known."""
+        found = self._measured.find(unit, path) if self._measured is not None and unit.kind == "function" else ()
+        return next((before for _, before in found if before), None)
+
     def around(self, path: Path) -> MeasuredFunctions:
         """What was measured in the other files of a file's package, or of its folder where there is no package."""
         if self._measured is None:

@@ -54,6 +54,12 @@ def test_a_small_change_hardly_counts_and_a_large_agreed_one_does() -> None:
     assert large > 30
 
 
+def test_a_change_of_which_the_facts_see_more_counts_more() -> None:
+    ratios = [revised(ratio_of(log, 0.4)).ratio for log in (0.4, 1.2)]
+    assert all(ratio is not None for ratio in ratios)
+    assert 1.2 < ratios[0] < ratios[1] < 2  # type: ignore[operator]
+
+
 def test_a_change_that_only_one_of_the_two_sees_is_not_believed_but_widens_the_band() -> None:
     surely, doubtful = revised(ratio_of(0.0, 0.0)), revised(ratio_of(1.0, 0.0))
     assert doubtful.ratio == pytest.approx(1.0, abs=0.02)
