@@ -50,6 +50,10 @@ class Ratios:
     low: Array
     high: Array
 
+    def of(self, chosen: npt.NDArray[np.int64]) -> Ratios:
+        """Those of some pairs."""
+        return Ratios(self.median[chosen], self.low[chosen], self.high[chosen])
+
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
@@ -100,46 +104,54 @@ def report_pairs(
     known = np.all([np.isfinite(values) for values in predicted.values()], axis=0)
     reports = []
     for suite, found in suites.items():
-        cells: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+        of_metric: dict[str, list[Pair]] = defaultdict(list)
         for pair in found:
             if known[pair.first] and known[pair.second]:
-                task = rows[pair.first].task
-                cells[task.metric, task.language].append(pair)
-                cells[task.metric, "all"].append(pair)
-        for (metric, language), pairs in sorted(cells.items(), key=lambda item: (item[0][0], item[0][1] != "all")):
-            several = len([cell for cell in cells if cell[0] == metric]) > 2
-            if language == "all" or (several and len({pair.group for pair in pairs}) >= MIN_GROUPS):
-                reports.append(_report(suite, language, metric, pairs, predicted, ratios))
+                of_metric[rows[pair.first].task.metric].append(pair)
+        for metric, pairs in sorted(of_metric.items()):
+            reports += _reports(suite, metric, pairs, rows, predicted, ratios)
     return [report for report in reports if report.n]
 
 
-def _report(
+def _reports(
     suite: str,
-    language: str,
     metric: str,
     pairs: Sequence[Pair],
+    rows: Sequence[Row],
     predicted: Mapping[str, Array],
     ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]],
-) -> PairReport:
-    changed = np.array([pair.changed for pair in pairs])
+) -> list[PairReport]:
+    """Of all pairs, and of each of several languages with ``MIN_GROUPS`` groups or more."""
+    languages = np.array([rows[pair.first].task.language for pair in pairs])
     groups = np.array([pair.group for pair in pairs])
-    figures, bands = {}, {}
+    changed = np.array([pair.changed for pair in pairs])
+    said, bands = {}, None
     for name, values in predicted.items():
         first, second = (values[[getattr(pair, place) for pair in pairs]] for place in ("first", "second"))
-        said = second - first
+        said[name] = second - first
         if name in ratios:
-            predicted_ratios = ratios[name](pairs)
-            said = predicted_ratios.median
-            bands = _bands(pairs, predicted_ratios, groups)
-        right = with_interval(groups[changed], mean_of(directions(pairs, said)[changed])) if changed.any() else None
-        if right is not None:
-            figures[name] = right
-    count = int(changed.sum())
-    return PairReport(suite, language, metric, count, len(np.unique(groups[changed])), figures, len(pairs), **bands)
-
-
-def _bands(pairs: Sequence[Pair], ratios: Ratios, groups: npt.NDArray[np.str_]) -> dict[str, Figure | None]:
+            bands = ratios[name](pairs)
+            said[name] = bands.median
+    right = {name: directions(pairs, values) for name, values in said.items()}
     true = np.array([pair.ratio for pair in pairs])
+
+    def report(language: str, chosen: npt.NDArray[np.int64]) -> PairReport:
+        some = chosen[changed[chosen]]
+        shares = {name: with_interval(groups[some], mean_of(values[some])) for name, values in right.items()}
+        figures = {name: figure for name, figure in shares.items() if figure is not None}
+        own = _bands(true[chosen], bands.of(chosen), groups[chosen]) if bands is not None else {}
+        return PairReport(suite, language, metric, len(some), len(np.unique(groups[some])), figures, len(chosen), **own)
+
+    reports = [report("all", np.arange(len(pairs)))]
+    names = sorted(set(languages.tolist()))
+    for language in names if len(names) > 1 else ():
+        chosen = np.flatnonzero(languages == language)
+        if len(np.unique(groups[chosen])) >= MIN_GROUPS:
+            reports.append(report(language, chosen))
+    return reports
+
+
+def _bands(true: Array, ratios: Ratios, groups: npt.NDArray[np.str_]) -> dict[str, Figure | None]:
     known = np.isfinite(ratios.low)
     inside = ((ratios.low <= true) & (true <= ratios.high)).astype(np.float64)[known]
     width = (10 ** (ratios.high - ratios.low))[known]
