@@ -13,23 +13,17 @@ from . import library
 from .comprehensions import without_end
 from .concurrency import in_background, in_rounds, longest, within
 from .containers import is_stored
-from .function_bodies import FunctionBodies
 from .meter import Meter, PendingCause
+from .method_effects import MethodEffects
 from .quantities import ONE, ZERO, Quantity, constant, larger
-from .syntax import GROWING, called_name
-from .trip_changes import any_of
+from .syntax import called_name
 from .unit_costs import each, primitive, seconds
-from .values import MISSING, NONE, UNKNOWN, Value, literal
+from .values import UNKNOWN, Value, literal
 
-_INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
 _STARTING = frozenset({"create_task", "ensure_future"})
-_MERGING = frozenset({"extend", "update", "extendleft"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
 ENDLESS = 1e290  # items or trips: more never end
-SHRINKING = frozenset({"pop", "popleft", "popitem"})
 _MOST_STARRED = 32
-_REMOVING = SHRINKING | {"remove", "discard"}
-_MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
 
 
 @dataclass(slots=True)
@@ -94,7 +88,7 @@ class RuleCall:
         self.owner.meter.miss(times)
 
 
-class Calls(FunctionBodies):
+class Calls(MethodEffects):
     """Evaluates calls of functions, methods and what the library knows."""
 
     def consume(self, value: Value, share: Quantity | None = None) -> Quantity:
@@ -177,7 +171,7 @@ class Calls(FunctionBodies):
             if isinstance(items, ast.Name):
                 self.grown(items.id, args[0], ONE, args[1])
         if target.name == "heapq.heappop" and node.args and isinstance(node.args[0], ast.Name):
-            self._shrunk(node.args[0].id, args[0])
+            self.shrunk(node.args[0].id, args[0])
         self._note_call(node, name, before)
         if result.bytes.terms:
             self.hold(result, *temporaries)
@@ -360,7 +354,7 @@ class Calls(FunctionBodies):
         )
         rule = next((rule for kind in [*kinds, ""] if (rule := library.method_rule(kind, method)) is not None), None)
         if rule is None and receiver.kind == "unknown":
-            rule = self._container_rule(method, receiver)
+            rule = self.container_rule(method, receiver)
             if method == "join" and not args:
                 # That of a text takes an argument.
                 rule = library.method_rule("threading.Thread", "join")
@@ -369,61 +363,8 @@ class Calls(FunctionBodies):
             self.meter.miss()
             return UNKNOWN
         result = self.apply_rule(rule, name, args, keywords, receiver)
-        self._mutate(function, receiver, args)
+        self.mutate(function, receiver, args)
         return result
-
-    def _container_rule(self, method: str, receiver: Value) -> library.Rule | None:
-        """The rule of a method that only containers and text have, on a value that is not known."""
-        for kind in _KINDS_OF_METHOD.get(method, ()):
-            rule = library.method_rule(kind, method)
-            if rule is not None:
-                return rule
-        return None
-
-    def _mutate(self, function: ast.Attribute, receiver: Value, args: list[Value]) -> None:
-        method = function.attr
-        if isinstance(function.value, ast.Name) and method in _REMOVING:
-            self._shrunk(function.value.id, receiver, at_least_one=method not in SHRINKING)
-            return
-        if not args:
-            return
-        if not isinstance(function.value, ast.Name):
-            self._fill_inner(function, args)
-            return
-        name = function.value.id
-        if method == "write" and receiver.name in _MEMORY_FILES and receiver.size is not None:
-            written = self.length(args[0])
-            held = receiver.bytes + written.times(_MEMORY_FILES[receiver.name])
-            self.frame.bind(name, replace(receiver, size=receiver.size + written, bytes=held))
-            return
-        if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
-            return
-        share = self.share_of_new(function) if method in ("add", "setdefault") else None
-        added = ONE if share is None else share
-        if method in GROWING:
-            item = args[-1] if method == "insert" else args[0]
-            self.grown(name, receiver, added, item if share is None else any_of(item))
-        elif method in _MERGING:
-            count = self.length(args[0])
-            self.grown(name, receiver, count, args[0].item or UNKNOWN)
-        elif method == "setdefault":
-            self.grown(name, receiver, added, args[0], args[1] if len(args) > 1 else NONE)
-
-    def _shrunk(self, name: str, container: Value, *, at_least_one: bool = False) -> None:
-        """Rebind a container of which an item was taken, if it is known how many it has, or that it has one."""
-        size = container.size.exact if container.size is not None else None
-        if container.size is None or (size is None and not at_least_one) or (size is not None and size < 1):
-            return
-        likely = container.size.evaluate(lambda name: 10.0)[1]
-        rest = container.bytes.times(1 - 1 / max(likely, 1.0))
-        left = constant(size - 1) if size is not None else container.size - ONE
-        self.frame.bind(name, replace(container, constant=MISSING, size=left, payload=None, bytes=rest))
-
-    def _fill_inner(self, function: ast.Attribute, args: list[Value]) -> None:
-        """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""
-        if function.attr not in GROWING:
-            return
-        self.fill(function.value, constant(_INNER_ITEM_BYTES) + args[-1].bytes)
 
     def apply_rule(
         self,
@@ -484,22 +425,3 @@ def _is_filtered(node: ast.Call) -> bool:
 
 
 _METHOD = Value("function", name="")
-# Methods that tell the kind of their receiver: only containers or text have them.
-_KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
-    # Text has the last two as well: both look at all that is there.
-    **dict.fromkeys(("append", "extend", "insert", "sort", "reverse", "index", "count"), ("list",)),
-    **dict.fromkeys(("items", "keys", "values", "setdefault"), ("dict",)),
-    **dict.fromkeys(("add", "discard", "union", "intersection", "difference", "issubset", "issuperset"), ("set",)),
-    **dict.fromkeys(
-        ("split", "rsplit", "splitlines", "strip", "lstrip", "rstrip", "lower", "upper", "startswith", "endswith",
-         "encode", "isdigit", "isalpha", "isalnum", "isspace", "title", "capitalize", "casefold", "swapcase", "zfill",
-         "format", "partition", "rpartition", "removeprefix", "removesuffix", "isupper", "islower", "ljust", "rjust"),
-        ("str",),
-    ),
-    "popleft": ("deque", "collections.deque"),
-    "appendleft": ("deque", "collections.deque"),
-    "get": ("dict",),
-    "pop": ("list",),
-    "replace": ("str",),
-    "decode": ("bytes",),
-}  # fmt: skip

@@ -6,9 +6,10 @@ import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from .calls import SHRINKING, Calls
+from .calls import Calls
 from .frames import Loop, LoopVariable
 from .meter import ALWAYS
+from .method_effects import SHRINKING
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed
 from .scaling import scaling
 from .scope import Scope
