@@ -41,13 +41,14 @@ PARTS = """- **Text.** Comments, docstrings and layout are removed; the rest is 
 - **N-gram ridge and trees.** For functions and programs, ridge regression on hashed n-grams of tokens and words; for
   kernels, modules and networks, boosted trees on features of the text and the query. Training rows enter the head with
   predictions that did not see the row's group. Networks and kernels are predicted by their trees alone: networks have
-  one forest per device and batch or training, with errors finer than the head's bins.
+  one forest per device and batch or training, with errors finer than the head's bins. So are programs of BOJ and
+  AtCoder, by one forest per judge, language and metric, which reads the ridge's prediction too.
 - **Head.** One distribution per query over log-spaced bins and "at or below the floor". The base reads the prediction
   of the n-gram ridge or trees, counts from the syntax tree, sizes and the query; the deep part adds its evidence with
   one weight per task.
 - **Calibration.** Bands are central intervals with levels set on held-out groups, by basis, language, metric and
-  device, backing off to the parent where groups are too few. Bands of networks and kernels are quantiles of held-out
-  residuals, for networks in units of a size that a second forest predicts.
+  device, backing off to the parent where groups are too few. Bands of networks, kernels and programs of BOJ and AtCoder
+  are quantiles of held-out residuals, for networks and programs in units of a size that a second forest predicts.
 - **Changes.** The ratio of two texts' costs is predicted from the difference of their medians and, for programs, from a
   ridge on how solutions of one problem differ. Its band is calibrated on pairs: solutions of held-out problems for
   programs, our own measured edits for functions."""
