@@ -96,7 +96,7 @@ def median_of(values: Array) -> Statistic:
         upto = np.cumsum(weights[order])
         if not len(upto) or not upto[-1]:
             return None
-        # The places of the middle value, or of both, among rows that stand there as often as they count.
+        # The places of the middle value, or of both, in a list that has each row as often as it counts.
         middle = np.array([(upto[-1] - 1) // 2, upto[-1] // 2])
         return float(ordered[np.searchsorted(upto, middle, side="right")].mean())
 
