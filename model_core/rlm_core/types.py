@@ -273,11 +273,15 @@ class KnownCost:
 
 @dataclass(frozen=True, slots=True)
 class CalledFunction:
-    """A function that a call may run: its source text, what static analysis knows, and what was measured of it."""
+    """A function that a call may run: its source text, what static analysis knows, and what was measured of it.
+
+    ``is_changed``: it was measured, with another text.
+    """
 
     text: str
     work: WorkFacts | None = None
     known: tuple[KnownCost, ...] = ()
+    is_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +365,7 @@ class CodeText:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A measured cost of a unit, and the text that was measured where the unit has changed since (else None)."""
+    """A measured cost of a unit, and what was measured where the unit or what it calls has changed since, else None."""
 
     cost: MeasuredCost
     before: CodeText | None = None
@@ -553,11 +557,11 @@ class CostRatio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPrediction(Prediction):
-    """The answer to a query about a unit that was measured, now or before its text changed.
+    """The answer to a query about a unit that was measured, now or before it changed.
 
-    ``bands`` describe calls: the measured 10 % to 90 % quantiles, joined with the band of ``ratio`` where the text has
-    changed since ``cost`` was measured. ``quantiles`` describe the unit's median if it were measured again, which is
-    what a budget is compared with. ``predicted`` is the model's answer, which may be an abstention.
+    ``bands`` describe calls: the measured 10 % to 90 % quantiles, joined with the band of ``ratio`` where the text or
+    what it calls has changed since ``cost`` was measured. ``quantiles`` describe the unit's median if it were measured
+    again, which is what a budget is compared with. ``predicted`` is the model's answer, which may be an abstention.
     """
 
     cost: MeasuredCost

@@ -79,6 +79,32 @@ async def test_the_hover_has_the_measured_value_and_carries_it_over_to_a_changed
     assert "latency: 2 µs measured, times " in text
 
 
+async def test_an_edit_of_what_a_measured_function_calls_moves_its_number(start: Start, measured: Path) -> None:
+    text = "import time\n\n\ndef helper(n):\n    return n\n\n\ndef caller(n):\n    return helper(n) + 1\n"
+    measured.write_text(text)
+    today = datetime.now(UTC).isoformat(timespec="seconds")
+    store = Store(measured.parents[1] / "home" / "rlm-lsp" / "measurements.sqlite3")
+    for line, name in ((4, "helper"), (8, "caller")):
+        source = FunctionFile(measured).function(name, line)
+        assert source is not None
+        its = {
+            "source_hash": source.hash,
+            "text": source.measured_text,
+            "qualname": name,
+            "path": str(measured.resolve()),
+        }
+        store.add([measurement(device=cpu_name(), measured_at=today, **its)])
+    session = await start()
+    uri = session.open(measured)
+    assert "| ✓ 2 µs |" in unpadded(await session.hover(uri, 7, 4))
+    session.change(uri, text.replace("    return n\n", "    time.sleep(2)\n    return n\n"))
+    changed = await session.hover(uri, 8, 4)
+    assert "| latency | ≈ 2" in unpadded(changed)
+    assert "measured before the code changed, on " in changed
+    session.change(uri, text)
+    assert "| ✓ 2 µs |" in unpadded(await session.hover(uri, 7, 4))
+
+
 async def test_the_tooltip_of_a_hint_has_the_measured_value_too(start: Start, measured: Path) -> None:
     session = await start(editor="vscode")
     uri = session.open(measured)
@@ -263,8 +289,8 @@ async def test_a_project_is_measured_edited_and_shared(
         await session.refreshes.get()
     assert microseconds(edited[total]) > 1.2 * measured
     hover = await session.hover(uri, total, 4)
-    assert "the predicted ratio of the present text to the measured one" in hover
-    assert "measured before the text changed, on " in hover
+    assert "the predicted ratio of the present code to the measured one" in hover
+    assert "measured before the code changed, on " in hover
     session.change(uri, PACKAGE.replace(loop, "    result = len(rows)\n"))
     while (faster := await session.labels(uri, 2))[total] == edited[total]:
         await session.refreshes.get()

@@ -353,8 +353,9 @@ def compared(pair: Pair, folder: Path, predictor: AnchoredPredictor) -> Iterator
                 if len(old[name]) != 1 or len(new[name]) != 1:
                     continue
                 called = analysed.code.calls.functions() if analysed.code.calls is not None else ()
+                anchor = anchor_of(analysed.code, answer.predicted)
                 group = "unchanged"
-                if answer.source == "anchored":
+                if anchor is not None and anchor.before is not None and anchor.before.text != analysed.code.text:
                     group = "changed"
                 elif any(source_hash(function.text) not in old_texts for function in called):
                     group = "changed callee"

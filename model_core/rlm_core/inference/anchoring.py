@@ -1,9 +1,9 @@
 """Measured beats predicted: predictions of units that were measured, now or before their text changed.
 
 Input: a predictor's answers and what was measured of each text (``CodeText.measured``). Output: where the text is
-unchanged, what was measured; where it has changed, the measurement times the predicted ratio of the two texts' costs
-as revisions confirm it (:mod:`.revisions`), with both spreads joined; else the predictor's own answer. Spreads are
-joined in log10, each side by itself, as the square root of the sum of squares.
+unchanged, what was measured; where it has changed, or what it calls has and that is seen to matter, the measurement
+times the predicted ratio of the two costs as revisions confirm it (:mod:`.revisions`), with both spreads joined; else
+the predictor's own answer. Spreads are joined in log10, each side by itself, as the square root of the sum of squares.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _OF_MEDIAN = math.sqrt(math.pi / 2)
 _SMALLEST: Mapping[Metric, float] = {"latency": 1e-12, "memory": 1.0, "accuracy": 1e-12}
 # A cost of a function or program is measured once for all queries; others for each device and workload.
 _ONE_ANSWER = frozenset({"call", "program"})
+# Of a text that is the same: the ratio from which a change of what it calls counts.
+_NOTICED = math.log10(1.25)
 _NORMAL = NormalDist()
 _TENTH = _NORMAL.inv_cdf(0.9)
 
@@ -59,9 +61,9 @@ class AnchoredPredictor(PredictorWrapper):
                 anchor = anchor_of(code, answer)
                 if anchor is None:
                     continue
-                if anchor.before is None:
+                if anchor.before is None or anchor.before.text == code.text:
                     answers[i][j] = measured_prediction(answer, anchor.cost)
-                elif anchor.before.text:
+                if anchor.before is not None and anchor.before.text:
                     changed.setdefault((i, anchor.before), []).append(j)
         if changed:
             self._anchor(texts, queries, answers, changed)
@@ -79,9 +81,15 @@ class AnchoredPredictor(PredictorWrapper):
         ratios = self.base.compare(pairs, [[queries[i][j] for j in line] for (i, _), line in changed.items()])
         for ((i, _), line), of_pair in zip(changed.items(), ratios or (), strict=ratios is not None):
             for j, ratio in zip(line, of_pair, strict=True):
-                anchor = anchor_of(texts[i], answers[i][j])
-                if anchor is not None and ratio.ratio is not None:
-                    answers[i][j] = anchored_prediction(texts[i], answers[i][j], anchor.cost, revised(ratio))
+                answer, revision = answers[i][j], revised(ratio)
+                anchor = anchor_of(texts[i], answer)
+                if anchor is None or revision.ratio is None:
+                    continue
+                if isinstance(answer, MeasuredPrediction):  # of the same text
+                    answer = answer.predicted
+                    if abs(math.log10(revision.ratio)) < _NOTICED:
+                        continue
+                answers[i][j] = anchored_prediction(texts[i], answer, anchor.cost, revision)
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile; that of a measured value as if the model had predicted it."""

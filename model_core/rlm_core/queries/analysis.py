@@ -116,7 +116,7 @@ class Analyser:
         self._cells: dict[bytes, PythonFile] = {}
         self._facts = UnitFacts()
         self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
-        self._calls = CallReader(self._measured.known_costs)
+        self._calls = CallReader(self._measured.known_costs, self._measured.earlier_text)
         self._measured_texts = MeasuredTexts(self._measured.earlier_text)
 
     def refresh(self) -> None:
@@ -280,6 +280,8 @@ class Analyser:
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
             calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
+            if measured and calls is not None and any(function.is_changed for function in calls.functions()):
+                measured = tuple(anchor if anchor.before else of_changed_calls(anchor, unit) for anchor in measured)
             texts = [callee.text for callee in callees]
             texts += [function.text for function in calls.functions()] if calls is not None else []
             texts += [text for _, _, text in work.dependencies] if work is not None else []
@@ -287,6 +289,10 @@ class Analyser:
             workloads = workloads_of(unit)
             code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, measured, calls=calls)
             return _Reading(code, frozenset(texts))
+
+        def of_changed_calls(anchor: Anchor, unit: Unit) -> Anchor:
+            """What was measured of a unit whose text is the same, with what it called then."""
+            return replace(anchor, before=read_earlier(unit.text, unit))
 
         def workloads_of(unit: Unit) -> tuple[tuple[tuple[str, str], ...], ...]:
             of_unit = sizes.get(unit)

@@ -21,6 +21,8 @@ from rlm_core.types import CalledFunction, Calls, CallSite, KnownCost, MeasuredF
 
 # What was measured of a function in a file; the file is None where it is not known.
 KnownCosts = Callable[[Path | None, Unit], Iterable[KnownCost]]
+# The text of a function that was measured, where it has changed since.
+MeasuredText = Callable[[Path | None, Unit], str | None]
 _REMEMBERED = 2_048  # units: more than those of a file of 30,000 lines
 # Measured functions of a file or class that are read: their mean says enough. Of a package the most similar ones count.
 MAX_MEASURED, MAX_OF_PACKAGE = 100, 400
@@ -92,8 +94,9 @@ class FileMeasurements:
 class CallReader:
     """Reads the calls of units and remembers where they lead. Not thread-safe."""
 
-    def __init__(self, known_costs: KnownCosts | None = None) -> None:
+    def __init__(self, known_costs: KnownCosts | None = None, measured_text: MeasuredText | None = None) -> None:
         self._known_costs: KnownCosts = known_costs or (lambda path, unit: ())
+        self._measured_text: MeasuredText = measured_text or (lambda path, unit: None)
         self._places: LRUCache[Hashable, _Places] = LRUCache(_REMEMBERED)
         # Equal calls are one object, so that comparing units of two versions of a file is fast.
         self._calls: LRUCache[Calls, Calls] = LRUCache(_REMEMBERED)
@@ -173,8 +176,10 @@ class CallReader:
         unit = home.units.get(qualname) if home is not None else None
         if unit is None:
             return None
-        known = self._known_costs(view.path(dotted), unit) if unit.text not in view.unmeasured else ()
-        called = view.called[place] = CalledFunction(unit.text, known=tuple(known))
+        path = view.path(dotted)
+        known = self._known_costs(path, unit) if unit.text not in view.unmeasured else ()
+        is_changed = self._measured_text(path, unit) is not None
+        called = view.called[place] = CalledFunction(unit.text, known=tuple(known), is_changed=is_changed)
         return called
 
 

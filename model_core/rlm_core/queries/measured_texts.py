@@ -7,7 +7,7 @@ all else in a file, are read as they are now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +15,11 @@ from cachetools import LRUCache
 
 from rlm_core.source.module_index import Call, ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Unit
+
+from .called_functions import MeasuredText
 
 _REMEMBERED = 64  # modules
 _REMEMBERED_TEXTS = 2_048
-# The text of a function that was measured, where it has changed since; the file is None where it is not known.
-MeasuredText = Callable[[Path | None, Unit], str | None]
 
 
 class MeasuredTexts:

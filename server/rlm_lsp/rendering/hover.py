@@ -203,7 +203,7 @@ def measured_words(
         low, high = max(cost.low, 0.0), max(cost.high, 0.0)
         spread = labels.band(cost.metric, Band(low, high, 0.8), MEASURED_FLOORS[cost.metric])
         rests = quote(f"{_counted(cost)}, {spread}" if low < high else _counted(cost))
-        changed = "before the text changed, " if anchor.before is not None and answer is not None else ""
+        changed = "before the code changed, " if answer is not None and answer.ratio is not None else ""
         by_run.setdefault(f"{changed}{where}", []).append(f"{labels.METRIC_WORDS[cost.metric]}{value} ({rests})")
     for where, words in itertools.islice(by_run.items(), MOST_MEASURED):
         yield f"measured {where}: {' and '.join(words)}"
@@ -231,14 +231,14 @@ def _answer_with(cost: MeasuredCost, shown: Sequence[Prediction]) -> MeasuredPre
 
 
 def _anchored(shown: Sequence[Prediction]) -> Iterable[str]:
-    """How measurements were carried over to a changed text."""
+    """How measurements were carried over to changed code."""
     for answer in shown:
         ratio = answer.ratio if isinstance(answer, MeasuredPrediction) else None
         if isinstance(answer, MeasuredPrediction) and ratio is not None and ratio.ratio is not None:
             band = f" ({_percent(ratio.bands[0])} band {labels.ratio_band(ratio.bands[0])})" if ratio.bands else ""
             yield (
                 f"{labels.METRIC_WORDS[answer.metric]}: {labels.measured(answer.cost)} measured, times"
-                f" {labels.times(ratio.ratio)}{band}, the predicted ratio of the present text to the measured one"
+                f" {labels.times(ratio.ratio)}{band}, the predicted ratio of the present code to the measured one"
             )
 
 

@@ -21,6 +21,9 @@ from rlm_core.types import (
     Anchor,
     Basis,
     CalibrationSource,
+    CalledFunction,
+    Calls,
+    CallSite,
     CodeText,
     CostFacts,
     CostRatio,
@@ -106,6 +109,18 @@ def test_a_changed_text_has_the_measurement_times_the_ratio() -> None:
     assert latency.source == "anchored"
     assert latency.median == pytest.approx(4e-6)
     assert base.compared == 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "source"), [(ratio_of(1.5), "anchored"), (ratio_of(1.05), "measured"), (None, "measured")]
+)
+def test_a_text_whose_calls_have_changed_moves_only_by_a_ratio_that_is_noticed(
+    ratio: CostRatio | None, source: str
+) -> None:
+    earlier = replace(AFTER, calls=Calls((CallSite((CalledFunction("def g(): ..."),)),)))
+    latency, _ = answers(replace(AFTER, measured=(Anchor(cost(), earlier),)), RatioPredictor(ratio))
+    assert latency.source == source
+    assert latency.median == pytest.approx(3e-6 if source == "anchored" else 2e-6)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,17 @@ def test_a_changed_function_is_compared_with_what_it_called_when_it_was_measured
     assert before.work.of("latency").typical > 5 * code.work.of("latency").typical
 
 
+def test_an_unchanged_function_is_compared_only_if_what_it_calls_has_changed(package: Path) -> None:
+    analyser = Analyser(measured=Measurements(MEASURED | {"f": None}))
+    code = code_of(analyser, package / "main.py")
+    [anchor] = code.measured
+    assert anchor.before is not None
+    assert anchor.before.text == code.text
+    assert set(called(anchor.before)) >= {MEASURED["near"], MEASURED["helper"]}
+    [anchor] = code_of(Analyser(measured=Measurements(dict.fromkeys(MEASURED))), package / "main.py").measured
+    assert anchor.before is None
+
+
 def test_an_edit_of_a_callee_back_to_its_measured_text_makes_both_sides_the_same(package: Path) -> None:
     analyser = Analyser(measured=Measurements(MEASURED))
     code_of(analyser, package / "main.py")

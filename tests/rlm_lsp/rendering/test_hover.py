@@ -354,7 +354,7 @@ def test_a_measured_cost_is_marked_and_the_prediction_stays_visible(make_predict
     assert "| latency | ✓ 2 µs | 1–8 µs | | 85 µs (10–160 µs) |" in text
     assert "measured on a processor, cpython-3.12, 2026-11-01: latency (40 calls in 8 tests, 1–8 µs)" in text
     assert "predicted by model" in text
-    for words in ("stale", "times", "before the text changed"):
+    for words in ("stale", "times", "before the code changed"):
         assert words not in text
     alone = whole_hover(with_measured(Anchor(its)), answers[:1], markdown=False)
     assert "nothing was run" not in alone
@@ -367,7 +367,7 @@ def test_a_cost_that_is_carried_over_names_the_measurement_and_the_ratio(make_pr
     text = unpadded(whole_hover(with_measured(Anchor(its, UNIT.code)), [answer], markdown=True))
     assert "| latency | ≈ 4 µs | " in text
     assert "latency: 2 µs measured, times 2× (80 % band 1.3–3×), the predicted ratio" in text
-    assert "measured before the text changed, on a processor, cpython-3.12, 2026-11-01: latency 2 µs (" in text
+    assert "measured before the code changed, on a processor, cpython-3.12, 2026-11-01: latency 2 µs (" in text
     assert "predicted by model" in text
 
 
