@@ -74,9 +74,10 @@ class UrgentLines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the model reads of a unit, and the texts of the functions that it depends on."""
+    """What the model reads of a unit, what was measured of it, and the texts of the functions that it depends on."""
 
     code: CodeText
+    measured: tuple[Anchor, ...]
     depends_on: frozenset[str]
 
 
@@ -280,15 +281,16 @@ class Analyser:
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
             calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
+            anchors = measured
             if measured and calls is not None and any(function.is_changed for function in calls.functions()):
-                measured = tuple(anchor if anchor.before else of_changed_calls(anchor, unit) for anchor in measured)
+                anchors = tuple(anchor if anchor.before else of_changed_calls(anchor, unit) for anchor in measured)
             texts = [callee.text for callee in callees]
             texts += [function.text for function in calls.functions()] if calls is not None else []
             texts += [text for _, _, text in work.dependencies] if work is not None else []
             facts = work.facts if work is not None else None
             workloads = workloads_of(unit)
-            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, measured, calls=calls)
-            return _Reading(code, frozenset(texts))
+            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, anchors, calls=calls)
+            return _Reading(code, measured, frozenset(texts))
 
         def of_changed_calls(anchor: Anchor, unit: Unit) -> Anchor:
             """What was measured of a unit whose text is the same, with what it called then."""
@@ -313,7 +315,7 @@ class Analyser:
             measured = self._measured.anchors(unit, path, read_earlier, is_shared=is_shared)
             key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
-            if reading is None or reading.code.measured != measured or reading.code.workloads != workloads_of(unit):
+            if reading is None or reading.measured != measured or reading.code.workloads != workloads_of(unit):
                 reading = read(unit, scope, view, measured)
             elif last is None or changed is None or key in last.kept or not changed.isdisjoint(reading.depends_on):
                 if provisional:

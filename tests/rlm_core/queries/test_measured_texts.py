@@ -127,3 +127,24 @@ def test_a_module_without_changes_is_the_same_and_a_changed_one_is_made_once() -
     measured.refresh()
     assert measured.of(index, None) is index
     assert list(changed_texts(index, index)) == []
+
+
+def test_callers_of_a_changed_function_are_kept_until_an_analysis_that_is_not_provisional(package: Path) -> None:
+    path = package / "main.py"
+    text = path.read_text()
+    changed = text.replace("def near(n):\n    return n", "def near(n):\n    return sorted(range(n))")
+    analyser = Analyser(measured=Measurements(dict.fromkeys(["f", "helper"]) | {"near": "def near(n):\n    return n"}))
+
+    def anchors(text: str, *, provisional: bool) -> list[CodeText | None]:
+        units = analyser.analyse(ParsedSource(text.encode(), "python"), path, "main", provisional=provisional)
+        code = next(unit.code for unit in units if unit.unit.qualname == "f")
+        return [anchor.before for anchor in code.measured]
+
+    assert anchors(text, provisional=False) == [None]
+    assert anchors(changed, provisional=True) == [None]
+    [before] = anchors(changed, provisional=False)
+    assert before is not None
+    assert "def near(n):\n    return n" in called(before)
+    # What was read is kept by the next edit, too.
+    [kept] = anchors(f"{changed}\n\ndef other(n):\n    return n\n", provisional=True)
+    assert kept == before
