@@ -32,7 +32,7 @@ from rlm_core.types import (
 
 from .called_functions import CallReader, FileMeasurements, PackageView
 from .measured_lookup import MeasuredLookup, MeasuredUnits
-from .measured_texts import MeasuredTexts, changed_texts
+from .measured_texts import MeasuredTexts
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
 from .unit_facts import UnitFacts
 
@@ -194,24 +194,7 @@ class Analyser:
             return path if module == dotted else path_of(root, module)
 
         def as_measured() -> tuple[ModuleScope, PackageView]:
-            """The scope and the view with all functions in the texts that were measured."""
-            changed: set[str] = set()
-
-            def earlier(index: ModuleIndex) -> ModuleIndex:
-                measured = self._measured_texts.of(index, file_of(index.dotted))
-                changed.update(changed_texts(measured, index))
-                return measured
-
-            def load_earlier(module: str) -> ModuleIndex | None:
-                index = load(module)
-                return earlier(index) if index is not None else None
-
-            def named_earlier(name: str) -> list[ModuleIndex] | None:
-                homes = named(name)
-                return list(map(earlier, homes)) if homes is not None else None
-
-            graph = CallGraph(load_earlier, named_earlier)
-            return ModuleScope(earlier(file.index), graph), PackageView(load_earlier, context_of, file_of, changed)
+            return self._measured_texts.package(file.index, load, named, file_of)
 
         scope, view = ModuleScope(file.index, CallGraph(load, named)), PackageView(load, context_of, file_of)
         read = self._analysed(

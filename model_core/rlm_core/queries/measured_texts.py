@@ -7,16 +7,19 @@ all else in a file, are read as they are now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cachetools import LRUCache
 
+from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import Call, ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.work.scope import ModuleScope
 
-from .called_functions import MeasuredText
+from .called_functions import MeasuredText, PackageView
+from .package_files import context_of
 
 _REMEMBERED = 64  # modules
 _REMEMBERED_TEXTS = 2_048
@@ -33,6 +36,40 @@ class MeasuredTexts:
     def refresh(self) -> None:
         """Look at measurements again."""
         self._known.clear()
+
+    def package(
+        self,
+        index: ModuleIndex,
+        load: Callable[[str], ModuleIndex | None],
+        named: Callable[[str], Sequence[ModuleIndex] | None],
+        file_of: Callable[[str], Path | None],
+    ) -> tuple[ModuleScope, PackageView]:
+        """The scope of a module, and the view of its package, with the functions as they were measured.
+
+        Args:
+            index: of the module.
+            load: the present index of a module of the package.
+            named: the present indices of the modules with methods of a name.
+            file_of: the file of a module.
+        """
+        changed: set[str] = set()
+
+        def earlier(now: ModuleIndex) -> ModuleIndex:
+            measured = self.of(now, file_of(now.dotted))
+            if measured is not now:
+                changed.update(unit.text for name, unit in measured.units.items() if unit is not now.units[name])
+            return measured
+
+        def load_earlier(module: str) -> ModuleIndex | None:
+            now = load(module)
+            return earlier(now) if now is not None else None
+
+        def named_earlier(name: str) -> list[ModuleIndex] | None:
+            homes = named(name)
+            return list(map(earlier, homes)) if homes is not None else None
+
+        scope = ModuleScope(earlier(index), CallGraph(load_earlier, named_earlier))
+        return scope, PackageView(load_earlier, context_of, file_of, changed)
 
     def of(self, index: ModuleIndex, path: Path | None) -> ModuleIndex:
         """The index of a module of a file; the same object where no measured function has changed."""
@@ -62,10 +99,3 @@ class MeasuredTexts:
             types = own.types.get(function.text, {}) if function is not None else {}
             bodies = self._bodies[text] = calls, types
         index.calls[text], index.types[text] = bodies
-
-
-def changed_texts(before: ModuleIndex, after: ModuleIndex) -> Iterable[str]:
-    """The texts of functions that are others in a later index of the same module."""
-    if before is after:
-        return ()
-    return [unit.text for name, unit in before.units.items() if unit is not after.units.get(name)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core.queries.analysis import Analyser
-from rlm_core.queries.measured_texts import MeasuredTexts, changed_texts
+from rlm_core.queries.measured_texts import MeasuredTexts
 from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CalledFunction, CodeText, FoundCost, KnownCost, MeasuredCost, Unit
@@ -122,11 +122,13 @@ def test_a_module_without_changes_is_the_same_and_a_changed_one_is_made_once() -
     assert (earlier.units["f"].text, earlier.units["g"]) == (texts["f"], index.units["g"])
     assert [call.name for call in earlier.calls[texts["f"]]] == ["h"]
     assert texts["f"] not in index.calls
-    assert list(changed_texts(earlier, index)) == [texts["f"]]
+    _, view = measured.package(index, lambda module: None, lambda name: None, lambda module: None)
+    assert view.unmeasured == {texts["f"]}
     texts.clear()
     measured.refresh()
     assert measured.of(index, None) is index
-    assert list(changed_texts(index, index)) == []
+    _, view = measured.package(index, lambda module: None, lambda name: None, lambda module: None)
+    assert view.unmeasured == set()
 
 
 def test_callers_of_a_changed_function_are_kept_until_an_analysis_that_is_not_provisional(package: Path) -> None:

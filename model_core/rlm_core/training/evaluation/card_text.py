@@ -13,7 +13,7 @@ PyTorch modules and ONNX networks, run by onnxruntime on the CPU. It reads sourc
 writes this file and its tables; every figure is read from the model or measured when the card is written."""
 
 BASES: Mapping[str, str] = {
-    "call": "one call of a function, as its package's tests call it",
+    "call": "one call of a function, as in the tests of its package",
     "program": "a whole solution on the judge's inputs",
     "kernel": "one launch of a Triton kernel at given sizes on a given GPU",
     "module": "one forward pass of a PyTorch module on a given GPU; its source fixes the sizes",
@@ -48,7 +48,7 @@ PARTS = """- **Text.** Comments, docstrings and layout are removed; the rest is 
   one weight per task.
 - **Calibration.** Bands are central intervals with levels set on held-out groups, by basis, language, metric and
   device, backing off to the parent where groups are too few. Bands of networks, kernels and programs of BOJ and AtCoder
-  are quantiles of held-out residuals, for networks and programs in units of a size that a second forest predicts.
+  are quantiles of held-out residuals; for networks and programs, a second forest predicts the spread that scales them.
 - **Changes.** The ratio of two texts' costs is predicted from the difference of their medians and, for programs, from a
   ridge on how solutions of one problem differ. Its band is calibrated on pairs: solutions of held-out problems for
   programs, our own measured edits for functions."""
