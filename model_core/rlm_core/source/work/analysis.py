@@ -19,7 +19,6 @@ from .recursion import SYMBOL
 from .scope import Definition, Scope, Texts
 from .statements import Interpreter
 from .syntax import parse, parsed_function
-from .trial import Trial
 from .unit_costs import primitive
 from .values import MISSING, Value
 
@@ -84,8 +83,6 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     arguments = node.args
     names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     interpreter.frame = frame
-    if _fixes_inputs(arguments):
-        interpreter.trial = Trial(node.body, frame.scope, frame.qualname, arguments)
     interpreter.bind_defaults(frame)
     for name, value in list(frame.names.items()):
         frame.names[name] = _default(name, value)
@@ -96,18 +93,9 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
             frame.names[rest.arg] = Value(kind, size=Quantity({(((rest.arg, LINEAR), 1.0),): (1.0, 1.0, 1.0)}))
     _, meter = interpreter.measured(frame)
     meter.reach = (1.0, 1.0, 1.0)
-    held = interpreter.trial.held() if interpreter.trial is not None else None
-    if held is not None:
-        meter.hold(held)
     meter.spend(primitive("call.function"))
     meter.spend(library.refaulted(interpreter.largest_block, meter.peak))
     return meter
-
-
-def _fixes_inputs(arguments: ast.arguments) -> bool:
-    """Whether the text says what a function is called with: it has no parameters, or all have defaults."""
-    positional = len(arguments.posonlyargs) + len(arguments.args)
-    return len(arguments.defaults) == positional and None not in arguments.kw_defaults
 
 
 def _default(name: str, value: Value) -> Value:
@@ -138,7 +126,6 @@ def _default(name: str, value: Value) -> Value:
 def _program(interpreter: Interpreter, tree: ast.Module) -> Meter:
     """The cost of a whole program: its statements, and the methods of a ``Solution`` that nothing else calls."""
     frame = interpreter.frame
-    interpreter.trial = Trial(tree.body, frame.scope, "")
     for statement in tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             frame.bind(statement.name, Value("user-function", name=statement.name, payload=(statement, frame)))

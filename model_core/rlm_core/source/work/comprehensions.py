@@ -12,7 +12,6 @@ from .containers import Containers, is_stored
 from .frames import Loop
 from .meter import Meter
 from .quantities import ONE, ZERO, Quantity, constant
-from .recursion import SYMBOL
 from .unit_costs import each, primitive
 from .values import NUMBERS, Value
 
@@ -28,18 +27,6 @@ _PRODUCERS: dict[type[ast.expr], str] = {
 class Comprehensions(Containers):
     """Evaluates comprehensions; their parts are left to a subclass."""
 
-    def counted_or_observed(self, node: ast.AST, counted: Quantity) -> Quantity:
-        """The trips of a loop over items: those that a trial run saw where the text leaves the number open."""
-        whole = self.trial.whole_trips(node) if self.trial is not None else None
-        if whole is not None:
-            return constant(whole)
-        if any(name.startswith(SYMBOL) for name in counted.names):
-            # It differs from call to call of a recursion: a trial counts in all of them.
-            return self.observed_trips(node) or counted
-        limits = counted.constant
-        is_open = limits is None or limits[2] > _OPEN * max(limits[0], 1.0)
-        return self.observed_trips(node) or counted if is_open else counted
-
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> Value:
         kind = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict"}[type(node)]
         names, held_before = dict(self.frame.names), self.frame.held
@@ -48,8 +35,7 @@ class Comprehensions(Containers):
             count, item, entry = self._generated(node.generators, node, body)
         self.frame.restore(names, held_before)
         if kind != "list":
-            share = self.share_of_new(node, count)
-            count = distinct(item, count) if share is None else count * share
+            count = distinct(item, count)
         held = object_sizes.container(kind, count, grown=True) + item.bytes * count
         if entry is not None:
             held = held + entry.bytes * count
@@ -75,7 +61,6 @@ class Comprehensions(Containers):
         first, rest = generators[0], generators[1:]
         iterable = self.value(first.iter) if iterable is None else iterable
         trips = self.consume(iterable)
-        trips = self.counted_or_observed(first, trips)
         variable = self.bind_items(first.target, iterable)
         if variable is not None:
             variable.restart()

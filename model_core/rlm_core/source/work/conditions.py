@@ -28,6 +28,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _COMPARE_SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+_GOES_ON = (0.0, 0.5, 1.0)  # how often the next part of `and` or `or` is looked at
 _SAME, _SAME_NUMBER = 0.3, 0.1  # how often two values are equal
 _CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict", "str", "bytes", "bytearray", "deque"})
 
@@ -70,11 +71,8 @@ class Conditions(Operations):
         """How often a condition is true, as (least, likely, most); evaluating it is paid for."""
         return self.judged(test).share
 
-    def judged(self, test: ast.expr, *, leaves: bool = False) -> Condition:
-        """How often a condition is true and false; evaluating it is paid for.
-
-        Of one that decides whether a loop or function is left, a part of a trial run says little.
-        """
+    def judged(self, test: ast.expr) -> Condition:
+        """How often a condition is true and false; evaluating it is paid for."""
         value = self.value(test)
         truth = self.truth(value)
         if truth is not None and not (self.frame.loops and _reads_size(test)):
@@ -82,9 +80,6 @@ class Conditions(Operations):
         sampled = self.sampled(test)
         if sampled is not None:
             return sampled
-        observed = self.trial.share(test, whole=leaves, times=self.times_of(ONE)) if self.trial is not None else None
-        if observed is not None:
-            return Condition(observed, rest_of(observed))
         if truth is not None:
             return certain(truth)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -239,24 +234,12 @@ class Conditions(Operations):
                 results.append((share[1], value))
                 break
             if truth is None:
-                goes_on = self._goes_on(part, is_or=is_or)
-                results.append((share[1] * (1 - goes_on[1]), value))
-                share = scaled(share, goes_on)
+                results.append((share[1] * (1 - _GOES_ON[1]), value))
+                share = scaled(share, _GOES_ON)
         self.meter.reach = reach
         if len(results) == 1:
             return results[0][1]
         return joined(results)
-
-    def _goes_on(self, part: ast.expr, *, is_or: bool) -> Range:
-        """How often the next part of ``and`` or ``or`` is looked at."""
-        observed = self.observed_share(part)
-        if observed is None:
-            return 0.0, 0.5, 1.0
-        return rest_of(observed) if is_or else observed
-
-    def observed_share(self, node: ast.AST) -> Range | None:
-        """How often something holds in a trial run; None without one, or where too little was seen."""
-        return self.trial.share(node, whole=False, times=self.times_of(ONE)) if self.trial is not None else None
 
     def _compare(self, node: ast.Compare) -> Value:
         left = self.value(node.left)

@@ -267,13 +267,10 @@ class Containers(Conditions):
             return
         self.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
         if base.kind == "dict" and not _is_update(base, index):
-            share = self.share_of_new(target)
             if isinstance(target.value, ast.Name):
-                index = index if share is None else any_of(index)
-                self.grown(target.value.id, base, ONE if share is None else share, index, value)
-            elif share is not None or isinstance(target.value, ast.Subscript):
-                added = constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes
-                self.fill(target.value, added if share is None else added * share)
+                self.grown(target.value.id, base, ONE, index, value)
+            elif isinstance(target.value, ast.Subscript):
+                self.fill(target.value, constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes)
         elif base.kind == "list" and value.kind in NUMBERS and value.bytes.terms:
             self._hold_numbers(target.value, value)
 
@@ -290,12 +287,6 @@ class Containers(Conditions):
         if most is not None and times is not None:
             low, likely, high = (min(pair) for pair in zip(most, times, strict=True))
             self.hold(Value("object", bytes=number.bytes * Quantity({(): (low, likely, high)})))
-
-    def share_of_new(self, node: ast.AST, count: Quantity = ONE) -> Quantity | None:
-        """The share of new ones among ``count`` values put into a set or dict each time; None where none were seen."""
-        times = self.times_of(count)
-        found = self.trial.share_of_new(node, times) if self.trial is not None and times else None
-        return Quantity({(): found}) if found is not None else None
 
     def fill(self, inner: ast.expr, added: Quantity) -> None:
         """Let the container that a name holds grow by what is added to a container inside it."""

@@ -156,7 +156,7 @@ class Expressions(Comprehensions):
         if "array" in (left.kind, right.kind):
             left = library.temporary(left) if not is_stored(node.left) else left
             right = library.temporary(right) if not is_stored(node.right) else right
-        result = self.operation(node.op, self.observed(node, left), right)
+        result = self.operation(node.op, left, right)
         temporaries = [
             value
             for value, part in ((left, node.left), (right, node.right))

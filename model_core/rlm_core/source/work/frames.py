@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,7 @@ from . import object_sizes
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
 from .scope import Definition, Scope
-from .syntax import Function, LoopNode, filled_names, names_in
-from .trial import Trial
+from .syntax import Function, LoopNode
 from .values import MISSING, UNKNOWN, Value
 
 SAMPLES = 24
@@ -183,8 +181,6 @@ class State:
         # The share of the runs of the current function that enter the current region.
         self.path: Range = ALWAYS
         self.left = budget
-        # Of a unit whose inputs the text fixes.
-        self.trial: Trial | None = None
         self.loop_depth = 0
         self.open: list[Frame] = []
         # Operations on objects of unknown types, which may run any code.
@@ -204,21 +200,6 @@ class State:
         self.left -= nodes
         if self.left < 0:
             raise TooComplex
-
-    def observed_trips(self, node: ast.AST) -> Quantity | None:
-        """The trips of a loop that a trial run counted, on average."""
-        if self.trial is None:
-            return None
-        read = names_in(node.test if isinstance(node, ast.While) else node.iter)  # type: ignore[attr-defined]
-        keeps = any(loop.node is not None and read & filled_names(loop.node) for loop in self.frame.loops)
-        return self.trial.trips(node, self.times_of(ONE), keeps=keeps)
-
-    def times_of(self, count: Quantity) -> float:
-        """How often what is read ``count`` times in a trip happens in the loops around; 0 where that is not known."""
-        for loop in self.frame.loops:
-            count = count * loop.trips
-        total = count.constant
-        return total[1] if total is not None and math.isfinite(total[1]) else 0.0
 
     @contextmanager
     def region(self, meter: Meter | None = None) -> Iterator[Meter]:

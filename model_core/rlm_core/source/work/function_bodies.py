@@ -312,16 +312,6 @@ class FunctionBodies(Expressions):
             bounds=self._bounds(frame),
             levels=self._levels(frame),
         )
-        observed = None
-        if self.trial is not None:
-            observed = self.trial.calls(frame.node) or self.trial.expected_calls(frame.node)
-        if observed is None and self.trial is not None:
-            fewest, begun = self.trial.begun_calls(frame.node)
-            counted = shape.calls.substituted(start).constant
-            if shape.size == fallback or (counted is not None and fewest > counted[1]):
-                observed = begun
-        if observed is not None:
-            shape = replace(shape, calls=observed)
         result = Meter(body.parallel)
         result.add(body, shape.calls)
         result.own, result.seconds = 0.0, shape.total(body.total)

@@ -76,7 +76,7 @@ class Loops(TripCounts):
         exit_ = self._trip_of_for(node, loop.variable)
         trips = whole
         if not endless:
-            trips = self.counted_or_observed(node, whole)
+            trips = whole
         if endless and exit_ is not None and exit_[1] != NEVER:
             trips = constant(ENDLESS)
         elif endless and ends_inside(self.block(node)):
@@ -206,9 +206,6 @@ class Loops(TripCounts):
         changes = self._changes(first, frame.names, assigned | filled, self.block(node).updates)
         rebound = rebound_names(first, frame.names, assigned.keys() - changes.keys(), count)
         moving = {*changes, *rebound}
-        if rebound and self.trial is not None:
-            # What each trip makes from the result of the last one is in no counter.
-            self.trial.run()
         after = dict(frame.names)
         if moving and self.loop_depth < _TWICE_DEPTH and uses(node, moving):
             del frame.results[results:]

@@ -9,7 +9,6 @@ from . import library
 from .function_bodies import FunctionBodies
 from .quantities import ONE, constant
 from .syntax import GROWING
-from .trip_changes import any_of
 from .values import MISSING, NONE, UNKNOWN, Value
 
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
@@ -68,16 +67,13 @@ class MethodEffects(FunctionBodies):
             return
         if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
             return
-        share = self.share_of_new(function) if method in ("add", "setdefault") else None
-        added = ONE if share is None else share
         if method in GROWING:
-            item = args[-1] if method == "insert" else args[0]
-            self.grown(name, receiver, added, item if share is None else any_of(item))
+            self.grown(name, receiver, ONE, args[-1] if method == "insert" else args[0])
         elif method in _MERGING:
             count = self.length(args[0])
             self.grown(name, receiver, count, args[0].item or UNKNOWN)
         elif method == "setdefault":
-            self.grown(name, receiver, added, args[0], args[1] if len(args) > 1 else NONE)
+            self.grown(name, receiver, ONE, args[0], args[1] if len(args) > 1 else NONE)
 
     def shrunk(self, name: str, container: Value, *, at_least_one: bool = False) -> None:
         """Rebind a container of which an item was taken, if it is known how many it has, or that it has one."""

@@ -92,13 +92,6 @@ class Operations(State):
         self.meter.spend(primitive("binary.int"))
         return UNKNOWN
 
-    def observed(self, node: ast.AST, value: Value) -> Value:
-        """A number with the digits that a trial saw in an operation in a loop, where the text does not say them."""
-        if self.trial is None or not self.frame.loops or value.kind not in ("int", "unknown") or value.size is not None:
-            return value
-        digits = self.trial.digits(node)
-        return value if digits is None else Value("int", size=digits, bytes=value.bytes)
-
     def _arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
         is_float = "float" in (left.kind, right.kind) or isinstance(op, ast.Div)
         if left.known and right.known:

@@ -154,7 +154,7 @@ class Interpreter(WhileLoops):
                 self.frame.bind(target.id, replace(left, constant=MISSING, bytes=left.bytes))
             del result
             return
-        result = self.operation(node.op, self.observed(node, left), right)
+        result = self.operation(node.op, left, right)
         self.meter.spend(primitive("assign"))
         if isinstance(target, ast.Name):
             self.frame.bind(target.id, result)
@@ -205,7 +205,7 @@ class Interpreter(WhileLoops):
 
     def _if(self, node: ast.If) -> None:
         self.meter.spend(primitive("branch"))
-        condition = self.judged(node.test, leaves=bool(leaving(node.body) or leaving(node.orelse)))
+        condition = self.judged(node.test)
         loop = self.frame.loops[-1] if self.frame.loops else None
         if loop is not None and loop.exit is node:
             leaves = loop.exit_share
@@ -303,19 +303,7 @@ class Interpreter(WhileLoops):
     def _match(self, node: ast.Match) -> None:
         self.value(node.subject)
         self.meter.spend(primitive("match"))
-        self.branches(self._cases(node.cases))
-
-    def _cases(self, cases: Sequence[ast.match_case]) -> list[tuple[Range, Sequence[ast.stmt]]]:
-        """How often each case is the one that fits, with what it runs."""
-        found: list[tuple[Range, Sequence[ast.stmt]]] = []
-        left = ALWAYS
-        for case in cases:
-            fits = self.observed_share(case)
-            if fits is None:
-                return [((0.0, 1 / len(cases), 1.0), case.body) for case in cases]
-            found.append((scaled(left, fits), case.body))
-            left = scaled(left, rest_of(fits))
-        return [*found, (left, [])]
+        self.branches([((0.0, 1 / len(node.cases), 1.0), case.body) for case in node.cases])
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         self.meter.spend(primitive("with"))
@@ -349,8 +337,7 @@ class Interpreter(WhileLoops):
                 frame.restore(dict(names), held)
                 if handler.name:
                     frame.names[handler.name] = Value("object", name="Exception")
-                observed = self.observed_share(handler)
-                chance = observed[1] if observed is not None else 1.0 / len(node.handlers) if certain else share
+                chance = 1.0 / len(node.handlers) if certain else share
                 with self.region() as meter:
                     meter.spend(primitive("raise") * (1 - _RAISED if certain else 1.0))
                     self.path = scaled(self.path, (0.0, chance, 1.0))

@@ -88,17 +88,6 @@ def data_fields(node: ast.ClassDef) -> dict[str, ast.expr | None] | None:
     }
 
 
-@lru_cache(maxsize=512)
-def filled_names(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
-    """The containers that a loop puts something into."""
-    return frozenset(BlockSyntax(loop.body).filled)
-
-
-def names_in(node: ast.AST) -> frozenset[str]:
-    """All names in an expression."""
-    return frozenset(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
-
-
 def _default_of(value: ast.expr | None) -> ast.expr | None:
     """The default of a field of a dataclass, also where ``field`` gives it."""
     if not isinstance(value, ast.Call) or label_of(value) != "field":

@@ -42,9 +42,6 @@ class TripCounts(Calls):
         """The number of iterations, in view of exits inside the body."""
         if going == ALWAYS or not loop.exits or loop.exit is not None:
             return trips
-        observed = self.observed_trips(node)
-        if observed is not None:
-            return observed
         if going[2] <= 0:
             return mixed([(1.0, ONE)]) if trips.constant is None or trips.constant[1] >= 1 else trips
         leaves = max(1 - going[1], 1e-3)

@@ -40,7 +40,7 @@ class WhileLoops(Loops):
             return
         paid = self._paid_around(node)
         if paid is not None:
-            self._loop(node, loop, self._until_exit(node, loop, self.observed_trips(node) or paid, None), None)
+            self._loop(node, loop, self._until_exit(node, loop, paid, None), None)
             return
         ends = self._ends(node)
         endless = ends == NEVER and not ends_inside(self.block(node))
@@ -55,9 +55,7 @@ class WhileLoops(Loops):
                 return
             else:
                 loop.items = self._worked_off(node)
-                trips = self.observed_trips(node) or loop.items or self._expected(node) or self._counted(node)
-        if trips is None and not endless and self.trial is not None:
-            trips = self.trial.begun_trips(node)
+                trips = loop.items or self._counted(node)
         if ends is None and trips is not None and trips.constant is not None:
             trips = trips.at_most(self._bound(node))
         if trips is None:
@@ -65,10 +63,6 @@ class WhileLoops(Loops):
         trips = self._until_exit(node, loop, trips, self._trip_of_while(node))
         self._set_variable(node, loop, trips)
         self._loop(node, loop, trips, None, endless=endless)
-
-    def _expected(self, node: ast.While) -> Quantity | None:
-        """The trips at the pace of a trial run that did not get to the end."""
-        return self.trial.expected_trips(node) if self.trial is not None else None
 
     def _paid_around(self, node: ast.While) -> Quantity | None:
         """The trips of a loop that undoes what the loop around it has done, on average."""
@@ -143,10 +137,7 @@ class WhileLoops(Loops):
             self._loop(node, loop, ONE, None)
             return
         endless = not leaves and not has_yield and not caught
-        observed = self.observed_trips(node)
-        if observed is None and self.trial is not None:
-            observed = self.trial.begun_trips(node)
-        trips = ONE if endless else observed or of_size(f"?{node.lineno}")
+        trips = ONE if endless else of_size(f"?{node.lineno}")
         if leaves and not block.breaks and not block.continues and _is_straight(node.body):
             trips = ONE
         self._loop(node, loop, trips, None, endless=endless)

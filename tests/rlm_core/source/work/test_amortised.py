@@ -11,8 +11,6 @@ from rlm_core.source.work.amortised import amortised_trips
 
 from .counting import count, facts_of, ran
 
-pytestmark = pytest.mark.usefixtures("no_trial")
-
 NEXT_GREATER = """
 def f(numbers):
     found, stack = {}, []

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from .counting import count, facts_of
-
-pytestmark = pytest.mark.usefixtures("no_trial")
 
 
 def test_what_a_nested_function_appends_is_in_the_list_afterwards() -> None:

@@ -13,8 +13,6 @@ from rlm_core.source.work.values import Value
 from .counting import count
 from .evaluating import interpreter
 
-pytestmark = pytest.mark.usefixtures("no_trial")
-
 
 @settings(max_examples=100)
 @given(

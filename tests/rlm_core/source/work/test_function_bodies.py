@@ -66,7 +66,6 @@ def test_a_lock_that_is_released_is_no_wait() -> None:
     assert facts_of(held).waits == ()
 
 
-@pytest.mark.usefixtures("no_trial")
 def test_a_recursion_that_lists_combinations_holds_them() -> None:
     text = """
 def f():

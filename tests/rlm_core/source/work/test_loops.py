@@ -11,8 +11,6 @@ from rlm_core.types import Amount, CauseKind
 from .counting import TooLongError, count, counted, facts_of, ran
 from .programs import programs
 
-pytestmark = pytest.mark.usefixtures("no_trial")
-
 SLEEP = "time.sleep(1)"
 
 

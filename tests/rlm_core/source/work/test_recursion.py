@@ -17,8 +17,6 @@ from rlm_core.types import CauseKind
 
 from .counting import count, facts_of, ran
 
-pytestmark = pytest.mark.usefixtures("no_trial")
-
 
 def function(text: str) -> Function:
     """The function of a text."""

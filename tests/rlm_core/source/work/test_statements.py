@@ -9,8 +9,6 @@ from rlm_core.types import Amount
 
 from .counting import count, facts_of
 
-pytestmark = pytest.mark.usefixtures("no_trial")
-
 SLEEP = "time.sleep(1)"
 
 

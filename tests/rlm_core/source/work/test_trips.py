@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.source.work.trips import FLIPPED, NEGATED, NEVER, Counter, first_square
 
-pytestmark = pytest.mark.usefixtures("no_trial")
-
 COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
