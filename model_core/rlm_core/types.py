@@ -103,6 +103,8 @@ class Wait:
     """A place where a unit waits: ``line`` is a 0-based line of the unit's text, ``call`` the called name as written.
 
     ``seconds`` is None where the text does not say how long; ``share`` is the estimated share of calls that wait there.
+    A loop whose iterations the text does not fix waits ``seconds`` for each item of the sizes ``per``. Where
+    ``on_error``, only a handler of an exception waits.
     """
 
     kind: WaitKind
@@ -110,6 +112,8 @@ class Wait:
     call: str
     seconds: Amount | None = None
     share: float = 1.0
+    per: tuple[str, ...] = ()
+    on_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WaitKind, WorkFacts
+from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WorkFacts
 
 from . import library
 from .frames import Frame, TooComplex
-from .meter import Meter, PendingCause
+from .meter import Meter, PendingCause, PendingWait
 from .quantities import LINEAR, LOG, Monomial, Quantity, degree
 from .recursion import SYMBOL
 from .scope import Definition, Scope, Texts
@@ -27,6 +27,7 @@ TYPICAL_SIZE, LARGE_SIZE = 10.0, 1000.0
 TYPICAL_CALL_SECONDS = 2e-6
 _MOST_CAUSES = 6
 _MOST_WAITS = 8
+_USUAL_WAIT = 0.5  # of the runs
 _MOST_NAME = 60
 
 
@@ -163,7 +164,7 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
     seconds, memory, unknown = meter.total, meter.peak, meter.unknown
     sizes = {name for quantity in (seconds, unknown) for name in quantity.names}
     missing = max(unknown.evaluate(lambda name: TYPICAL_SIZE)[1], 0.0)
-    waits = [_wait(wait.kind, wait.line, wait.call, wait.seconds, wait.share) for wait in meter.waits]
+    waits = [_wait(wait) for wait in meter.waits]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
         latency=_cost(seconds, meter.causes, memory=False, extra=missing * TYPICAL_CALL_SECONDS),
@@ -176,13 +177,20 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
     )
 
 
-def _wait(kind: WaitKind, line: int, call: str, seconds: Quantity | None, share: Sequence[float]) -> Wait:
-    amount = None
-    if seconds is not None:
-        low, likely, high = seconds.evaluate(lambda name: 1.0)
-        low = seconds.evaluate(lambda name: 0.0)[0]
-        amount = Amount(max(low, 0.0), max(likely, 0.0), max(high, 0.0))
-    return Wait(kind, line, call, amount, min(max(share[1], 0.0), 1.0))
+def _wait(wait: PendingWait) -> Wait:
+    """A wait as it is reported.
+
+    What half of the runs do not wait for is not likely, whatever the mean is. Least and most of one that a size repeats
+    are for no item and for one.
+    """
+    amount, per, share = None, (), min(max(wait.share[1], 0.0), 1.0)
+    if wait.seconds is not None:
+        low, likely, high = (max(value, 0.0) for value in wait.seconds.evaluate(lambda name: 1.0))
+        per = tuple(dict.fromkeys(name.removeprefix(SYMBOL) for name in wait.seconds.names))
+        is_usual = share >= _USUAL_WAIT and not wait.on_error
+        low = max(wait.seconds.evaluate(lambda name: 0.0)[0], 0.0)
+        amount = Amount(low, max(likely, low) if is_usual else low, high)
+    return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error)
 
 
 def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, extra: float = 0.0) -> CostFacts:

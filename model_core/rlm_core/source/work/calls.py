@@ -336,8 +336,10 @@ class Calls(MethodEffects):
         """The method that is being read, called on ``self``."""
         if receiver.name not in ("self", "cls"):
             return None
+        owner = self.frame.qualname.rpartition(".")[0]
+        qualname = f"{owner}.{name}" if owner else name
         for frame in reversed(self.open):
-            if not isinstance(frame.node, ast.Lambda) and frame.node is not None and frame.node.name == name:
+            if frame.qualname == qualname and frame.node is not None:
                 return Value("user-function", name=name, payload=(frame.node, frame))
         return self.frame.lookup(f"self.{name}")
 
@@ -394,7 +396,7 @@ class Calls(MethodEffects):
     ) -> Value:
         """Call a value."""
         if target.kind == "user-function":
-            return self._call_user(target, args, keywords, receiver)
+            return self._call_user(target, args, keywords, receiver, name)
         if target.kind == "class":
             return self._construct(target, args, keywords)
         if target.kind == "unknown" and target.name == "cls":

@@ -81,12 +81,14 @@ class Loop:
 class Recursive:
     """A recursive call inside a function that is being read.
 
-    The arguments, the share of runs that gets there, and how often the loops around it repeat it.
+    The arguments, the share of runs that gets there, and how often the loops around it repeat it. ``direct``: it is in
+    the function's own text, and not in that of a function that it calls.
     """
 
     arguments: Mapping[str, Value]
     share: tuple[float, float, float]
     times: Quantity = ONE
+    direct: bool = True
 
 
 @dataclass(slots=True)
@@ -120,6 +122,8 @@ class Frame:
     base_share: float = 0.5
     checks: int = 1
     handlers: int = 0
+    # The share of the runs of the caller that call this function.
+    entered: Range = ALWAYS
 
     def lookup(self, name: str) -> Value | None:
         """The value of a name bound here or in an enclosing function."""

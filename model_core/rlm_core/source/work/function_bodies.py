@@ -20,7 +20,7 @@ from .meter import ALWAYS, Meter, PendingCause, scaled
 from .parameters import bind_arguments, defaults_of, is_abstract, is_method
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import SYMBOL, recurrence
-from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
+from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached, most_calls
 from .scope import Definition, Scope
 from .syntax import Function, called_name, data_fields, parsed_class, parsed_function
 from .unit_costs import primitive, seconds
@@ -86,7 +86,10 @@ class FunctionBodies(Expressions):
             own = own + value.bytes
         return replace(instance, bytes=held + own)
 
-    def _call_user(self, target: Value, args: list[Value], keywords: dict[str, Value], receiver: Value | None) -> Value:
+    def _call_user(
+        self, target: Value, args: list[Value], keywords: dict[str, Value], receiver: Value | None, name: str = ""
+    ) -> Value:
+        """Read the body of a function of the program; ``name`` is what the call is written as."""
         definition = self.definition(target)
         if definition is None:
             self.meter.miss()
@@ -100,18 +103,21 @@ class FunctionBodies(Expressions):
             self.meter.miss()
             return UNKNOWN
         caller = self.frame
-        active = next((frame for frame in reversed(self.open) if frame.node is node), None)
+        active = next((frame for frame in reversed(self.open) if _is_frame_of(frame, definition)), None)
         if is_method(node) and (receiver is not None or parent is None):
             args = [receiver if receiver is not None else Value("unknown", name="self"), *args]
         names = bind_arguments(node, args, keywords)
         if active is not None:
+            if not _calls_itself(active, name or target.name, args):
+                self.meter.miss()
+                return UNKNOWN
             share = self._share_in(active)
             # How many values a `*args` has left is not known.
             share = share if node.args.vararg is None else (0.0, share[1], share[2])
             times = ONE
             for loop in active.loops:
                 times = times * loop.trips
-            active.recursive.append(Recursive(names, share, times))
+            active.recursive.append(Recursive(names, share, times, direct=active is caller))
             # A function that takes a container usually returns one of about the same size.
             sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
             return Value(size=sized.size) if sized is not None else UNKNOWN
@@ -119,6 +125,7 @@ class FunctionBodies(Expressions):
             self.meter.miss()
             return UNKNOWN
         frame = Frame(scope, qualname, node, names, parent, receiver, caller.line, caller.depth + 1)
+        frame.entered = self._share_here()
         # A callee that takes more than its share is not understood; what follows it still is.
         kept, loop_depth = self.left - self.left // _CALLEE_SHARE, self.loop_depth
         self.left //= _CALLEE_SHARE
@@ -160,7 +167,7 @@ class FunctionBodies(Expressions):
     def instance_attribute(self, name: str) -> Value | None:
         """What ``__init__`` stores in an attribute of ``self``: types and sizes; a number may have changed since."""
         owner = self.frame.qualname.split(".<locals>")[0].rpartition(".")[0]
-        if not owner or self.frame.qualname.endswith("__init__") or len(self.open) > _MOST_INLINED:
+        if not owner or self.frame.qualname.endswith("__init__") or self.frame.depth > _MOST_INLINED:
             return None
         if owner not in self.instances:
             attributes: dict[str, Value] = {}
@@ -174,8 +181,13 @@ class FunctionBodies(Expressions):
                     names[parameter.arg] = Value("unknown", name=parameter.arg)
                 names["self"] = Value("object", name=owner, payload=attributes)
                 frame = Frame(scope, qualname, node, names, None, None, self.frame.line, self.frame.depth + 1)
-                with self.region(Meter()):
-                    self.measured(frame)
+                # The object was made before: what `__init__` calls is not called by the functions that are being read.
+                outer, self.open = self.open, []
+                try:
+                    with self.region(Meter()):
+                        self.measured(frame)
+                finally:
+                    self.open = outer
         value = self.instances[owner].get(name)
         if value is None or value.kind in ("none", "unknown"):
             return None
@@ -186,10 +198,19 @@ class FunctionBodies(Expressions):
             return replace(value, size=of_size(f"self.{name}"), constant=MISSING)
         return value
 
+    def _share_here(self) -> Range:
+        """The share of the runs of the current function that get to this point; a bound in loops and handled calls."""
+        low, likely, high = scaled(self.path, self.meter.reach)
+        return (low, likely, high) if not self.frame.loops and not self.frame.handlers else (0.0, likely, high)
+
     def _share_in(self, active: Frame) -> Range:
-        """The share of the runs of an open function that get to this point; a bound inside callees and loops."""
-        share = scaled(self.path, self.meter.reach)
-        return share if active is self.frame and not active.loops else (0.0, share[1], share[2])
+        """The share of the runs of an open function that get to this point."""
+        share = self._share_here()
+        for frame in reversed(self.open):
+            if frame is active:
+                break
+            share = scaled(share, frame.entered)
+        return share
 
     def bind_defaults(self, frame: Frame) -> None:
         """Bind the parameters that a call leaves out to their defaults."""
@@ -309,10 +330,13 @@ class FunctionBodies(Expressions):
             base_share=frame.base_share,
             fallback=fallback,
             checks=frame.checks,
+            most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
             bounds=self._bounds(frame),
             levels=self._levels(frame),
         )
         result = Meter(body.parallel)
+        if shape.guessed:
+            body.miss()
         result.add(body, shape.calls)
         result.own, result.seconds = 0.0, shape.total(body.total)
         result.unknown = shape.total(body.unknown)
@@ -371,6 +395,34 @@ class FunctionBodies(Expressions):
             return None
         self.step(len(payload.text) // 40)
         return tree, payload.scope, payload.qualname, None
+
+
+def _is_frame_of(frame: Frame, definition: tuple[Function, Scope, str, Frame | None]) -> bool:
+    """Whether a function that is being read is this one, and not another with the same text."""
+    node, scope, qualname, parent = definition
+    if frame.node is not node:
+        return False
+    return parent is frame or (frame.qualname == qualname and frame.scope.home() is scope.home())
+
+
+def _calls_itself(active: Frame, written: str, args: Sequence[Value]) -> bool:
+    """Whether a call of a function that is being read is recursion.
+
+    Under another name a module keeps what the function's name meant before. A method of another object is that of its
+    class, which is not known.
+    """
+    node = active.node
+    assert node is not None
+    if isinstance(node, ast.Lambda):
+        return True
+    if written.rpartition(".")[2] != node.name:
+        return False
+    own = active.names.get(node.args.args[0].arg) if is_method(node) and node.args.args else None
+    if own is None:
+        return True
+    given = args[0] if args else UNKNOWN
+    same = given.payload is own.payload if own.payload is not None else given.payload is None
+    return same and (given.kind, given.name) == (own.kind, own.name)
 
 
 def _is_released(call: str, node: ast.AST) -> bool:

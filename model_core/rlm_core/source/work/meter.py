@@ -17,13 +17,15 @@ from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed
 ALWAYS: Range = (1.0, 1.0, 1.0)
 _MOST_CAUSES = 24
 _MOST_WAITS = 40
+_MANY = 1e6  # iterations, after which what may happen in one of them has happened
 
 
 @dataclass(frozen=True, slots=True)
 class PendingWait:
     """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known.
 
-    That of a task in the ``background`` goes on while others start: several take as long as the longest.
+    That of a task in the ``background`` goes on while others start: several take as long as the longest. One that is
+    ``on_error`` is in a handler of an exception.
     """
 
     kind: WaitKind
@@ -32,6 +34,7 @@ class PendingWait:
     seconds: Quantity | None
     share: Range
     background: bool = False
+    on_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +155,13 @@ class Meter:
         if unknown.terms:
             self.miss(unknown if once else unknown * times)
         enters = ALWAYS if once else _entered(times)
-        reach = scaled(self.reach, enters)
         for wait in other.waits:
             seconds = wait.seconds
             if seconds is not None:
                 at_once = once or self.parallel or wait.background
                 seconds = self.weighted(seconds if at_once else seconds * times)
-            self._note(replace(wait, seconds=seconds, share=scaled(wait.share, reach)))
+            share = wait.share if once else _at_least_once(wait.share, times)
+            self._note(replace(wait, seconds=seconds, share=scaled(share, self.reach)))
         for cause in other.causes:
             amount, count = cause.amount, cause.count
             if not once:
@@ -167,7 +170,7 @@ class Meter:
         if len(self.causes) > 2 * _MOST_CAUSES:
             self.causes = largest_causes(self.causes)
         if other.endless is not None:
-            share = other.endless[1] * reach[1]
+            share = other.endless[1] * self.reach[1] * enters[1]
             if self.endless is None or self.endless[1] < share:
                 self.endless = (other.endless[0], share)
         if other.peak.terms or held.terms:
@@ -202,6 +205,14 @@ def scaled(left: Range, right: Range) -> Range:
     if left is ALWAYS:
         return right
     return left[0] * right[0], left[1] * right[1], left[2] * right[2]
+
+
+def _at_least_once(share: Range, times: Quantity) -> Range:
+    """The share of runs in which a loop that runs so often reaches a place that each iteration reaches so often."""
+    enters = _entered(times)
+    low, likely, high = scaled(share, enters)
+    iterations = max(times.evaluate(lambda name: 3.0)[1], 1.0)
+    return low, max(likely, enters[1] * (1 - (1 - min(share[1], 1.0)) ** min(iterations, _MANY))), high
 
 
 def _entered(times: Quantity) -> Range:

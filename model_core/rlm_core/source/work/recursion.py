@@ -30,7 +30,8 @@ class Recurrence:
     ``ratio`` is the share of the size that a call passes on, 1 where it passes on a fixed amount less, and
     ``branches`` the number of recursive calls per call. ``going`` is the share of calls that do not end at once: what
     a call costs is read as an average over all, but large ones go on. Where each call gets a part of an
-    argument in ``parts``, the sizes of all together are the number of calls.
+    argument in ``parts``, the sizes of all together are the number of calls. ``guessed``: nothing says how many calls
+    there are.
     """
 
     calls: Quantity
@@ -41,6 +42,7 @@ class Recurrence:
     name: str
     going: float = 1.0
     parts: tuple[str, ...] = ()
+    guessed: bool = False
 
     def total(self, cost: Quantity) -> Quantity:
         """The sum over all calls of a cost that depends on the size."""
@@ -98,6 +100,7 @@ def recurrence(
     base_share: float,
     fallback: str,
     checks: int = 1,
+    most: float = math.inf,
     bounds: Mapping[str, Quantity] | None = None,
     levels: Quantity | None = None,
 ) -> Recurrence:
@@ -111,11 +114,12 @@ def recurrence(
         base_share: the share of calls that was taken to end at once.
         fallback: the name of the size where no argument is known to shrink.
         checks: how many statements end a call at once.
+        most: how many recursive calls a call makes on one path at most; infinite where a loop repeats one.
         bounds: what symbols are compared with where that ends the recursion, by symbol.
         levels: how deep the recursion gets, where a list that each level appends to says so.
     """
     share = max(1 - base_share, 0.05)
-    branches = sum(step.share[1] for step in steps) / share
+    branches = min(sum(step.share[1] for step in steps) / share, most)
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
     if levels is not None and not cached:
         return _backtracking(steps, start, share, levels)
@@ -130,13 +134,14 @@ def recurrence(
         parts = any(value.kind == "unknown" and "." in value.name for value in values)
         # What only grows, such as a message or a depth, is passed down to the parts of parts.
         parts = parts or any(grows(value, start) for value in values)
-        if branches * share ** (checks - 1) > _BRANCHING and not parts:
-            # Each call tries several ways, and neither an argument nor a number of checks says how deep: backtracking.
-            return Recurrence(exponential(2.0, size), size, fallback, 1.0, branches, "tries all ways")
+        # Each call tries several ways, and neither an argument nor a number of checks says how deep.
+        guessed = branches * share ** (checks - 1) > _BRANCHING and not parts
         known = {name: amount.constant[1] for name, amount in start.items() if amount.constant is not None}
         sized = max(known, key=lambda name: known[name], default=fallback)
         size = of_size(sized if known.get(sized, 0.0) > 1 else fallback)
-        return Recurrence(size, size.log(), sized, 1.0, 1.0, "calls itself for each part", parts=(fallback, *start))
+        return Recurrence(
+            size, size.log(), sized, 1.0, 1.0, "calls itself for each part", parts=(fallback, *start), guessed=guessed
+        )
     symbol = moves[0].symbol
     ratios = [move.ratio for move in moves if move.ratio < 1]
     if ratios:
@@ -153,7 +158,7 @@ def recurrence(
         calls = of_size(symbol).power(power).times(2.0 - 1.0 / branches)
         return Recurrence(calls, depth, symbol, ratio, branches, "halves its input", share)
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
-    return _counted(moves, start, base, cached, share, branches, bounds or {}, others)
+    return _counted(moves, start, base, cached or most < 2, share, branches, bounds or {}, others, most)
 
 
 def _backtracking(
@@ -200,8 +205,12 @@ def _counted(
     branches: float,
     bounds: Mapping[str, Quantity],
     others: Sequence[str],
+    all_at_once: float,
 ) -> Recurrence:
-    """The recursion of calls that pass on a fixed amount more or less; ``others`` fall by amounts that vary."""
+    """The recursion of calls that pass on a fixed amount more or less; ``others`` fall by amounts that vary.
+
+    Of the recursive calls in the text one path makes ``all_at_once`` at most.
+    """
     symbol = moves[0].symbol
     # How far each symbol is from its end: in all, and in the first call where that is known.
     spans: dict[str, Quantity] = {}
@@ -235,7 +244,9 @@ def _counted(
     for move in moves:
         ways_of, key = _Ways.of(move, symbol, share), (move.symbol, move.added)
         grouped[key] = (move, ways_of + grouped[key][1] if key in grouped else ways_of)
-    moves, ways = [move for move, _ in grouped.values()], [ways for _, ways in grouped.values()]
+    exclusive = min(all_at_once / max(sum(way.most(1.0) for _, way in grouped.values()), 1e-9), 1.0)
+    moves = [move for move, _ in grouped.values()]
+    ways = [replace(way, share=way.share * exclusive) for _, way in grouped.values()]
     strides = [max(abs(move.added), 1e-9) for move in moves]
     most = sum(way.most(100.0) for way in ways)
     if cached or max(most, branches) < 1.3:

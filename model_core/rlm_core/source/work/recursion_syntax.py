@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 from .syntax import BlockSyntax, Function
@@ -115,6 +116,68 @@ def _limit(test: ast.Compare) -> tuple[str, float] | None:
     return None
 
 
+@lru_cache(maxsize=128)
+def most_calls(node: Function) -> float:
+    """How many calls of itself a function makes on one path at most; infinite where a loop repeats one."""
+    if isinstance(node, ast.Lambda):
+        return math.inf
+    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+
+    def of_expression(part: ast.AST) -> float:
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return 0.0
+        inner = [of_expression(child) for child in ast.iter_child_nodes(part)]
+        if isinstance(part, ast.IfExp):
+            return of_expression(part.test) + max(of_expression(part.body), of_expression(part.orelse))
+        total = sum(inner)
+        if isinstance(part, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and total:
+            return math.inf
+        return total + (isinstance(part, ast.Call) and _calls(part.func, node.name, is_method=is_method))
+
+    def of_block(body: Sequence[ast.stmt]) -> tuple[float, float]:
+        """The calls on a path that goes on behind the statements, -inf where none does, and on one that leaves."""
+        goes_on, leaves = 0.0, -math.inf
+        for statement in body:
+            behind, gone = of_statement(statement)
+            leaves, goes_on = max(leaves, _joined(goes_on, gone)), _joined(goes_on, behind)
+        return goes_on, leaves
+
+    def of_statement(statement: ast.stmt) -> tuple[float, float]:
+        match statement:
+            case ast.Return() | ast.Raise():
+                return -math.inf, of_expression(statement)
+            case ast.Break() | ast.Continue():
+                return 0.0, -math.inf  # what follows in the loop is read as if it ran too
+            case ast.If():
+                arms, before = [of_block(statement.body), of_block(statement.orelse)], of_expression(statement.test)
+            case ast.Match():
+                arms, before = [of_block(case.body) for case in statement.cases], of_expression(statement.subject)
+                arms.append((0.0, -math.inf))
+            case ast.For() | ast.AsyncFor() | ast.While():
+                inner = of_block([*statement.body, *statement.orelse])
+                header = of_expression(statement.test if isinstance(statement, ast.While) else statement.iter)
+                repeated = math.inf if max(*inner) > 0 else 0.0
+                return header + repeated, header + repeated if inner[1] >= 0 else -math.inf
+            case ast.Try() | ast.TryStar():
+                tried = of_block([*statement.body, *statement.orelse])
+                arms, before = [tried, *(of_block(handler.body) for handler in statement.handlers)], 0.0
+                last = of_block(statement.finalbody)
+                before = max(last[0], 0.0)
+            case ast.With() | ast.AsyncWith():
+                arms = [of_block(statement.body)]
+                before = sum(of_expression(item) for item in statement.items)
+            case _:
+                return of_expression(statement), -math.inf
+        return _joined(before, max(arm[0] for arm in arms)), _joined(before, max(arm[1] for arm in arms))
+
+    return max(*of_block(node.body), 0.0)
+
+
+def _joined(first: float, second: float) -> float:
+    """The calls on two parts of a path; -inf where one of them is never passed."""
+    return -math.inf if -math.inf in (first, second) else first + second
+
+
 def base_share(node: Function) -> float:
     """The share of calls of a recursive function that end at once: half of them if each calls itself twice or more."""
     if isinstance(node, ast.Lambda):
@@ -159,19 +222,27 @@ def is_cached(node: Function) -> bool:
         name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
         if name in CACHES:
             return True
-    # A dictionary that results are looked up in and stored to.
-    stores = {
-        target.value.id
+    # A container that results are stored to, and looked up in or returned from.
+    stored = [
+        target
         for inner in ast.walk(node)
         if isinstance(inner, ast.Assign)
         for target in inner.targets
-        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)
-    }
-    return any(
-        isinstance(inner, ast.Compare)
-        and len(inner.ops) == 1
-        and isinstance(inner.ops[0], (ast.In, ast.NotIn))
-        and isinstance(inner.comparators[0], ast.Name)
-        and inner.comparators[0].id in stores
-        for inner in ast.walk(node)
-    )
+        if isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute))
+    ]
+    results = {ast.dump(target.value) for target in stored}
+    entries = {ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored}
+    for inner in ast.walk(node) if stored else ():
+        match inner:
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[container]) if ast.dump(container) in results:
+                return True
+            case ast.Call(func=ast.Attribute(value=container, attr="get")) if ast.dump(container) in results:
+                return True
+            case ast.Return(value=ast.Subscript() as entry) if ast.dump(entry) in entries and _is_early(node, inner):
+                return True
+    return False
+
+
+def _is_early(node: ast.FunctionDef | ast.AsyncFunctionDef, part: ast.Return) -> bool:
+    """Whether a function goes on behind a ``return``: that of a known result is not the last statement."""
+    return part is not node.body[-1]

@@ -342,6 +342,7 @@ class Interpreter(WhileLoops):
                     meter.spend(primitive("raise") * (1 - _RAISED if certain else 1.0))
                     self.path = scaled(self.path, (0.0, chance, 1.0))
                     self.run(handler.body)
+                meter.waits = [replace(wait, on_error=True) for wait in meter.waits]
                 likely += chance * meter.reach[1]
                 meter.reach = ALWAYS
                 self.meter.branch([((0.0, chance, 1.0), meter), ((0.0, 1 - chance, 1.0), Meter())])

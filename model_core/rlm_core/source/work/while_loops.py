@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rlm_core.types import CauseKind
 
@@ -22,6 +22,7 @@ from .values import UNKNOWN, number_of
 _CONCRETE_TRIPS = 400
 _MOST_CONCRETE_NODES = 80
 _KEPT_SHARE = 6  # of the budget that is left
+_UNCHANGING = frozenset({"int", "float", "bool", "str", "bytes", "none"})
 
 
 class WhileLoops(Loops):
@@ -218,18 +219,18 @@ def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
             names.add(inner.id)
     if block.breaks or block.returns or block.raises or block.yields or block.leaves_program or frame.handlers:
         return False
-    changed = block.assigned.keys()
-    local = all(name in frame.names for name in names)
-    nested = any(isinstance(inner, (ast.Nonlocal, ast.Global)) for inner in ast.walk(node))
-    return local and not nested and not (names & changed) and not _has_method_names(frame, names)
+    values = {name: frame.names.get(name) for name in names}
+    if any(value is None for value in values.values()) or names & block.assigned.keys():
+        return False
+    function = frame.node if frame.node is not None else node
+    if any(isinstance(inner, (ast.Nonlocal, ast.Global)) for inner in ast.walk(function)):
+        return False
+    # What is not a number or a text may be an object that its methods change, here or under another name.
+    objects = {name for name, value in values.items() if value is not None and value.kind not in _UNCHANGING}
+    return not any(isinstance(inner, ast.Name) and inner.id in objects for inner in _outside(node.test, function))
 
 
-def _has_method_names(frame: Frame, names: set[str]) -> bool:
-    """Whether methods of these objects have names, as in ``pop = stack.pop``: calling one may change the object."""
-    return frame.node is not None and any(
-        isinstance(inner, ast.Assign)
-        and isinstance(inner.value, ast.Attribute)
-        and isinstance(inner.value.value, ast.Name)
-        and inner.value.value.id in names
-        for inner in ast.walk(frame.node)
-    )
+def _outside(test: ast.expr, function: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a function without those of a condition."""
+    inside = {id(part) for part in ast.walk(test)}
+    return (part for part in ast.walk(function) if id(part) not in inside)
