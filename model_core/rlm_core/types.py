@@ -451,6 +451,7 @@ class AbstentionCode(StrEnum):
     REQUEST_TOO_LARGE = "request-too-large"  # size, limit (bytes)
     SERVER_UNAVAILABLE = "server-unavailable"  # url, problem
     MODEL_FAILED = "model-failed"  # error (the exception's class)
+    MAY_NOT_END = "may-not-end"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_k
 from .revisions import agreement
 from .similar_texts import SimilarTexts, most_similar
 from .tokenizer import Tokenizer
-from .work_mixture import FIXED, WorkMixture, facts_of, is_fixed, with_facts, work_moved
+from .work_mixture import FIXED, WorkMixture, facts_of, is_fixed, with_facts, without_end, work_moved
 
 ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "encoder.onnx",
@@ -193,9 +193,10 @@ class OnnxPredictor:
         for row, prediction in zip(head_rows, self._propagated(head_rows, joined, works), strict=True):
             i, j = row.index
             answers[i][j] = prediction
+        lines = [[answer for answer in line if answer is not None] for line in answers]
         return [
-            with_growth([answer for answer in line if answer is not None], self._growth.estimates(code))
-            for code, line in zip(texts, answers, strict=True)
+            without_end(with_growth(line, self._growth.estimates(code)), facts.get(i))
+            for i, (code, line) in enumerate(zip(texts, lines, strict=True))
         ]
 
     def _propagated(

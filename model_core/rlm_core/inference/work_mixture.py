@@ -25,6 +25,8 @@ from rlm_core.source.work.scope import Texts
 from rlm_core.types import (
     LEVELS,
     MEDIAN,
+    Abstention,
+    AbstentionCode,
     CalibrationSource,
     CauseKind,
     CodeText,
@@ -281,6 +283,19 @@ def with_facts(
         first = banded[0]
         banded = bands(bounded, first.groups, first.rows, first.source)
     return replace(prediction, median=bounded[MEDIAN], bands=banded, quantiles=bounded)
+
+
+def without_end(predictions: Sequence[Prediction], facts: WorkFacts | None) -> list[Prediction]:
+    """The predictions for one unit; a function that may not end has no latency."""
+    if facts is None or facts.endless is None:
+        return list(predictions)
+    missing = Abstention(AbstentionCode.MAY_NOT_END)
+    return [
+        replace(prediction, median=None, bands=(), quantiles=(), growth=None, abstained=missing)
+        if prediction.basis == "call" and prediction.metric == "latency" and prediction.abstained is None
+        else prediction
+        for prediction in predictions
+    ]
 
 
 def kind_of(facts: WorkFacts, work: KnownWork) -> str:

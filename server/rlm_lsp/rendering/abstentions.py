@@ -59,6 +59,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.TEXT_TOO_LONG: "the text and what it calls are longer than the server's limit of {limit} characters",
     AbstentionCode.REQUEST_TOO_LARGE: "the text and its queries take {size} bytes; the server's limit is {limit}",
     AbstentionCode.SERVER_UNAVAILABLE: "the model server {url} does not answer: {problem}",
+    AbstentionCode.MAY_NOT_END: "a call may not end",
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.judges import JUDGES
-from rlm_core.types import MeasuredPrediction, Prediction
+from rlm_core.types import AbstentionCode, MeasuredPrediction, Prediction
 
 from . import labels
 from .abstentions import other_judge, reason
@@ -56,7 +56,7 @@ def notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield waits
     if prediction.growth is not None and (growth := growth_words(prediction.growth)):
         yield growth.replace("`", "")
-    if prediction.abstained is not None:
+    if prediction.abstained is not None and prediction.abstained.code is not AbstentionCode.MAY_NOT_END:
         yield reason(prediction.abstained)
     if (other := other_judge(analysed.code, prediction)) is not None:
         yield other

@@ -37,6 +37,7 @@ from rlm_core.inference.work_mixture import (
     t_cdf,
     truncated,
     with_facts,
+    without_end,
     work_moved,
 )
 from rlm_core.types import (
@@ -290,3 +291,15 @@ def test_other_shapes_and_values_are_an_error(tmp_path: Path, name: str) -> None
     save_file({key: value for key, value in tensors().items() if key != f"memory.{name}"}, path)
     with pytest.raises(ModelError, match="not the work mixture"):
         WorkMixture.load(path)
+
+
+def test_a_function_that_may_not_end_has_no_latency() -> None:
+    latency, memory = prediction_of(), replace(prediction_of(), metric="memory")
+    facts = WorkFacts(endless=1)
+    [ended, kept] = without_end([latency, memory], facts)
+    assert (ended.median, ended.bands, ended.quantiles, str(ended.abstained)) == (None, (), (), "may-not-end")
+    assert kept is memory
+    assert without_end([latency, memory], WorkFacts()) == [latency, memory]
+    # A judge ends the input, and with it the program.
+    program = replace(latency, basis="program")
+    assert without_end([program], facts) == [program]
