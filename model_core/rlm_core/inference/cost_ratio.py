@@ -1,9 +1,10 @@
 """The ratio of a cost after and before an edit, with its own calibrated band.
 
-The errors of two predictions of nearly the same text are nearly the same, so a ratio is known far better than either
-value. It is predicted in log10 from the differences of three numbers: the medians; for programs, the n-gram ridge's
-change role, which was fitted within problems: what one solution costs compared with another; and for functions, the
-work that static analysis finds. Its band comes from pairs of texts, as in :mod:`rlm_core.inference.residuals`.
+The errors of two predictions of nearly the same text are nearly the same, so a ratio is known better than either value,
+on edits like those that it is calibrated on. It is predicted in log10 from the differences of three numbers: the
+medians; for programs, the n-gram ridge's change role, which was fitted within problems: what one solution costs
+compared with another; and for functions, the work that static analysis finds. Its band comes from pairs of texts, as in
+:mod:`rlm_core.inference.residuals`.
 """
 
 from __future__ import annotations

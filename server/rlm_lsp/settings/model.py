@@ -220,7 +220,7 @@ class Settings:
             {"type": "number", "minimum": 0.5, "maximum": 1},
             _probability,
         ),
-        "Lowest probability of a finding with each severity; 1 disables the severity.",
+        "Lowest probability of an exceeded budget with each severity; 1 disables the severity.",
     )
     default_sizes: Mapping[str, str] = _setting(
         {},

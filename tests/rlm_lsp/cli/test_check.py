@@ -99,13 +99,14 @@ def test_excluded_files_are_left_out(project: Path) -> None:
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["hot/b.py"]
 
 
-def test_a_difference_reports_regressions(project: Path) -> None:
+def test_a_difference_reports_regressions_that_fail_only_where_the_user_asks(project: Path) -> None:
     commit(project, {"a.py": FUNCTION})
     write(project, {"a.py": LONGER})
     result = check("--diff", "HEAD")
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert [line.rpartition("[")[2] for line in result.stdout.splitlines()] == ["regression]"]
-    assert "1 compared with HEAD; 1 finding (1 error)" in result.stderr
+    assert "1 compared with HEAD; 1 finding (1 information)" in result.stderr
+    assert check("--diff", "HEAD", "--fail-on", "information").exit_code == 1
     assert check().exit_code == 0
 
 
