@@ -10,7 +10,7 @@ compared with another; and for functions, the work that static analysis finds. I
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,14 @@ def cost_ratio(
     source = CalibrationSource(task)
     ratio_bands = bands(quantiles, model.residuals.groups, model.residuals.rows, source)
     return CostRatio(basis, metric, device, model_id, quantiles[MEDIAN], ratio_bands, quantiles)
+
+
+def centred(ratio: CostRatio) -> CostRatio:
+    """A ratio with its median moved to 1."""
+    scale = ratio.ratio or 1.0
+    moved = tuple(quantile / scale for quantile in ratio.quantiles)
+    first = ratio.bands[0]
+    return replace(ratio, ratio=1.0, quantiles=moved, bands=bands(moved, first.groups, first.rows, first.source))
 
 
 def unchanged(basis: Basis, metric: Metric, device: str | None, model_id: str, model: RatioModel) -> CostRatio:

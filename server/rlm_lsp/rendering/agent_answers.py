@@ -54,8 +54,8 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
         f" {direction} with {percent(probability)} probability"
     ]
     old, new = before.growth, after.growth
-    if old is not None and new is not None and old.growth_class != new.growth_class:
-        parts.append(f"growth {old.growth_class} → {growth_form(new.growth_class, new.sizes).replace('`', '')}")
+    if old is not None and new is not None and old.is_claim and new.is_claim and old.growth_class != new.growth_class:
+        parts.append(f"growth {old.growth_class} → {growth_form(new).replace('`', '')}")
     return printable("; ".join(parts))
 
 

@@ -35,10 +35,12 @@ from rlm_core.inference.work_mixture import (
     model_cdf,
     stated_floor,
     t_cdf,
+    takes_the_same_memory,
     truncated,
     with_facts,
     work_moved,
 )
+from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import (
     LEVELS,
     MEDIAN,
@@ -290,3 +292,28 @@ def test_other_shapes_and_values_are_an_error(tmp_path: Path, name: str) -> None
     save_file({key: value for key, value in tensors().items() if key != f"memory.{name}"}, path)
     with pytest.raises(ModelError, match="not the work mixture"):
         WorkMixture.load(path)
+
+
+LOOP = "def f(xs):\n    total = 0\n    for x in xs:\n        total += x\n    return total\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "is_same"),
+    [
+        (
+            LOOP.replace(
+                "    return", "    for i in range(10_000):\n        for x in xs:\n            pass\n    return"
+            ),
+            True,
+        ),
+        (LOOP.replace("total += x", "total += 2 * x"), True),
+        (LOOP.replace("    return total", "    return [total for x in xs]"), False),
+        (LOOP.replace("    return total", "    return [0] * 10_000"), False),
+        (LOOP.replace("total += x", "total += unknown(x)"), False),
+    ],
+)
+def test_memory_is_the_same_where_the_text_shows_all_of_it(after: str, is_same: bool) -> None:
+    first, second = work_facts(LOOP), work_facts(after)
+    assert takes_the_same_memory(first, second) is is_same
+    assert not takes_the_same_memory(first, None)
+    assert not takes_the_same_memory(WorkFacts(), WorkFacts())
