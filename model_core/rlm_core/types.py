@@ -475,18 +475,31 @@ class Abstention:
 
 GrowthClass = Literal["1", "log n", "sqrt n", "n", "n log n", "mn", "n^2", "n^3", "2^n", "other"]
 GROWTH_CLASSES: tuple[GrowthClass, ...] = get_args(GrowthClass)
+# The least probability of a growth class that is shown to anyone, in any form.
+LEAST_GROWTH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthEstimate:
     """How a cost grows with the inputs: the most likely class, its calibrated probability, and the inputs by name.
 
-    ``sizes`` are the inputs that the leading term depends on, as the text names them; empty where they are not known.
+    ``sizes`` are the inputs that the leading term depends on, as the text names them; those that it does not name start
+    with ``?``. Empty where they are not known.
     """
 
     growth_class: GrowthClass
     probability: float
     sizes: tuple[str, ...] = ()
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the class is certain enough to be shown."""
+        return self.growth_class != "other" and self.probability >= LEAST_GROWTH
+
+    @property
+    def named_sizes(self) -> tuple[str, ...]:
+        """The sizes that the text names."""
+        return tuple(size for size in self.sizes if not size.startswith("?"))
 
 
 @dataclass(frozen=True, slots=True)

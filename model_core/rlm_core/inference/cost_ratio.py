@@ -1,15 +1,16 @@
 """The ratio of a cost after and before an edit, with its own calibrated band.
 
-The errors of two predictions of nearly the same text are nearly the same, so a ratio is known far better than either
-value. It is predicted in log10 from the differences of three numbers: the medians; for programs, the n-gram ridge's
-change role, which was fitted within problems: what one solution costs compared with another; and for functions, the
-work that static analysis finds. Its band comes from pairs of texts, as in :mod:`rlm_core.inference.residuals`.
+The errors of two predictions of nearly the same text are nearly the same, so a ratio is known better than either value,
+on edits like those that it is calibrated on. It is predicted in log10 from the differences of three numbers: the
+medians; for programs, the n-gram ridge's change role, which was fitted within problems: what one solution costs
+compared with another; and for functions, the work that static analysis finds. Its band comes from pairs of texts, as in
+:mod:`rlm_core.inference.residuals`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,14 @@ def cost_ratio(
     source = CalibrationSource(task)
     ratio_bands = bands(quantiles, model.residuals.groups, model.residuals.rows, source)
     return CostRatio(basis, metric, device, model_id, quantiles[MEDIAN], ratio_bands, quantiles)
+
+
+def centred(ratio: CostRatio) -> CostRatio:
+    """A ratio with its median moved to 1."""
+    scale = ratio.ratio or 1.0
+    moved = tuple(quantile / scale for quantile in ratio.quantiles)
+    first = ratio.bands[0]
+    return replace(ratio, ratio=1.0, quantiles=moved, bands=bands(moved, first.groups, first.rows, first.source))
 
 
 def unchanged(basis: Basis, metric: Metric, device: str | None, model_id: str, model: RatioModel) -> CostRatio:

@@ -19,9 +19,10 @@ from cachetools import LRUCache
 from rlm_core.errors import ModelError
 from rlm_core.source import languages
 from rlm_core.source.canonical import CanonicalForm, canonical
+from rlm_core.source.units import has_no_parameters
 from rlm_core.types import GROWTH_CLASSES, CodeText, GrowthEstimate, Prediction
 
-from .growth_facts import FACT_FEATURES, fact_estimate, fact_features, size_names
+from .growth_facts import FACT_FEATURES, fact_estimate, fact_features, input_growth, size_names
 from .growth_features import BITS, FEATURES, GrowthFeatures, growth_features, unit_weights
 from .trees import fingerprint
 
@@ -141,11 +142,15 @@ class GrowthHead:
         return self.weights.probabilities(features, facts, code.language, code.basis)
 
     def estimates(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
-        """The growth of latency and memory; empty for other bases and for texts without a grammar."""
+        """The growth of latency and memory; empty for other bases and for texts without a grammar.
+
+        A function without parameters has none, unless the facts name what it grows with.
+        """
         entry = languages.LANGUAGES.get(code.language)
         if code.basis not in BASES or entry is None or entry.grammar is None or not code.text.strip():
             return {}
         table = None
+        has_inputs = code.basis != "call" or not has_no_parameters(code.text)
         result: dict[str, GrowthEstimate] = {}
         for index, metric in enumerate(METRICS):
             estimate = fact_estimate(code, metric)
@@ -153,9 +158,9 @@ class GrowthHead:
                 table = self.probabilities(code) if table is None else table
                 best = int(table[index].argmax())
                 growth_class = GROWTH_CLASSES[best]
-                sizes = size_names(code.work, metric) if growth_class not in ("1", "other") else ()
+                sizes = size_names(input_growth(code, metric)) if growth_class not in ("1", "other") else ()
                 estimate = GrowthEstimate(growth_class, float(table[index, best]), sizes)
-            if estimate is not None:
+            if estimate is not None and (has_inputs or estimate.named_sizes):
                 result[metric] = estimate
         return result
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.source.units import has_no_parameters
+from rlm_core.source.work.input_names import input_names
 from rlm_core.types import CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
 _METRICS = ("latency", "memory")
@@ -58,11 +59,29 @@ def class_of(growth: tuple[Growth, ...]) -> GrowthClass:
     return "other"
 
 
-def size_names(work: WorkFacts | None, metric: str) -> tuple[str, ...]:
-    """The inputs that the leading term depends on, the fastest first; empty where the facts name none."""
-    if work is None:
-        return ()
-    return tuple(dict.fromkeys(factor.size for factor in work.of(metric).growth if factor.size))
+def input_growth(code: CodeText, metric: str) -> tuple[Growth, ...]:
+    """The factors of the leading term, the fastest first, by the inputs that they are sizes of.
+
+    The size of a local value counts as that of the input that it comes from. A size without such an input is called
+    ``?``, as those are that the analysis numbers.
+    """
+    growth = code.work.of(metric).growth if code.work is not None else ()
+    if code.language != "python" or not growth:
+        return growth
+    names = input_names(code.text, is_function=code.basis == "call")
+    merged: dict[str, Growth] = {}
+    for place, factor in enumerate(growth):
+        size = names.of(factor.size) or f"?{place}"
+        same = merged.get(size, Growth(size, 0.0))
+        merged[size] = Growth(
+            size, same.degree + factor.degree, same.logs + factor.logs, max(same.base, 1.0) * max(factor.base, 1.0)
+        )
+    return tuple(merged.values())
+
+
+def size_names(growth: Sequence[Growth]) -> tuple[str, ...]:
+    """The sizes of factors by name; empty where none has one."""
+    return tuple(dict.fromkeys(factor.size for factor in growth if factor.size))
 
 
 def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
@@ -72,19 +91,18 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     theirs to state for work that the text fixes and for functions whose sizes are all known, unless another number than
     a parameter's default may be passed.
     """
-    work = code.work
+    work, growth = code.work, input_growth(code, metric)
     if work is None or code.basis != "call" or not work.nodes or work.unknown_calls or work.endless is not None:
         return None
-    costs = work.of(metric)
-    if costs.growth:
+    if growth:
         if _WHILE.search(code.text):
             return None
-        return GrowthEstimate(class_of(costs.growth), _NAMED, size_names(work, metric))
+        return GrowthEstimate(class_of(growth), _NAMED, size_names(growth))
     if (
         work.fixed
         and not work.latency.growth
-        and (work.latency.known.likely > _LITERAL_WORK or has_no_parameters(code.text))
-        and not _depends_on_default(code.text, costs)
+        and work.latency.known.likely > _LITERAL_WORK
+        and not _depends_on_default(code.text, work.of(metric))
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None

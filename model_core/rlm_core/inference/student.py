@@ -44,7 +44,7 @@ from rlm_core.types import (
 from . import ngram_ridge, propagation, trees
 from .calibration import MIN_GROUPS, TaskCalibration, bands
 from .card import StudentCard, read_card
-from .cost_ratio import cost_ratio, log_median, ratio_task, unchanged
+from .cost_ratio import centred, cost_ratio, log_median, ratio_task, unchanged
 from .encoder import Encoding, Encodings, Entry
 from .features import all_feature_names, answers_alone, forest_key, has_trees
 from .growth import GROWTH, GrowthHead, with_growth
@@ -56,7 +56,16 @@ from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_k
 from .revisions import agreement
 from .similar_texts import SimilarTexts, most_similar
 from .tokenizer import Tokenizer
-from .work_mixture import FIXED, WorkMixture, facts_of, is_fixed, with_facts, without_end, work_moved
+from .work_mixture import (
+    FIXED,
+    WorkMixture,
+    facts_of,
+    is_fixed,
+    takes_the_same_memory,
+    with_facts,
+    without_end,
+    work_moved,
+)
 
 ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "encoder.onnx",
@@ -411,6 +420,9 @@ class OnnxPredictor:
             role = float(second[-1, place] - first[-1, place])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
         worked = work_moved(work[0], work[1], metric) if basis == "call" else 0.0
+        if metric == "memory" and basis == "call" and takes_the_same_memory(*work):
+            # The text decides: what the model reads into other changes is not a change of the memory.
+            return centred(cost_ratio(basis, metric, after.device, self.model_id, model, (0.0, 0.0, 0.0), task))
         ratio = cost_ratio(basis, metric, after.device, self.model_id, model, (moved, role, worked), task)
         if basis != "call" or None in work or is_fixed(before) or is_fixed(after):
             return ratio

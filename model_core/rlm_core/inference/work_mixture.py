@@ -323,6 +323,16 @@ def work_moved(before: WorkFacts | None, after: WorkFacts | None, metric: str) -
     return log_work(after, metric) - log_work(before, metric)
 
 
+def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:
+    """Whether two texts show all memory that they take, and it is the same but for an object of the smallest size."""
+    if before is None or after is None or not (before.nodes and after.nodes):
+        return False
+    if before.unknown_calls or after.unknown_calls or before.memory.growth != after.memory.growth:
+        return False
+    first, second = ((cost.known.likely, cost.typical, cost.large) for cost in (before.memory, after.memory))
+    return all(abs(a - b) <= LEAST_WORK["memory"] for a, b in zip(first, second, strict=True))
+
+
 def log_work(facts: WorkFacts, metric: str) -> float:
     """Log10 of the work of a text: the mean for typical and for large inputs."""
     wait = known_wait(facts)[1] if metric == "latency" else 0.0

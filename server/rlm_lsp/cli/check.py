@@ -43,7 +43,9 @@ class _Tally:
 @click.command()
 @click.argument("paths", metavar="[PATH]...", type=PATH, nargs=-1)
 @click.option(
-    "--diff", metavar="REV", help="Check only units that changed since a git revision, and report regressions."
+    "--diff",
+    metavar="REV",
+    help="Check only units that changed since a git revision, and list regressions as information.",
 )
 @options.output_format("text", "json", "markdown", "sarif", "github", "junit")
 @click.option("--output", metavar="FILE", type=PATH, help="File for the findings.", show_default="stdout")
@@ -81,6 +83,9 @@ def command(
     no_measured: bool,
 ) -> None:
     """Check units against their budgets; the exit status is 1 if a cost is over its budget.
+
+    Regressions, faster growth, new waits and loops that may not end are information and do not change the exit status,
+    unless you pass --fail-on information.
 
     The same files, revision, model and settings always give the same findings, in the same order.
 

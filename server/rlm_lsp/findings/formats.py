@@ -135,7 +135,7 @@ def _work(finding: Finding) -> dict[str, Any]:
     return {
         "growth": growth,
         "growth_before": growth_fields(rise.before) if rise is not None else None,
-        **work_fields(finding.work, finding.metric or "latency", finding.first_line + 1),
+        **work_fields(finding.work, finding.metric or "latency", prediction, finding.first_line + 1),
     }
 
 

@@ -32,7 +32,15 @@ from rlm_lsp.rendering.finding_messages import (
 from rlm_lsp.rendering.work_words import plain, unknown_waits
 from rlm_lsp.settings.model import Settings
 
-from .finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION, Confidence, Finding, RegressionRule, RelatedLocation
+from .finding import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_REGRESSION,
+    OF_COMPARISONS,
+    Confidence,
+    Finding,
+    RegressionRule,
+    RelatedLocation,
+)
 
 # What a function must cost at least for a regression to be a finding, in SI units: below that a line more or less, or a
 # callee that the model can now see, changes the cost by a large ratio.
@@ -61,12 +69,17 @@ DEFAULT_CRITERIA = Criteria()
 
 @dataclass(frozen=True, slots=True)
 class UnitCase:
-    """A unit to judge: its rules, and its text at the compared revision where it has changed since."""
+    """A unit to judge: its rules, and its text at the compared revision where it has been edited since.
+
+    Without an edit (of the unit or of what it calls) there is no ``before``, so that nothing but its budget is judged.
+    ``is_edited`` is also set where unedited units are judged too.
+    """
 
     analysed: AnalysedUnit
     rules: Rules
     criteria: Criteria
     before: CodeText | None = None
+    is_edited: bool = True
 
 
 @dataclass(slots=True)
@@ -81,7 +94,8 @@ class Judgement:
         self.abstained += [p.abstained for p in predictions if p.abstained is not None and budget_of(p, case.rules)]
         unit = case.analysed.unit
         self._add(case, over_budget(unit, case.rules, predictions, case.criteria.confidence))
-        self._add(case, computing_only(case.analysed, case.rules, predictions))
+        if case.is_edited:
+            self._add(case, computing_only(case.analysed, case.rules, predictions))
 
     def add_changes(
         self, case: UnitCase, changes: Sequence[CostRatio], new_costs: Mapping[Metric, float], work: WorkChange
@@ -129,11 +143,12 @@ def cases_of(
     only_changes: bool = False,
 ) -> list[UnitCase]:
     """The units that have a budget or have changed; with ``only_changes`` those that are the same are left out."""
-    return [
-        UnitCase(analysed, of_unit, criteria, diff.before)
+    cases = (
+        UnitCase(analysed, of_unit, criteria, diff.before if diff.is_edit else None, diff.is_edit or not only_changes)
         for analysed, of_unit, diff in zip(units, rules, diffs, strict=True)
-        if (of_unit.budgets or diff.before is not None) and not (only_changes and diff.state == "same")
-    ]
+        if not (only_changes and diff.state == "same")
+    )
+    return [case for case in cases if case.rules.budgets or case.before is not None]
 
 
 def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, compare: Compare) -> list[Judgement]:
@@ -222,25 +237,21 @@ def grown(
         for change in changes
         # A higher accuracy is not a cost.
         if change.metric not in ("accuracy", *rules.ignored, *small)
-        and replace(criteria.confidence, least=rule.probability).severity(probability := change.above(rule.ratio))
+        and (probability := change.above(rule.ratio)) >= rule.probability
     ]
     fast = [
         rise
         for rise in rises
-        if rise.metric not in rules.ignored
-        and rise.is_fast
-        and replace(criteria.confidence, least=criteria.growth).severity(rise.probability)
+        if rise.metric not in rules.ignored and rise.is_fast and rise.probability >= criteria.growth
     ]
     if not costs and not fast:
         return []
     probability = max([probability for _, probability in costs] or [rise.probability for rise in fast])
-    severity = replace(criteria.confidence, least=0.0).severity(probability)
-    assert severity is not None, "each of them is sure enough"
     if not costs:
         return [
             Finding(
                 "growth",
-                severity,
+                OF_COMPARISONS,
                 growth_message(unit, fast, criteria.revision),
                 unit.name,
                 unit.qualname,
@@ -254,7 +265,7 @@ def grown(
     return [
         Finding(
             "regression",
-            severity,
+            OF_COMPARISONS,
             regression_message(unit, costs, fast, criteria.revision, rule.ratio),
             unit.name,
             unit.qualname,
@@ -268,15 +279,12 @@ def grown(
 
 
 def is_own_change(before: CodeText, after: CodeText) -> bool:
-    """Whether a unit's own code has changed, or a value outside it; not only what it calls, which has its own findings.
+    """Whether a unit's own code has changed; not only what it calls, which has its own findings.
 
     Comments, layout, type hints and names of variables are not code.
     """
-    texts = [canonical(code.text, code.language, CanonicalForm.NEUTRAL) for code in (before, after)]
-    if texts[0] != texts[1]:
-        return True
-    called = [([callee.text for callee in code.callees], code.calls) for code in (before, after)]
-    return called[0] == called[1]
+    first, second = (canonical(code.text, code.language, CanonicalForm.NEUTRAL) for code in (before, after))
+    return first != second
 
 
 def _new_costs(
@@ -297,10 +305,7 @@ def _new_costs(
 
 
 def new_waits(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEAD") -> list[Finding]:
-    """A finding for what a unit waits for and did not at the revision.
-
-    It is information, since a wait may be intended; a unit that may not end gets a warning.
-    """
+    """A finding for what a unit waits for and did not at the revision, a loop that may not end included."""
     if "latency" in rules.ignored:
         return []
     kinds = [wait.kind.value for wait in change.waits]
@@ -309,7 +314,7 @@ def new_waits(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEA
     return [
         Finding(
             "wait",
-            "warning" if change.endless is not None else "information",
+            OF_COMPARISONS,
             wait_message(unit, change, revision),
             unit.name,
             unit.qualname,
@@ -328,7 +333,7 @@ def computing_only(analysed: AnalysedUnit, rules: Rules, predictions: Sequence[P
         if active is not None and missing:
             text = render([active.budget])
             message = computing_only_message(unit, active.budget, missing)
-            return [Finding("wait", "information", message, unit.name, unit.qualname, "latency", text)]
+            return [Finding("wait", OF_COMPARISONS, message, unit.name, unit.qualname, "latency", text)]
     return []
 
 

@@ -65,5 +65,9 @@ def _is_expensive(prediction: Prediction, settings: Settings) -> bool:
 
 def _grows_fast(prediction: Prediction, settings: Settings) -> bool:
     growth = prediction.growth
-    likely = growth is not None and growth.probability >= settings.growth_confidence
-    return growth is not None and likely and growth.growth_class in FAST_GROWTH
+    return (
+        growth is not None
+        and growth.is_claim
+        and growth.probability >= settings.growth_confidence
+        and growth.growth_class in FAST_GROWTH
+    )

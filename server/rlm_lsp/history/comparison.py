@@ -30,21 +30,26 @@ _ANALYSES = 64
 
 @dataclass(frozen=True, slots=True)
 class UnitDiff:
-    """A unit compared with an earlier revision; ``before`` is its earlier text where it has changed."""
+    """A unit compared with an earlier revision; ``before`` is its earlier text where it has changed.
+
+    ``is_edit`` is whether the text of the unit or of something that it calls has changed. A unit may have changed
+    without an edit: what the analysis knows about it depends on constants outside of it.
+    """
 
     state: Literal["new", "same", "changed"]
     before: CodeText | None = None
+    is_edit: bool = False
 
 
-NEW = UnitDiff("new")
+NEW = UnitDiff("new", is_edit=True)
 
 
 def unit_diffs(before: Sequence[AnalysedUnit], after: Sequence[AnalysedUnit]) -> list[UnitDiff]:
     """Compare each unit of ``after`` with the unit of ``before`` that has its kind and qualified name.
 
-    Of several with one name the unchanged ones are paired first, the others in their order. A file's only program is
-    the same program by any name. Units are the same when their text, what they call, and what the text says about their
-    cost are, except for line ends.
+    Of several with one name the unchanged ones are paired first, then those with the same texts, the others in their
+    order. A file's only program is the same program by any name. Units are the same when their text, what they call,
+    and what the text says about their cost are, except for line ends.
     """
     if not before:
         return [NEW] * len(after)
@@ -52,15 +57,16 @@ def unit_diffs(before: Sequence[AnalysedUnit], after: Sequence[AnalysedUnit]) ->
     for entry in before:
         left.setdefault(_identity(entry, before), []).append(entry.code)
     diffs = [NEW] * len(after)
-    for unchanged in (True, False):
+    for likeness in (2, 1, 0):
         for number, entry in enumerate(after):
             if diffs[number] is not NEW:
                 continue
             candidates = left.get(_identity(entry, after), [])
-            match = next((code for code in candidates if not unchanged or _is_same(code, entry.code)), None)
+            match = next((code for code in candidates if _likeness(code, entry.code) >= likeness), None)
             if match is not None:
                 candidates.remove(match)
-                diffs[number] = UnitDiff("same") if unchanged else UnitDiff("changed", match)
+                is_same = likeness == 2
+                diffs[number] = UnitDiff("same") if is_same else UnitDiff("changed", match, is_edit=likeness == 0)
     return diffs
 
 
@@ -70,14 +76,18 @@ def _identity(entry: AnalysedUnit, units: Sequence[AnalysedUnit]) -> Hashable:
     return unit.kind, unit.language, "" if only else unit.qualname
 
 
-def _is_same(before: CodeText, after: CodeText) -> bool:
-    return _plain(before) == _plain(after)
-
-
-def _plain(code: CodeText) -> tuple[object, ...]:
-    callees = tuple((callee.text.replace("\r\n", "\n"), callee.depth) for callee in code.callees)
+def _likeness(before: CodeText, after: CodeText) -> int:
+    """2 where two units are the same, 1 where only what the analysis knows differs, 0 where a text does."""
+    if _texts(before) != _texts(after):
+        return 0
     # The facts differ where a constant outside the unit does.
-    return code.language, code.basis, code.text.replace("\r\n", "\n"), callees, code.work
+    return 2 if before.work == after.work else 1
+
+
+def _texts(code: CodeText) -> tuple[object, ...]:
+    """All source text that a comparison of a unit rests on."""
+    callees = tuple((callee.text.replace("\r\n", "\n"), callee.depth) for callee in code.callees)
+    return code.language, code.basis, code.text.replace("\r\n", "\n"), callees
 
 
 class HeadUnits:

@@ -113,12 +113,11 @@ def work_change(
 
 
 def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
-    """The rise of a growth class; None where it does not rise or is not known on both sides."""
+    """The rise of a growth class; None where it does not rise or is not certain enough on both sides."""
     old, new = before.growth, after.growth
-    if old is None or new is None or after.basis not in GROWING:
+    if old is None or new is None or not (old.is_claim and new.is_claim) or after.basis not in GROWING:
         return None
-    ranks = _RANKS.get(old.growth_class), _RANKS.get(new.growth_class)
-    if ranks[0] is None or ranks[1] is None or ranks[1] <= ranks[0]:
+    if _RANKS[new.growth_class] <= _RANKS[old.growth_class]:
         return None
     return GrowthRise(after.metric, old, new)
 

@@ -70,7 +70,9 @@ class RatioRow(Answer):
     low: float | None = Field(description="Lower end of the ratio's band")
     high: float | None = Field(description="Upper end of the ratio's band; None without a bound")
     coverage: float | None = Field(description="Share of true ratios that the band is calibrated to contain")
-    probability_higher: float | None = Field(description="Calibrated probability of a ratio above 1")
+    probability_higher: float | None = Field(
+        description="Probability of a ratio above 1, calibrated on generated edits; too sure on real code"
+    )
     growth_before: GrowthAnswer | None
     growth_after: GrowthAnswer | None
     abstained: str | None = Field(description="Why there is no ratio")

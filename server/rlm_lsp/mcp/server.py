@@ -26,8 +26,9 @@ from .tools import AgentTools, Code
 _INSTRUCTIONS = """\
 Predicts from source text what code costs: latency and peak memory of Python functions, run time of solutions of
 programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. Numbers are calibrated ranges:
-about 80 % of true values are inside a band. A ratio of two versions is far more certain than either value, so prefer
-`compare` to two calls of `predict`. To be sure, measure."""
+about 80 % of true values are inside a band. Ratios of two versions are calibrated on generated edits and too sure on
+real code: where `compare` is 90 % sure of the direction, it is right in 74 % of cases. A regression, faster growth or
+a loop that may not end is a hint about where to look, not a reason to reject a change. To be sure, measure."""
 
 
 def client_roots(context: Context) -> ListRoots | None:
@@ -99,7 +100,8 @@ def create_server(tools: AgentTools) -> MCPServer:
     ) -> Annotated[CallToolResult, Comparison]:
         """Predict how the cost changes between two texts (before, after), or between a git revision and a file (path).
 
-        A ratio below 1 means that the second version is cheaper.
+        A ratio below 1 means that the second version is cheaper. On real code a direction that is 90 % sure is right in
+        74 % of cases: measure before you decide.
         """
         selection = _selection(None, device, workload)
         if path is not None and before is None and after is None:
@@ -137,7 +139,10 @@ def create_server(tools: AgentTools) -> MCPServer:
         ] = None,
         limit: _Limit = 20,
     ) -> Annotated[CallToolResult, CheckAnswer]:
-        """Check a file or folder against its cost budgets; with a revision, also find predicted regressions."""
+        """Check a file or folder against its cost budgets; with a revision, also list predicted regressions.
+
+        Regressions, faster growth, new waits and loops that may not end have the severity information.
+        """
         return answered(roots, lambda folders: tools.check(folders, path, revision, limit))
 
     @server.tool(title="Command that measures", annotations=reading)

@@ -37,7 +37,7 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     """``f: latency about 0.12× (80 % band 0.05–0.3×), lower with 97 % probability; growth n^2 → n in a``.
 
     ``before`` and ``after`` are the predictions for the two texts. Their medians are left out: the ratio is predicted
-    by itself and far more certain than either, so the three numbers need not agree.
+    by itself, so the three numbers need not agree.
     """
     name = f"{qualname}: {labels.METRIC_WORDS[change.metric]}"
     name += f" on {change.device}" if change.device and change.basis in ("kernel", "module", "network") else ""
@@ -54,8 +54,8 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
         f" {direction} with {percent(probability)} probability"
     ]
     old, new = before.growth, after.growth
-    if old is not None and new is not None and old.growth_class != new.growth_class:
-        parts.append(f"growth {old.growth_class} → {growth_form(new.growth_class, new.sizes).replace('`', '')}")
+    if old is not None and new is not None and old.is_claim and new.is_claim and old.growth_class != new.growth_class:
+        parts.append(f"growth {old.growth_class} → {growth_form(new).replace('`', '')}")
     return printable("; ".join(parts))
 
 

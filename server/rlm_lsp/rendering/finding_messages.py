@@ -80,7 +80,7 @@ def growth_message(unit: Unit, rises: Sequence[GrowthRise], revision: str) -> st
 
 
 def _growth(rise: GrowthRise) -> str:
-    form = work_words.plain(work_words.growth_form(rise.after.growth_class, rise.after.sizes))
+    form = work_words.plain(work_words.growth_form(rise.after))
     return f"{labels.METRIC_WORDS[rise.metric]} is predicted to grow as {form}"
 
 

@@ -14,7 +14,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import SI_UNIT, GrowthEstimate, MeasuredPrediction, Metric, Prediction, WorkFacts
 
 from .abstentions import reason, sizes_origin
-from .work_words import named_sizes
+from .work_words import parts_of
 
 
 def prediction_fields(prediction: Prediction) -> dict[str, Any]:
@@ -69,18 +69,20 @@ def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
 
 
 def growth_fields(estimate: GrowthEstimate | None) -> dict[str, Any] | None:
-    """How a cost grows: the class, its probability and the inputs by name; None where it is not known."""
-    if estimate is None:
+    """How a cost grows: the class, its probability and the inputs by name; None where it is not certain enough."""
+    if estimate is None or not estimate.is_claim:
         return None
-    sizes = named_sizes(estimate.sizes)
-    return {"class": estimate.growth_class, "probability": estimate.probability, "sizes": sizes}
+    fields = {"class": estimate.growth_class, "probability": estimate.probability}
+    return {**fields, "sizes": list(estimate.named_sizes)}
 
 
-def work_fields(work: WorkFacts | None, metric: Metric, first_line: int) -> dict[str, Any]:
+def work_fields(
+    work: WorkFacts | None, metric: Metric, prediction: Prediction | None, first_line: int
+) -> dict[str, Any]:
     """What the text of a unit says about its cost, in SI units; ``first_line`` is added to the lines of the facts.
 
-    Waits and the line of a loop that may not end belong to the unit, causes to the metric. A bound that is not known is
-    None, since JSON has no infinity.
+    Waits and the line of a loop that may not end belong to the unit, causes to the metric; they are parts of the
+    prediction where there is one. A bound that is not known is None, since JSON has no infinity.
     """
     waits = work.waits if work is not None else ()
     return {
@@ -105,7 +107,7 @@ def work_fields(work: WorkFacts | None, metric: Metric, first_line: int) -> dict
                 "amount": _finite(cause.amount),
                 "count": _finite(cause.count),
             }
-            for cause in (work.of(metric).causes if work is not None else ())
+            for cause in (parts_of(work, metric, prediction) if work is not None else ())
         ],
     }
 
@@ -119,7 +121,7 @@ def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[
         "qualname": unit.qualname,
         **prediction_fields(prediction),
         **({"sizes_from": sizes_origin(sizes, unit.kind).replace("`", "")} if sizes is not None else {}),
-        **work_fields(analysed.code.work, prediction.metric, unit.span.start_line + 1),
+        **work_fields(analysed.code.work, prediction.metric, prediction, unit.span.start_line + 1),
     }
 
 

@@ -229,8 +229,9 @@ def label(
     """The label of a unit's predictions, in at most ``width`` characters; empty if there is nothing to show.
 
     Of a metric that is predicted at several sizes or devices the first prediction is shown, and ``+5`` stands for five
-    more where there is room. ``marks`` follow their metrics, in the longest of their forms that fits; if ``named``, the
-    names of the metrics precede them. A unit that waits, as ``work`` says, shows that and its computing time in place
+    more where there is room. ``marks`` follow their metrics, in the longest of their forms that fits; a metric with a
+    mark is shortened to its median, since a ratio says nothing about an upper end. If ``named``, the names of the
+    metrics precede them. A unit that waits, as ``work`` says, shows that and its computing time in place
     of its latency, even where the model abstains. A label that is too long first gets a shorter form of the last
     metrics (an upper end, or a median), then fewer metrics, of which marked ones stay longest, and finally loses its
     marks.
@@ -242,8 +243,10 @@ def label(
         if prediction.band is not None or (waits and prediction.metric == "latency")
     ]
     first = list({prediction.metric: prediction for prediction in reversed(shown)}.values())[::-1]
-    texts = {prediction.metric: _texts(prediction, form, waits) for prediction in first}
     for marked in _shorter(marks):
+        texts = {
+            prediction.metric: _texts(prediction, form, waits, prediction.metric in marked) for prediction in first
+        }
         for metrics in _fewer(list(texts), marked):
             more = sum(prediction.metric in metrics for prediction in shown) - len(metrics)
             for parts in _combinations([texts[metric] for metric in metrics]):
@@ -256,12 +259,20 @@ def label(
     return ""
 
 
-def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str]) -> Sequence[_Text]:
+def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str], has_mark: bool) -> Sequence[_Text]:
     """The texts for one metric, the longest first; made when they are needed, since the first one usually fits."""
     if waits and prediction.metric == "latency":
         return [partial(str, text) for text in waits]
-    forms = _FORMS[form] if prediction.source == "predicted" else _MARKED_FORMS[form]
-    return [partial(make, prediction) for make in forms]
+    full, short = _FORMS[form] if prediction.source == "predicted" else _MARKED_FORMS[form]
+    return [partial(full, prediction), partial(median if short is _upper and has_mark else short, prediction)]
+
+
+def is_upper_end(prediction: Prediction) -> bool:
+    """Whether labels show only an upper end, since the cost may be below what the measurement resolves.
+
+    How many times as much that is as before has no meaning.
+    """
+    return prediction.band is not None and prediction.band.low <= 0
 
 
 def _combinations(texts: Sequence[Sequence[_Text]]) -> Iterator[Sequence[str]]:

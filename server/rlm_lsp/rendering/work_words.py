@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.source.units import has_no_parameters
 from rlm_core.types import (
     Amount,
     Cause,
     CauseKind,
-    CostFacts,
-    Growth,
-    GrowthClass,
     GrowthEstimate,
     Metric,
     Prediction,
@@ -34,8 +30,6 @@ from . import labels
 from .escaping import printable
 
 MOST_FACTS = 3
-# Below it a class is less likely than all others together.
-LEAST_GROWTH = 0.5
 # Smaller amounts are not worth a line, whatever their share: a function's usual glue, and a page of objects.
 _LEAST_AMOUNT: Mapping[Metric, float] = {"latency": labels.LEAST_WAIT, "memory": 2.0**20}
 # An event that happens in nearly all calls is stated without "may".
@@ -44,6 +38,8 @@ _SURE = 0.95
 _MOST_OF_LOOP = 0.8
 # A probability that is shown as 100 % is not shown.
 _CERTAIN = 0.995
+# Sums of floats may be a little larger than the whole.
+_ROUNDING = 1 + 1e-9
 _MAX_NAME = 60
 _MOST_LINES = 3
 _WAITED_FOR: Mapping[WaitKind, str] = {
@@ -54,7 +50,6 @@ _WAITED_FOR: Mapping[WaitKind, str] = {
 }
 _UNKNOWN_TIME = "for an unknown time"
 _CALLED: Mapping[CauseKind, str] = {
-    CauseKind.CALL: "calls",
     CauseKind.ALLOCATION: "allocates",
     CauseKind.NUMBER: "computes with large numbers",
     CauseKind.PATTERN: "matches a pattern that may backtrack",
@@ -73,7 +68,7 @@ def facts(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str
     """What dominates the cost of a unit, the largest first, as clauses that name lines of the file.
 
     A unit that may not end and waits of unknown length come first; then known waits and causes of at least a quarter of
-    the predicted cost.
+    the predicted cost. Amounts are parts of the predicted cost: together they are not more than it.
     """
     work = analysed.code.work
     if work is None:
@@ -83,14 +78,31 @@ def facts(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str
     if work.endless is not None and "latency" in by_metric:
         entries.append(_Fact(math.inf, f"line {file_line(analysed.unit, work.endless)} {labels.MAY_NOT_END}"))
     for metric, prediction in by_metric.items():
-        cost = prediction.median or work.of(metric).typical or work.of(metric).known.likely
+        cost = prediction.median if prediction.median is not None else work.of(metric).typical
         if metric == "latency":
             cost = max(cost, labels.known_wait(work).likely)
             entries += _waits(analysed.unit, work, prediction, cost)
-        entries += _causes(analysed, metric, cost)
+        entries += _causes(analysed, prediction, cost)
     # The sort is stable: of equal weights the order above stays.
     entries.sort(key=lambda fact: -fact.weight)
     return [fact.text for fact in entries[:MOST_FACTS]]
+
+
+def parts_of(work: WorkFacts, metric: Metric, prediction: Prediction | None) -> list[Cause]:
+    """The causes of a cost, with amounts that are parts of its prediction.
+
+    The analysis adds up costs at typical sizes where the text fixes none, and the prediction may be for smaller ones.
+    Where it says more than is predicted, its amounts are scaled down to the prediction: two numbers for one cost would
+    contradict each other. Without a prediction they stay as they are.
+    """
+    costs = work.of(metric)
+    causes = [cause for cause in costs.causes if math.isfinite(cause.amount)]
+    whole = max([costs.typical, costs.known.likely, *(cause.amount for cause in causes)])
+    if prediction is None or prediction.median is None or whole <= 0:
+        return causes
+    predicted = prediction.median - (labels.known_wait(work).likely if metric == "latency" else 0.0)
+    scale = min(predicted / whole, 1.0)
+    return [replace(cause, amount=cause.amount * scale) for cause in causes] if scale > 0 else []
 
 
 def _possible_waits(work: WorkFacts, prediction: Prediction) -> list[Wait]:
@@ -146,21 +158,23 @@ def _length(amounts: Sequence[Amount]) -> str:
     return f"at least {low}" if math.isinf(most) else f"{low} to {high}"
 
 
-def _causes(analysed: AnalysedUnit, metric: Metric, cost: float) -> Iterator[_Fact]:
-    """One clause per line with a large cost.
+def _causes(analysed: AnalysedUnit, prediction: Prediction, cost: float) -> Iterator[_Fact]:
+    """One clause per line with a large cost, as long as they are not more than the predicted cost together.
 
     The computing time of calls on a line that waits is not worth one, and neither is a loop whose cost is that of one
     line in it.
     """
-    unit, work = analysed.unit, analysed.code.work
+    unit, work, metric = analysed.unit, analysed.code.work, prediction.metric
     assert work is not None, "units without facts have no causes"
     largest: dict[int, Cause] = {}
-    costs = work.of(metric)
     waiting = {wait.line for wait in work.waits} if metric == "latency" else set()
-    for cause in sorted(costs.causes, key=lambda cause: -cause.amount):
+    for cause in sorted(parts_of(work, metric, prediction), key=lambda cause: -cause.amount):
         if cause.kind is not CauseKind.CALL or cause.line not in waiting:
             largest.setdefault(cause.line, cause)
     lines = analysed.code.text.splitlines()
+    # Without a prediction, amounts at sizes that nothing supports would be claims.
+    has_amounts = prediction.median is not None or work.fixed
+    left = cost - (labels.known_wait(work).likely if metric == "latency" else 0.0) if has_amounts else math.inf
     for cause in largest.values():
         if cause.kind is CauseKind.LOOP and any(
             other.amount >= _MOST_OF_LOOP * cause.amount and _is_inside(lines, cause.line, other.line)
@@ -168,8 +182,11 @@ def _causes(analysed: AnalysedUnit, metric: Metric, cost: float) -> Iterator[_Fa
         ):
             continue
         matters = cause.amount >= max(_LEAST_AMOUNT[metric], labels.LEAST_COST_SHARE * cost)
-        if matters and cause.kind is not CauseKind.WAIT:
-            yield _Fact(cause.amount / cost if cost else 1.0, _cause_clause(unit, cause, metric, costs))
+        # Lines of a loop and the loop around them are not two parts of the cost.
+        if matters and cause.kind is not CauseKind.WAIT and cause.amount <= left * _ROUNDING:
+            left -= cause.amount
+            amount = labels.quantity(metric, cause.amount) if has_amounts else ""
+            yield _Fact(cause.amount / cost if cost else 1.0, _cause_clause(unit, cause, metric, amount))
 
 
 def _is_inside(lines: Sequence[str], outer: int, inner: int) -> bool:
@@ -184,107 +201,63 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _cause_clause(unit: Unit, cause: Cause, metric: Metric, costs: CostFacts) -> str:
-    """``line 7 runs 10,000,000 times: about 300 ms``, ``line 3 allocates 760 MiB``."""
-    line, amount = f"line {file_line(unit, cause.line)}", labels.quantity(metric, cause.amount)
+def _cause_clause(unit: Unit, cause: Cause, metric: Metric, amount: str) -> str:
+    """``line 7 runs 10,000,000 times: about 300 ms``, ``line 3 allocates 760 MiB``; ``amount`` may be empty."""
+    line, about = f"line {file_line(unit, cause.line)}", f": about {amount}" if amount else ""
     often = f" {labels.number(cause.count)} times" if cause.count is not None and cause.count >= 2 else ""
     match cause.kind:
         case CauseKind.ALLOCATION if metric == "memory":
-            return f"{line} allocates {amount}{_named(cause.name)}"
+            return f"{line} allocates{f' {amount}' if amount else ''}{_named(cause.name)}"
         case CauseKind.LOOP:
-            return f"{line} runs{often}: about {amount}" if often else f"{line} runs a loop: about {amount}"
+            return f"{line} runs{often or ' a loop'}{about}"
         case CauseKind.RECURSION:
-            itself = f"calls itself{often or _branching(costs)}: about {amount}"
             if cause.name == unit.qualname.rpartition(".")[2]:
-                return f"{_code(cause.name)} ({line}) {itself}"
-            return f"{line} calls {_code(cause.name)}, which {itself}"
+                return f"{_code(cause.name)} ({line}) calls itself{often}{about}"
+            return f"{line} calls {_code(cause.name)}, which calls itself{often}{about}"
         case CauseKind.CALL:
-            return f"{line} calls {_code(cause.name)}{often}: about {amount}"
+            return f"{line} calls {_code(cause.name)}{often}{about}"
         case kind:
-            return f"{line} {_CALLED.get(kind, 'costs')}{_named(cause.name)}: about {amount}"
-
-
-def _branching(costs: CostFacts) -> str:
-    """How often a function with exponential growth calls itself: `` about 2^n times in `n```."""
-    base = next((growth for growth in _named_growth(costs.growth) if growth.base > 1), None)
-    return f" about {labels.number(base.base)}^n times in {_code(base.size)}" if base is not None else ""
+            return f"{line} {_CALLED.get(kind, 'costs')}{_named(cause.name)}{about}"
 
 
 def growth_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
     """How the latency of a unit grows with its inputs, and its memory where that differs.
 
-    The estimate of a prediction takes precedence; without one the facts are quoted. A function without parameters has
-    no inputs to grow with, and a unit that may not end has no latency.
+    A unit that may not end has no latency.
     """
     work = analysed.code.work
     by_metric = {prediction.metric: prediction for prediction in reversed(predictions)}
     texts: dict[Metric, str] = {}
     for metric in ("latency", "memory"):
-        prediction = by_metric.get(metric)
-        if prediction is None or (metric == "latency" and work is not None and work.endless is not None):
+        estimate = by_metric[metric].growth if metric in by_metric else None
+        if estimate is None or (metric == "latency" and work is not None and work.endless is not None):
             continue
-        if prediction.growth is not None:
-            estimate = prediction.growth
-            without_inputs = not named_sizes(estimate.sizes) and has_no_parameters(analysed.unit.text)
-            text = growth_words(estimate) if not without_inputs else ""
-            # That memory is constant is usual: only the latency says so.
-            text = "" if metric == "memory" and estimate.growth_class == "1" else text
-        else:
-            text = _growth_of_facts(work.of(metric).growth) if work is not None else ""
-        if text and text not in texts.values():
+        text = growth_words(estimate)
+        # That memory is constant is usual: only the latency says so.
+        if text and text not in texts.values() and not (metric == "memory" and estimate.growth_class == "1"):
             texts[metric] = text
     return [f"{labels.METRIC_WORDS[metric]} {text}" for metric, text in texts.items()]
 
 
 def growth_words(estimate: GrowthEstimate) -> str:
-    """``grows about as n^2 in `values` (72 % probability)``; empty where the class is not known well enough."""
-    if estimate.growth_class == "other" or estimate.probability < LEAST_GROWTH:
+    """``grows about as n^2 in `values` (85 % probability)``; empty where the class is not certain enough."""
+    if not estimate.is_claim:
         return ""
     probable = f" ({estimate.probability * 100:.0f} % probability)" if estimate.probability < _CERTAIN else ""
     if estimate.growth_class == "1":
         return f"does not grow with the inputs{probable}"
-    return f"grows about as {growth_form(estimate.growth_class, estimate.sizes)}{probable}"
+    return f"grows about as {growth_form(estimate)}{probable}"
 
 
-def growth_form(growth_class: GrowthClass, sizes: Sequence[str]) -> str:
+def growth_form(estimate: GrowthEstimate) -> str:
     """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```."""
-    named = named_sizes(sizes)
+    growth_class, named = estimate.growth_class, estimate.named_sizes
     if growth_class == "mn" and len(named) > 1:
         return " × ".join(map(_code, named[:_MOST_LINES]))
     # Of a product all sizes are named, or none is.
-    if not named or (growth_class == "mn" and len(named) < len(sizes)):
+    if not named or (growth_class == "mn" and len(named) < len(estimate.sizes)):
         return "mn in the sizes of inputs" if growth_class == "mn" else f"{growth_class} in the size of an input"
-    sizes = named
-    return f"{growth_class} in {_and([_code(size) for size in sizes[:_MOST_LINES]])}"
-
-
-def named_sizes(sizes: Sequence[str]) -> list[str]:
-    """The sizes that the text names; the analysis numbers the others, as in ``?2``."""
-    return [size for size in sizes if not size.startswith("?")]
-
-
-def _named_growth(growth: Sequence[Growth]) -> list[Growth]:
-    named = named_sizes([term.size for term in growth])
-    return [term for term in growth if term.size in named]
-
-
-def _growth_of_facts(growth: Sequence[Growth]) -> str:
-    # A product with a size that has no name would read as if the size were not there.
-    if not growth or len(_named_growth(growth)) < len(growth):
-        return ""
-    if len(growth) == 1:
-        return f"grows about as {_term(growth[0], 'n')} in {_code(growth[0].size)}"
-    return f"grows about as {' × '.join(_term(term, _code(term.size)) for term in growth[:_MOST_LINES])}"
-
-
-def _term(growth: Growth, size: str) -> str:
-    """``n``, ``n^2 log n``, ``sqrt n`` or ``2^n``."""
-    parts = [f"{labels.number(growth.base)}^{size}"] if growth.base > 1 else []
-    if growth.degree:
-        parts.append({1.0: size, 0.5: f"sqrt {size}"}.get(growth.degree, f"{size}^{growth.degree:.2g}"))
-    if growth.logs:
-        parts.append(f"log {size}" if growth.logs == 1 else f"log^{growth.logs:.2g} {size}")
-    return " ".join(parts) or "1"
+    return f"{growth_class} in {_and([_code(size) for size in named[:_MOST_LINES]])}"
 
 
 def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
@@ -309,8 +282,8 @@ def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
 
 def rise_words(rise: GrowthRise) -> str:
     """``growth of latency from n to n^2 in `values```."""
-    metric, after = labels.METRIC_WORDS[rise.metric], rise.after
-    return f"growth of {metric} from {rise.before.growth_class} to {growth_form(after.growth_class, after.sizes)}"
+    metric = labels.METRIC_WORDS[rise.metric]
+    return f"growth of {metric} from {rise.before.growth_class} to {growth_form(rise.after)}"
 
 
 def rise_mark(rise: GrowthRise) -> str:

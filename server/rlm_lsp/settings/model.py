@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.source import languages as language_table
-from rlm_core.types import Metric
+from rlm_core.types import LEAST_GROWTH, Metric
 
 from rlm_lsp.budgets.rules import GlobBudgets
 from rlm_lsp.budgets.syntax import Budget, parse
@@ -186,8 +186,8 @@ class Settings:
     )
     change_ratio: float = _setting(1.5, kinds.number(1, 1000), "Smallest ratio of costs that counts as a change.")
     growth_confidence: float = _setting(
-        0.8,
-        kinds.number(0.5, 0.99),
+        LEAST_GROWTH,
+        kinds.number(LEAST_GROWTH, 0.99),
         "Report that a cost grows faster with its inputs than at `HEAD` when both growth classes have at least this"
         " probability.",
     )
@@ -220,7 +220,7 @@ class Settings:
             {"type": "number", "minimum": 0.5, "maximum": 1},
             _probability,
         ),
-        "Lowest probability of a finding with each severity; 1 disables the severity.",
+        "Lowest probability of an exceeded budget with each severity; 1 disables the severity.",
     )
     default_sizes: Mapping[str, str] = _setting(
         {},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.inference.cost_ratio import RatioModel, cost_ratio, log_median, ratio_quantiles, unchanged
+from rlm_core.inference.cost_ratio import RatioModel, centred, cost_ratio, log_median, ratio_quantiles, unchanged
 from rlm_core.inference.residuals import fit_residuals
 from rlm_core.types import LEVELS, MEDIAN, CostRatio
 
@@ -79,3 +79,11 @@ def test_what_is_the_same_to_the_model_costs_the_same_without_doubt() -> None:
     assert ratio.ratio == 1
     assert {(band.low, band.high) for band in ratio.bands} == {(1, 1)}
     assert ratio.above(1.01) < 0.05 < 0.95 < ratio.above(0.99)
+
+
+def test_a_centred_ratio_keeps_its_width() -> None:
+    ratio = cost_ratio("call", "memory", None, "m", MODEL, (0.3, 0.0, 0.0), "changes/call/memory")
+    moved = centred(ratio)
+    assert (moved.ratio, moved.quantiles[MEDIAN]) == (1.0, 1.0)
+    widths = [one.bands[0].high / one.bands[0].low for one in (ratio, moved)]
+    assert widths[0] == pytest.approx(widths[1])

@@ -72,6 +72,24 @@ def test_without_weights_complete_facts_alone_give_growth() -> None:
     assert growth.GrowthHead(None).estimates(known)["latency"].growth_class == "n"
 
 
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("def f():\n    t = 0\n    for i in range(100_000):\n        t += i\n    return t\n", None),
+        ("def f():\n    while unknown():\n        other()\n", None),
+        ("class A:\n    def f(self):\n        return unknown()\n", None),
+        ("def f():\n    for name in NAMES:\n        print(name)\n", ("NAMES",)),
+        ("class A:\n    def f(self):\n        return [x for x in self.items]\n", ("self.items",)),
+    ],
+)
+def test_a_function_without_inputs_grows_only_with_what_the_text_names(
+    head: growth.GrowthHead, text: str, sizes: tuple[str, ...] | None
+) -> None:
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    estimate = head.estimates(unit.code).get("latency")
+    assert (estimate.named_sizes if estimate is not None else None) == sizes
+
+
 def test_predictions_of_functions_and_programs_have_growth(predictor: OnnxPredictor) -> None:
     queries = [Query("latency"), Query("memory")]
     code = Analyser().analyse(ParsedSource(SUM.encode(), "python"))[0].code

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from rlm_core.inference.growth_facts import FACT_FEATURES, class_of, fact_estimate, fact_features
+from rlm_core.inference.growth_facts import FACT_FEATURES, class_of, fact_estimate, fact_features, input_growth
 from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import CodeText, CostFacts, Growth, GrowthEstimate, WorkFacts
 
@@ -47,6 +48,38 @@ def test_complete_facts_decide_for_a_function_and_name_its_inputs() -> None:
     assert estimate is not None
     assert (estimate.growth_class, estimate.sizes) == ("n^2", ("values",))
     assert estimate.probability >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("body", "growth_class", "sizes"),
+    [
+        ("for row in rows:\n        for cell in row:\n            t += 1", "mn", ("rows", "rows[]")),
+        (
+            "for i, row in enumerate(rows):\n        for a in row:\n            for b in row:\n                t += 1",
+            "n^3",
+            None,
+        ),
+        ("for name in NAMES:\n        t += len(name.split())", "mn", None),
+    ],
+)
+def test_a_loop_variable_is_not_an_input(body: str, growth_class: str, sizes: tuple[str, ...] | None) -> None:
+    estimate = fact_estimate(function(f"def f(rows):\n    t = 0\n    {body}\n    return t\n"), "latency")
+    assert estimate is not None
+    assert estimate.growth_class == growth_class
+    assert sizes is None or set(estimate.named_sizes) == set(sizes)
+    assert {name.partition("[")[0] for name in estimate.named_sizes} <= {"rows", "NAMES"}
+
+
+def test_local_sizes_of_one_input_are_one_factor() -> None:
+    work = WorkFacts(CostFacts(growth=(Growth("a"), Growth("b"), Growth("c"))), nodes=9)
+    text = "def f(xs):\n    for a in xs:\n        for b in xs:\n            g(a, b, c)\n"
+    code = CodeText(text, "python", "call", work=work)
+    assert input_growth(code, "latency") == (Growth("xs[]", 2.0), Growth("c"))
+    assert input_growth(replace(code, text="def f(xs):\n    c = h(xs)\n"), "latency") == (
+        Growth("?0"),
+        Growth("?1"),
+        Growth("?2"),
+    )
 
 
 def test_work_that_the_text_fixes_does_not_grow() -> None:

@@ -35,11 +35,13 @@ from rlm_core.inference.work_mixture import (
     model_cdf,
     stated_floor,
     t_cdf,
+    takes_the_same_memory,
     truncated,
     with_facts,
     without_end,
     work_moved,
 )
+from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import (
     LEVELS,
     MEDIAN,
@@ -303,3 +305,28 @@ def test_a_function_that_may_not_end_has_no_latency() -> None:
     # A judge ends the input, and with it the program.
     program = replace(latency, basis="program")
     assert without_end([program], facts) == [program]
+
+
+LOOP = "def f(xs):\n    total = 0\n    for x in xs:\n        total += x\n    return total\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "is_same"),
+    [
+        (
+            LOOP.replace(
+                "    return", "    for i in range(10_000):\n        for x in xs:\n            pass\n    return"
+            ),
+            True,
+        ),
+        (LOOP.replace("total += x", "total += 2 * x"), True),
+        (LOOP.replace("    return total", "    return [total for x in xs]"), False),
+        (LOOP.replace("    return total", "    return [0] * 10_000"), False),
+        (LOOP.replace("total += x", "total += unknown(x)"), False),
+    ],
+)
+def test_memory_is_the_same_where_the_text_shows_all_of_it(after: str, is_same: bool) -> None:
+    first, second = work_facts(LOOP), work_facts(after)
+    assert takes_the_same_memory(first, second) is is_same
+    assert not takes_the_same_memory(first, None)
+    assert not takes_the_same_memory(WorkFacts(), WorkFacts())

@@ -99,13 +99,14 @@ def test_excluded_files_are_left_out(project: Path) -> None:
     assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["hot/b.py"]
 
 
-def test_a_difference_reports_regressions(project: Path) -> None:
+def test_a_difference_reports_regressions_that_fail_only_where_the_user_asks(project: Path) -> None:
     commit(project, {"a.py": FUNCTION})
     write(project, {"a.py": LONGER})
     result = check("--diff", "HEAD")
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert [line.rpartition("[")[2] for line in result.stdout.splitlines()] == ["regression]"]
-    assert "1 compared with HEAD; 1 finding (1 error)" in result.stderr
+    assert "1 compared with HEAD; 1 finding (1 information)" in result.stderr
+    assert check("--diff", "HEAD", "--fail-on", "information").exit_code == 1
     assert check().exit_code == 0
 
 
@@ -216,7 +217,7 @@ def test_shipped_model_reports_the_regressions_that_it_is_sure_of(
     before = (
         "def total(values):\n    result = 0\n    for value in values:\n        result += value\n    return result\n"
     )
-    config = "change-ratio = 1.01\nchange-confidence = 0.5\ngrowth-confidence = 0.5\n[severity]\ninformation = 0.5\n"
+    config = "change-ratio = 1.01\nchange-confidence = 0.5\n[severity]\ninformation = 0.5\n"
     commit(tmp_path, {"a.py": before, "rlm-lsp.toml": config})
     write(tmp_path, {"a.py": before.replace("    result = 0\n", "    # from nothing\n    result = 0\n")})
     assert check("--diff", "HEAD").stdout == ""
@@ -310,7 +311,7 @@ def test_a_budget_glob_that_matches_no_file_is_reported_in_one_line(project: Pat
 
 def test_the_same_input_gives_the_same_bytes_in_any_order_and_process(tmp_path: Path) -> None:
     texts = {f"{name}.py": f"def {name}(xs):\n    return [x for x in xs]\n" for name in "abc"}
-    commit(tmp_path, {**texts, "rlm-lsp.toml": "change-confidence = 0.5\ngrowth-confidence = 0.5\n"})
+    commit(tmp_path, {**texts, "rlm-lsp.toml": "change-confidence = 0.5\n"})
     write(
         tmp_path,
         {name: text.replace("x for x in xs", "x for x in xs for y in sorted(xs)") for name, text in texts.items()},

@@ -66,6 +66,18 @@ def test_a_change_of_what_the_text_says_about_the_cost_is_a_change() -> None:
     assert unit_diffs(before, after) == [UnitDiff("changed", before[0].code)]
 
 
+def test_an_edit_is_one_of_a_text_and_those_with_the_same_texts_are_paired_first() -> None:
+    before = "N = 1\ndef f():\n    for i in range(N): pass\ndef f():\n    for j in range(N): pass\n"
+    after = "N = 99\ndef f():\n    for j in range(N): pass\ndef f():\n    for k in range(N): pass\n"
+    second, first = diffs(before, after)
+    assert second.before is not None
+    assert first.before is not None
+    assert [" j " in second.before.text, " i " in first.before.text] == [True, True]
+    assert [second.is_edit, first.is_edit] == [False, True]
+    called = "def g(): return 1\ndef f(): return g()\n"
+    assert [diff.is_edit for diff in diffs(called, called.replace("1", "2"))] == [True, True]
+
+
 def test_corrections_for_this_machine_leave_ratios_as_they_are() -> None:
     base = LengthPredictor()
     pair = (CodeText("f" * 10, "python", "call"), CodeText("f" * 20, "python", "call"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -68,10 +69,12 @@ def test_the_order_has_no_cycle(
 
 
 def test_a_rise_is_as_likely_as_its_less_certain_side(make_prediction: MakePrediction) -> None:
-    before, after = GrowthEstimate("n", 0.7), GrowthEstimate("n^2", 0.9, ("values",))
+    before, after = GrowthEstimate("n", 0.85), GrowthEstimate("n^2", 0.9, ("values",))
     rise = growth_rise(make_prediction(growth=before), make_prediction(growth=after))
     assert rise is not None
-    assert (rise.before, rise.after, rise.metric, rise.probability) == (before, after, "latency", 0.7)
+    assert (rise.before, rise.after, rise.metric, rise.probability) == (before, after, "latency", 0.85)
+    unsure = replace(before, probability=0.79)
+    assert growth_rise(make_prediction(growth=unsure), make_prediction(growth=after)) is None
 
 
 def test_unknown_growth_and_fixed_sizes_do_not_rise(make_prediction: MakePrediction) -> None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from rlm_core.inference.anchoring import anchored_prediction, measured_prediction
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
@@ -15,6 +16,7 @@ from rlm_core.types import (
     Cause,
     CauseKind,
     CostFacts,
+    GrowthClass,
     GrowthEstimate,
     Prediction,
     Wait,
@@ -63,7 +65,7 @@ def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: Ma
     latency = CostFacts(causes=(Cause(CauseKind.LOOP, 1, "for i in x", 0.3, 100.0),))
     memory = CostFacts(causes=(Cause(CauseKind.ALLOCATION, 0, "", 1e6),))
     analysed = replace(unit, code=replace(unit.code, work=WorkFacts(latency, memory, waits, endless=1)))
-    row = unit_row("a.py", analysed, make_prediction())
+    row = unit_row("a.py", analysed, make_prediction(1.2, 1.6))
     assert row["waits"] == [
         {
             "kind": "time",
@@ -76,9 +78,24 @@ def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: Ma
     ]
     assert row["endless"] == 4
     assert row["causes"] == [{"kind": "loop", "line": 4, "name": "for i in x", "amount": 0.3, "count": 100.0}]
-    [cause] = unit_row("a.py", analysed, make_prediction(metric="memory"))["causes"]
+    [cause] = unit_row("a.py", analysed, make_prediction(1e6, 3e6, metric="memory"))["causes"]
     assert (cause["kind"], cause["line"], cause["amount"], cause["count"]) == ("allocation", 3, 1e6, None)
     assert json.loads(json.dumps(row, allow_nan=False)) == row
+    # Parts of a number are not more than it, and a number that the waits explain has no others.
+    [cause] = unit_row("a.py", analysed, make_prediction(1.05, 1.15))["causes"]
+    assert cause["amount"] == pytest.approx(0.1)
+    assert unit_row("a.py", analysed, make_prediction(0.5, 0.9))["causes"] == []
+
+
+@pytest.mark.parametrize(("growth_class", "probability"), [("n", 0.79), ("1", 0.5), ("other", 0.99)])
+def test_growth_that_is_not_certain_enough_is_not_in_json(
+    make_prediction: MakePrediction, growth_class: GrowthClass, probability: float
+) -> None:
+    estimate = GrowthEstimate(growth_class, probability, ("xs",))
+    assert prediction_fields(make_prediction(growth=estimate))["growth"] is None
+    certain = replace(estimate, growth_class="n", probability=0.8)
+    fields = {"class": "n", "probability": 0.8, "sizes": ["xs"]}
+    assert prediction_fields(make_prediction(growth=certain))["growth"] == fields
 
 
 def test_a_unit_without_facts_has_the_same_fields(make_prediction: MakePrediction) -> None:

@@ -221,8 +221,9 @@ def test_a_mark_stays_longer_than_the_second_metric(make_prediction: Callable[..
 def test_a_mark_has_shorter_forms_for_narrow_labels(make_prediction: Callable[..., Prediction]) -> None:
     marks: render.Marks = {"latency": ("▲ 2.1×, n → n^2", "▲ 2.1×")}
     assert render.label([make_prediction()], marks=marks) == "10–160 µs ▲ 2.1×, n → n^2"
-    assert render.label([make_prediction()], width=24, marks=marks) == "≤160 µs ▲ 2.1×, n → n^2"
+    assert render.label([make_prediction()], width=24, marks=marks) == "85 µs ▲ 2.1×, n → n^2"
     assert render.label([make_prediction()], width=16, marks=marks) == "10–160 µs ▲ 2.1×"
+    assert render.label([make_prediction()], width=14, marks={"latency": ("▲ 2.1×",)}) == "85 µs ▲ 2.1×"
 
 
 def wait(kind: WaitKind, *seconds: float, share: float = 1.0) -> Wait:

@@ -222,7 +222,7 @@ def _explained(
         "workload": dict(query.workload),
         "abstained": reason(explanation.abstained) if explanation.abstained is not None else None,
         "skipped": explanation.skipped,
-        **work_fields(located.analysed.code.work, query.metric, unit.span.start_line),
+        **work_fields(located.analysed.code.work, query.metric, explanation.prediction, unit.span.start_line),
         "lines": [
             {
                 "line": numbers[effect.line],

@@ -169,7 +169,7 @@ def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Se
     shown = {prediction.metric: prediction.device for prediction in reversed(predictions)}
     by_metric: dict[Metric, tuple[str, ...]] = {
         change.metric: (render.mark(change.ratio),)
-        for change in diff.changes
+        for change in comparable(diff.changes, predictions)
         if change.ratio is not None and shown.get(change.metric, "") == change.device and is_sure(change, settings)
     }
     for rise in rises(diff, settings):
@@ -186,6 +186,12 @@ def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Se
         elif wait.seconds is not None and "latency" not in by_metric:
             by_metric["latency"] = (render.mark(wait.seconds[1] / wait.seconds[0]),)
     return by_metric
+
+
+def comparable(changes: Sequence[CostRatio], predictions: Sequence[Prediction]) -> list[CostRatio]:
+    """The changes of costs that are large enough to have a ratio; of a cost without a prediction too."""
+    ends = {prediction.metric: render.is_upper_end(prediction) for prediction in reversed(predictions)}
+    return [change for change in changes if not ends.get(change.metric, False)]
 
 
 def rises(diff: HeadDiff, settings: Settings) -> list[GrowthRise]:

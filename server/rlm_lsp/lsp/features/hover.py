@@ -26,7 +26,7 @@ from rlm_lsp.rendering.hover import HoverText, head_words, hover_text
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 from rlm_lsp.settings.model import Settings
 
-from .head_diff import HeadDiff, HeadDiffs, rises
+from .head_diff import HeadDiff, HeadDiffs, comparable, rises
 
 SCHEME = "rlm-lsp"
 _CAPABILITY = "workspace.text_document_content"
@@ -89,12 +89,15 @@ class Hovers:
         shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
         applied = [(budget_of(answer, rules), answer) for answer in predictions]
         quote = markdown if as_markdown else printable
+        changes = comparable(diff.changes, predictions) if diff else []
         clauses = change_clauses(diff, analysed, session.settings_for(document.uri)) if diff else []
+        if diff is not None and diff.changes and not (changes or clauses):
+            clauses = ["changed, but its costs are too small for a ratio"]
         return hover_text(
             analysed,
             predictions,
             markdown=as_markdown,
-            against_head=head_words(diff.state, diff.changes, clauses, quote=quote) if diff else "",
+            against_head=head_words(diff.state, changes, clauses, quote=quote) if diff else "",
             shares=[(answer, share) for answer, share in shares if share is not None],
             budgets=[(active.budget, answer) for active, answer in applied if active is not None],
         )

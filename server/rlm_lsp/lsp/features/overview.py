@@ -96,7 +96,7 @@ class OverviewRow:
             "character": self.character,
             "qualname": self.qualname,
             **prediction_fields(answer),
-            **work_fields(self.work, answer.metric, self.first_line),
+            **work_fields(self.work, answer.metric, answer, self.first_line),
             "waitText": render.wait_label(answer, self.work),
             "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
             "medianText": render.marked_median(answer),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.types import CostRatio, GrowthEstimate, Wait, WaitKind
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange, WorkChange
-from rlm_lsp.lsp.features.head_diff import HeadDiff, is_sure, marks
+from rlm_lsp.lsp.features.head_diff import HeadDiff, comparable, is_sure, marks
 from rlm_lsp.settings.model import Settings
 
 from tests.fakes import NO_NUMBER, quantiles
@@ -43,6 +43,16 @@ def test_a_change_is_marked_when_it_is_large_and_sure(
 ) -> None:
     found = marks(HeadDiff("changed", (change(ratio, factor),)), [make_prediction()], Settings())
     assert found == ({"latency": (mark,)} if mark is not None else {})
+
+
+def test_an_upper_end_has_no_ratio(make_prediction: MakePrediction) -> None:
+    since = HeadDiff("changed", (change(110.0), change(2.0, metric="memory")))
+    small, large = make_prediction(0.0, 3.9e-6), make_prediction(1e5, 2e5, metric="memory")
+    assert marks(since, [small, large], Settings()) == {"memory": ("▲ 2×",)}
+    assert comparable(since.changes, [small, large]) == [since.changes[1]]
+    # A new wait is not a ratio.
+    waits = HeadDiff("changed", since.changes, WorkChange((), WaitChange((Wait(WaitKind.NETWORK, 0, "get"),))))
+    assert marks(waits, [small], Settings()) == {"latency": ("▲ new", "▲")}
 
 
 def test_settings_say_how_large_and_how_sure(make_prediction: MakePrediction) -> None:
