@@ -74,9 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with ProcessPoolExecutor(2) as pool:
         for count, found in pool.map(claims_of, paths, chunksize=8):
             functions += count
-            claims += [claim for claim in found if claim.probability >= options.least]
-    for claim in claims:
-        print(f"{claim.file}:{claim.line} {claim.unit}: {claim.kind}, {claim.what} ({claim.probability:.0%})")
+            for claim in found:
+                if claim.probability >= options.least:
+                    claims.append(claim)
+                    text = f"{claim.file}:{claim.line} {claim.unit}: {claim.kind}, {claim.what}"
+                    print(f"{text} ({claim.probability:.0%})", flush=True)
     if options.jsonl is not None:
         options.jsonl.write_text("".join(json.dumps(asdict(claim)) + "\n" for claim in claims), "utf-8")
     kinds = {kind: sum(claim.kind == kind for claim in claims) for kind in ("2^n", "endless")}

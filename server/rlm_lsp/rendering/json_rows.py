@@ -95,6 +95,8 @@ def work_fields(
                 if wait.seconds is not None
                 else None,
                 "share": wait.share,
+                "per": [size for size in wait.per if not size.startswith("?")],
+                "on_error": wait.on_error,
             }
             for wait in waits
         ],

@@ -303,11 +303,12 @@ def _fewer(metrics: list[Metric], marks: Mapping[Metric, str]) -> Iterator[list[
 def known_wait(work: WorkFacts | None) -> Amount:
     """The sleeps of known length together, in seconds; the likely sum is part of the predicted latency.
 
-    The length of another wait, such as a timeout, is only a bound.
+    The length of another wait, such as a timeout, is only a bound. One that an input repeats has no most.
     """
     waits = [wait for wait in work.waits if wait.kind is WaitKind.TIME] if work is not None else []
     known = [wait.seconds for wait in waits if wait.seconds is not None]
-    return Amount(*(sum(getattr(amount, bound) for amount in known) for bound in ("least", "likely", "most")))
+    least, likely, most = (sum(getattr(amount, bound) for amount in known) for bound in ("least", "likely", "most"))
+    return Amount(least, likely, math.inf if any(wait.per for wait in waits) else most)
 
 
 def computing(prediction: Prediction, work: WorkFacts) -> str:
@@ -359,8 +360,10 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[(
     kinds = {wait.kind for wait in shown} - {WaitKind.TIME}
     times = [wait for wait in shown if wait.kind is WaitKind.TIME]
     length = ""
-    if known.least >= max(LEAST_WAIT, least):
-        length = f"≥{quantity('latency', known.least)}"
+    # A loop over an input waits for one item at the least, if there is one.
+    each = sum(wait.seconds.likely for wait in times if wait.per and wait.seconds is not None)
+    if known.least + each >= max(LEAST_WAIT, least):
+        length = f"≥{quantity('latency', known.least + each)}"
     elif times and not kinds:
         if any(wait.seconds is None for wait in times):
             kinds.add(WaitKind.TIME)

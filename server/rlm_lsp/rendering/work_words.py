@@ -122,12 +122,14 @@ def _waits(unit: Unit, work: WorkFacts, prediction: Prediction, cost: float) -> 
         groups.setdefault((wait.kind, tuple(calls[wait.kind, wait.line])), []).append(wait)
     for (_, names), group in groups.items():
         seconds = [wait.seconds for wait in group if wait.seconds is not None]
-        likely = sum(amount.likely for amount in seconds)
+        likely, most = (sum(getattr(amount, bound) for amount in seconds) for bound in ("likely", "most"))
         if len(seconds) < len(group) or group[0].kind is not WaitKind.TIME:
             # Rare waits of unknown length follow the frequent ones.
             yield _Fact(math.inf if group[0] in usual else 0.5, _wait_clause(unit, names, group))
-        elif likely >= max(labels.LEAST_WAIT, labels.LEAST_COST_SHARE * cost):
-            yield _Fact(likely / cost if cost else 1.0, _wait_clause(unit, names, group))
+        elif max(likely, most) >= max(labels.LEAST_WAIT, labels.LEAST_COST_SHARE * cost):
+            # A rare sleep, such as that before another try, is part of no likely cost.
+            weight = (likely / cost if cost else 1.0) if likely > 0 else 0.5
+            yield _Fact(weight, _wait_clause(unit, names, group))
 
 
 def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str:
@@ -140,11 +142,22 @@ def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str
     amounts = [wait.seconds for wait in group if wait.seconds is not None]
     length = _length(amounts) if len(amounts) == len(group) else ""
     together = " together" if several and length else ""
+    together += _repeated(group) if length else ""
+    together += " after an error" if all(wait.on_error for wait in group) else ""
     if kind is WaitKind.TIME:
         sleeps = all("sleep" in name.lower() for name in names)
         verb, called = ("sleep", "") if sleeps else ("wait", _named(*names))
         return f"{subject} {verb}{ending} {length or _UNKNOWN_TIME}{together}{called}"
     return f"{subject} wait{ending} for {_WAITED_FOR[kind]}{f' {length}' if length else ''}{together}{_named(*names)}"
+
+
+def _repeated(group: Sequence[Wait]) -> str:
+    """What repeats a wait, such as `` for each item of `jobs```."""
+    sizes = dict.fromkeys(size for wait in group for size in wait.per)
+    if not sizes:
+        return ""
+    named = [size for size in sizes if not size.startswith("?")]  # the analysis numbers the others
+    return f" for each item of {_and([_code(size) for size in named])}" if named else " in each iteration"
 
 
 def _length(amounts: Sequence[Amount]) -> str:
