@@ -447,6 +447,7 @@ class AbstentionCode(StrEnum):
     REQUEST_TOO_LARGE = "request-too-large"  # size, limit (bytes)
     SERVER_UNAVAILABLE = "server-unavailable"  # url, problem
     MODEL_FAILED = "model-failed"  # error (the exception's class)
+    ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
 
 
 @dataclass(frozen=True, slots=True)
