@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+import rlm_core.inference.work_mixture as work_mixture
 import rlm_core.queries.unit_facts as unit_facts
+import rlm_core.source.work.analysis as analysis
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText, Prediction, Query
 
-_analyse, _predict, _read = unit_facts.analyse, OnnxPredictor.predict, PythonReader.read
+_analyse, _work_facts = analysis.analyse, analysis.work_facts
+_predict, _read = OnnxPredictor.predict, PythonReader.read
 
 
 def _recurse(text: str) -> None:
@@ -27,6 +30,12 @@ def analyse(text: str, *arguments: Any) -> Any:
     if "def no_facts" in text:
         _recurse(text)
     return _analyse(text, *arguments)
+
+
+def work_facts(text: str, *arguments: Any) -> Any:
+    if "def no_facts" in text:
+        _recurse(text)
+    return _work_facts(text, *arguments)
 
 
 def predict(
@@ -44,6 +53,10 @@ def read(self: PythonReader, parsed: ParsedSource, *arguments: Any, path: PurePa
     return _read(self, parsed, *arguments, path=path, **more)
 
 
-unit_facts.analyse = analyse
-OnnxPredictor.predict = predict  # type: ignore[method-assign]
-PythonReader.read = read  # type: ignore[method-assign]
+for owner, name, fault in (
+    (unit_facts, "analyse", analyse),
+    (work_mixture, "work_facts", work_facts),
+    (OnnxPredictor, "predict", predict),
+    (PythonReader, "read", read),
+):
+    setattr(owner, name, fault)
