@@ -67,7 +67,7 @@ def test_predict_has_rows_for_all_units_and_a_line_for_a_file_that_fails(folder:
     assert list(rows) == ["before", "no_facts", "no_answer", "after", "other"]
     assert {name for name, row in rows.items() if row["median"] is None} == {"no_answer"}
     assert rows["no_answer"]["abstained"] == _NO_NUMBER
-    assert {name: row["analysis_failed"] for name, row in rows.items() if "analysis_failed" in row} == {
+    assert {name: row["analysis_failed"] for name, row in rows.items() if row["analysis_failed"]} == {
         "no_facts": "RecursionError"
     }
     assert done.returncode == 2  # as for every file that cannot be read

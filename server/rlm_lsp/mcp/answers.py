@@ -49,7 +49,7 @@ class PredictionRow(Answer):
     growth: GrowthAnswer | None
     abstained: str | None = Field(description="Why there is no number")
     analysis_failed: str | None = Field(
-        None, description="Error for which the number is from the text alone; None where the analysis succeeded"
+        description="Error for which the number is from the text alone; None where the analysis succeeded"
     )
 
 

@@ -125,7 +125,7 @@ def _unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict
         **prediction_fields(prediction),
         **({"sizes_from": sizes_origin(sizes, unit.kind).replace("`", "")} if sizes is not None else {}),
         **work_fields(analysed.code.work, prediction.metric, unit.span.start_line + 1),
-        **({"analysis_failed": analysed.failure} if analysed.failure else {}),
+        "analysis_failed": analysed.failure or None,
     }
 
 

@@ -81,7 +81,7 @@ def test_each_text_gets_what_it_allows() -> None:
     assert [answer.abstained for answer in answers[2]] == [FAILED, FAILED]
 
 
-def test_where_nothing_fails_the_base_is_asked_once() -> None:
+def test_one_call_of_the_model_is_enough_where_nothing_fails() -> None:
     base = Fragile()
     assert GuardedPredictor(base).predict([GOOD] * 9, [[LATENCY]] * 9) == base.predict([GOOD] * 9, [[LATENCY]] * 9)
     assert base.calls == 2

@@ -8,7 +8,7 @@ import pytest
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Prediction
-from rlm_lsp.rendering import json_rows, prediction_cells
+from rlm_lsp.rendering import json_rows, labels
 from rlm_lsp.rendering.agent_answers import prediction_line
 from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.rendering.prediction_cells import cells
@@ -48,11 +48,11 @@ def test_a_row_that_cannot_be_made_has_the_reason(
 def test_a_line_that_cannot_be_made_has_the_reason(
     analysed: AnalysedUnit, prediction: Prediction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prediction_cells.labels, "marked_median", lambda answer: overflow() if answer.median else "")
+    monkeypatch.setattr(labels, "marked_median", lambda answer: overflow() if answer.median else "")
     assert cells("a.py", analysed, prediction) == ("a.py:1", "f", "call", "latency", "-", "-", REASON)
     assert REASON in prediction_line("a.py", analysed, prediction)
 
 
 def test_nothing_is_said_where_nothing_failed(analysed: AnalysedUnit, prediction: Prediction) -> None:
-    assert "analysis_failed" not in unit_row("a.py", analysed, prediction)
+    assert unit_row("a.py", analysed, prediction)["analysis_failed"] is None
     assert "failed" not in " ".join(cells("a.py", analysed, prediction))
