@@ -135,7 +135,7 @@ async def test_agents_get_the_reason(folder: Path) -> None:
     )
     async with Client(server) as client:
         predicted = (await client.call_tool("predict", {"path": "."})).structured_content
-        checked = (await client.call_tool("check", {"path": "."})).structured_content
+        check = await client.call_tool("check", {"path": "."})
         explained = await client.call_tool("explain", {"path": "first.py", "unit": "no_answer"})
     assert predicted is not None
     rows = {row["qualname"]: row for row in predicted["rows"] if row["metric"] == "latency"}
@@ -145,7 +145,10 @@ async def test_agents_get_the_reason(folder: Path) -> None:
     }
     assert rows["no_facts"]["analysis_failed"] == "RecursionError"
     assert predicted["failed"] == ["unreadable.py: the analysis failed (KeyError); see the log"]
-    assert checked is not None
-    assert {row["qualname"] for row in checked["findings"]} == {"before", "no_facts", "after", "other"}
+    assert check.structured_content is not None
+    assert {row["qualname"] for row in check.structured_content["findings"]} == {"before", "no_facts", "after", "other"}
+    [said] = check.content
+    assert said.type == "text"
+    assert said.text.splitlines()[-2:] == [f"1 prediction missing: {_NO_NUMBER}", "1 file missing: see the log"]
     assert explained.structured_content is not None
     assert explained.structured_content["abstained"] == _NO_NUMBER

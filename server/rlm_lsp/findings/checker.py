@@ -70,7 +70,7 @@ class Checker:
         # One for the current texts, one for those of the compared revision.
         self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
         self._earlier = Analyser(checked.overlay, self._default_sizes)
-        self.files = self.units = self.with_budget = self.compared = self.errors = 0
+        self.files = self.units = self.with_budget = self.compared = self.errors = self.unreadable = 0
         self.abstained: Counter[str] = Counter()
 
     def run(self, progress: console.Progress) -> Iterator[LocatedFinding]:
@@ -167,6 +167,7 @@ class Checker:
             error = SourceError(f"{source.path}: cannot be read ({error.strerror}); check its permissions")
         elif isinstance(error, AnalysisError):
             error = SourceError(f"{source.path}: {error}")
+        self.unreadable += 1
         if source.named:
             self.errors += 1
             console.report_error(error)
