@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from rlm_core import boundary
 
 settings.register_profile("shared", deadline=None, derandomize=True)
 settings.load_profile("shared")
@@ -28,6 +29,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A pytest that a test starts is not a worker of the one that runs the test.
 for _name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
     del os.environ[_name]
+# A failure inside must fail the test, also in the processes that tests start.
+os.environ["RLM_LSP_STRICT"] = "1"
 # Notices are for people.
 os.environ["CI"] = "true"
 
@@ -41,6 +44,13 @@ def _needs_extras(path: Path) -> bool:
     return (
         module.suffix == ".py" and module.is_file() and "pytestmark = pytest.mark.extras" in module.read_text("utf-8")
     )
+
+
+@pytest.fixture
+def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures are caught at the boundary around units, as for users, also in child processes; none is logged yet."""
+    monkeypatch.delenv(boundary.STRICT)
+    monkeypatch.setattr(boundary, "_reported", boundary._Reported())
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

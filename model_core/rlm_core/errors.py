@@ -9,8 +9,16 @@ class SourceError(RlmError):
     """A source file that cannot be read as code (missing, binary, empty, too large, not UTF-8, unknown language)."""
 
 
-class TooComplexError(SourceError):
+class AnalysisError(SourceError):
+    """A text that cannot be analysed; the error does not name it."""
+
+
+class TooComplexError(AnalysisError):
     """A text whose analysis would take too long."""
+
+
+class StoppedError(Exception):
+    """Work that is given up because its result is not needed any more."""
 
 
 class ModelError(RlmError):

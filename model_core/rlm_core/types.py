@@ -452,6 +452,7 @@ class AbstentionCode(StrEnum):
     SERVER_UNAVAILABLE = "server-unavailable"  # url, problem
     MODEL_FAILED = "model-failed"  # error (the exception's class)
     MAY_NOT_END = "may-not-end"
+    ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from rlm_core.boundary import guarded
 from rlm_core.source.statement_removal import RemovableStatements
 from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import Abstention, CodeText, Prediction, Query
@@ -22,6 +23,7 @@ _SMALLEST = 1e-12
 
 # What the model reads of a unit with another text; None where that is not the same unit any more.
 Reader = Callable[[str], CodeText | None]
+_Variant = tuple[int, int, str, CodeText]  # a statement's first and last line and its text, and the unit without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,26 @@ def explain(predictor: Predictor, code: CodeText, query: Query, read: Reader | N
         read: gives what the predictor reads of a variant. By default callees and sizes stay as they are.
     """
     reading = read or _reader(code)
+    tried, skipped = guarded(
+        "the explanation of a text", lambda: _variants(code, reading), lambda error: (list[_Variant](), 0)
+    )
+    # The whole unit is read in the same way, so that a difference comes from the statement.
+    variants = [reading(code.text) or code, *(variant for *_, variant in tried)]
+    whole, *rest = [answer for [answer] in predictor.predict(variants, [[query]] * len(variants))]
+    if whole.median is None:
+        return Explanation(whole, ())
+    effects = []
+    for (line, last_line, text, _), without in zip(tried, rest, strict=True):
+        if without.median is None:
+            continue
+        smallest = max(whole.floor, _SMALLEST)
+        ratio = max(whole.median, smallest) / max(without.median, smallest)
+        effects.append(StatementEffect(line, last_line, text, ratio))
+    return Explanation(whole, tuple(effects), skipped)
+
+
+def _variants(code: CodeText, reading: Reader) -> tuple[list[_Variant], int]:
+    """The text without each statement that can be left out, and the number of statements that were not tried."""
     removable = RemovableStatements(code.text, code.language)
     kept = sorted(removable.statements, key=lambda statement: statement.depth)[:MOST_STATEMENTS]
     kept.sort(key=lambda statement: (statement.start, -statement.end))
@@ -73,20 +95,8 @@ def explain(predictor: Predictor, code: CodeText, query: Query, read: Reader | N
         text = removable.without(statement)
         variant = reading(text) if text is not None else None
         if variant is not None:
-            tried.append((statement, variant))
-    # The whole unit is read in the same way, so that a difference comes from the statement.
-    variants = [reading(code.text) or code, *(variant for _, variant in tried)]
-    whole, *rest = [answer for [answer] in predictor.predict(variants, [[query]] * len(variants))]
-    if whole.median is None:
-        return Explanation(whole, ())
-    effects = []
-    for (statement, _), without in zip(tried, rest, strict=True):
-        if without.median is None:
-            continue
-        smallest = max(whole.floor, _SMALLEST)
-        ratio = max(whole.median, smallest) / max(without.median, smallest)
-        effects.append(StatementEffect(statement.line, statement.last_line, removable.text_of(statement), ratio))
-    return Explanation(whole, tuple(effects), len(removable.statements) - len(kept))
+            tried.append((statement.line, statement.last_line, removable.text_of(statement), variant))
+    return tried, len(removable.statements) - len(kept)
 
 
 def strongest(explanation: Explanation, count: int) -> list[StatementEffect]:
@@ -97,6 +107,7 @@ def strongest(explanation: Explanation, count: int) -> list[StatementEffect]:
 def _reader(code: CodeText) -> Reader:
     def read(text: str) -> CodeText:
         has_facts = code.work is not None and code.language == "python"
-        return replace(code, text=text, work=work_facts(text) if has_facts else None)
+        work = guarded("the analysis of a text", lambda: work_facts(text), lambda error: None) if has_facts else None
+        return replace(code, text=text, work=work)
 
     return read

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from cachetools import LRUCache
 
+from rlm_core.boundary import guarded
 from rlm_core.errors import DataError, ModelError
 from rlm_core.queries.devices import answered_by_sheet
 from rlm_core.queries.query_vector import task_name, task_parts
@@ -34,6 +35,7 @@ from rlm_core.types import (
     Calls,
     CodeText,
     CostRatio,
+    GrowthEstimate,
     MeasuredFunctions,
     Metric,
     Prediction,
@@ -204,9 +206,13 @@ class OnnxPredictor:
             answers[i][j] = prediction
         lines = [[answer for answer in line if answer is not None] for line in answers]
         return [
-            without_end(with_growth(line, self._growth.estimates(code)), facts.get(i))
+            without_end(with_growth(line, self._growth_of(code)), facts.get(i))
             for i, (code, line) in enumerate(zip(texts, lines, strict=True))
         ]
+
+    def _growth_of(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
+        nothing: Mapping[str, GrowthEstimate] = {}
+        return guarded("the growth of a text", lambda: self._growth.estimates(code), lambda error: nothing)
 
     def _propagated(
         self, rows: Sequence[HeadRow], predictions: Sequence[Prediction], works: Sequence[WorkFacts | None]

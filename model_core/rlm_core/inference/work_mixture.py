@@ -19,6 +19,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from rlm_core.boundary import absorb
 from rlm_core.errors import ModelError
 from rlm_core.source.work.analysis import work_facts
 from rlm_core.source.work.scope import Texts
@@ -253,11 +254,18 @@ def known_wait(facts: WorkFacts) -> tuple[float, float]:
 
 
 def facts_of(code: CodeText) -> WorkFacts | None:
-    """The facts of a text; of one that comes without them, those that it shows together with its callees."""
+    """The facts of a text; of one that comes without them, those that it shows together with its callees.
+
+    None where there are none, or where the analysis fails.
+    """
     if code.work is not None or code.language != "python" or code.basis not in ("call", "program"):
         return code.work
     functions = {match[1]: callee.text for callee in code.callees if (match := _DEFINITION.search(callee.text))}
-    return work_facts(code.text, Texts(functions))
+    try:
+        return work_facts(code.text, Texts(functions))
+    except Exception as error:
+        absorb("the analysis of a text", error)
+        return None
 
 
 def with_facts(

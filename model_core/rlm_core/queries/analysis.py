@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
-from rlm_core.errors import TooComplexError
+from rlm_core.boundary import absorb, each
+from rlm_core.errors import AnalysisError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.module_index import ModuleIndex, merged
@@ -49,14 +50,18 @@ _READ_FILES = 8  # whose units are remembered as the model reads them
 
 @dataclass(frozen=True, slots=True)
 class AnalysedUnit:
-    """A unit of a file and what the predictor reads about it; ``sizes`` of a kernel are in ``code`` too."""
+    """A unit of a file and what the predictor reads about it; ``sizes`` of a kernel are in ``code`` too.
+
+    ``failure`` is the class of the exception for which ``code`` has the text alone; empty where nothing failed.
+    """
 
     unit: Unit
     code: CodeText
     sizes: UnitSizes | None = None
+    failure: str = ""
 
 
-class OutdatedError(Exception):
+class OutdatedError(StoppedError):
     """The text that is being analysed is no longer of interest."""
 
 
@@ -74,11 +79,15 @@ class UrgentLines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the model reads of a unit, what was measured of it, and the texts of the functions that it depends on."""
+    """What the model reads of a unit, what was measured of it, and the texts of the functions that it depends on.
+
+    ``failure`` as in :class:`AnalysedUnit`.
+    """
 
     code: CodeText
-    measured: tuple[Anchor, ...]
-    depends_on: frozenset[str]
+    measured: tuple[Anchor, ...] = ()
+    depends_on: frozenset[str] = frozenset()
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,7 @@ class Analyser:
         provisional: bool = False,
         urgent: UrgentLines | None = None,
     ) -> list[AnalysedUnit]:
-        """The units of a source text.
+        """The units of a source text. One whose analysis fails has its text alone, see :attr:`AnalysedUnit.failure`.
 
         ``path`` lets callees be found in the rest of its package, and may show that the text is a solution.
 
@@ -159,16 +168,31 @@ class Analyser:
         Raises:
             OutdatedError: ``is_outdated`` says so.
             SourceError: the language is unknown.
-            TooComplexError: the text is too long, has too many functions or takes too long to parse; a
-                ``SourceError``.
+            TooComplexError: the text is too long, has too many functions or takes too long to parse.
+            AnalysisError: reading the text as a whole fails; both are a ``SourceError``.
         """
+        try:
+            return self._analyse(parsed, path, name, is_outdated, provisional=provisional, urgent=urgent)
+        except Exception as error:
+            absorb(f"the analysis of {path or name or 'a text'}", error)
+            raise _failed(error) from None
+
+    def _analyse(
+        self,
+        parsed: ParsedSource,
+        path: Path | None,
+        name: str | None,
+        is_outdated: Callable[[], bool],
+        *,
+        provisional: bool,
+        urgent: UrgentLines | None,
+    ) -> list[AnalysedUnit]:
         path = path.absolute() if path is not None else None
         if parsed.language != "python":
             if len(parsed.source) > _MOST_PROGRAM_BYTES:
                 raise TooComplexError(f"too complex to analyse: longer than {_MOST_PROGRAM_BYTES // 1024} KiB")
             units = find_units(parsed, path)
-            outlined = [AnalysedUnit(unit, self._outlined(unit, path)) for unit in units]
-            return _with_judge(outlined, parsed, path)
+            return _with_judge([self._outlined(unit, path) for unit in units], parsed, path)
         root, dotted = package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
 
@@ -218,7 +242,15 @@ class Analyser:
 
         Raises:
             TooComplexError: all cells together have too many functions, or one is too long or takes too long to parse.
+            AnalysisError: reading the cells fails.
         """
+        try:
+            return self._analyse_cells(sources)
+        except Exception as error:
+            absorb("the analysis of a notebook", error)
+            raise _failed(error) from None
+
+    def _analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
         cells = [cell_source(source) for source in sources]
         previous, self._cells = self._cells, {}
         for cell in cells:
@@ -246,7 +278,7 @@ class Analyser:
         provisional: bool = False,
         urgent: UrgentLines | None = None,
     ) -> list[AnalysedUnit]:
-        sizes = self._sizes(parsed, units, path) if any(unit.kind in ("kernel", "module") for unit in units) else {}
+        sizes = self._sizes(parsed, [unit for unit in units if unit.kind in ("kernel", "module")], path)
         context = view.context(scope.index)
         structure = self._files.structure(path)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
@@ -275,6 +307,17 @@ class Analyser:
             code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, anchors, calls=calls)
             return _Reading(code, measured, frozenset(texts))
 
+        def text_alone(unit: Unit, error: Exception, measured: tuple[Anchor, ...] = ()) -> _Reading:
+            absorb(f"the analysis of {unit.qualname} in {path or name or 'a text'}", error)
+            code = CodeText(unit.text, unit.language, unit.basis, workloads=workloads_of(unit), measured=measured)
+            return _Reading(code, measured, failure=type(error).__name__)
+
+        def try_read(unit: Unit, scope: ModuleScope, view: PackageView, measured: tuple[Anchor, ...] = ()) -> _Reading:
+            try:
+                return read(unit, scope, view, measured)
+            except Exception as error:
+                return text_alone(unit, error, measured)
+
         def of_changed_calls(anchor: Anchor, unit: Unit) -> Anchor:
             """What was measured of a unit whose text is the same, with what it called then."""
             return replace(anchor, before=read_earlier(unit.text, unit))
@@ -291,22 +334,23 @@ class Analyser:
             its_scope, its_view = earlier[0]
             if unit.kind == "function" and text not in its_scope.index.calls:
                 self._measured_texts.add(its_scope.index, text)
-            return read(replace(unit, text=text), its_scope, its_view).code
+            return try_read(replace(unit, text=text), its_scope, its_view).code
 
-        def code_of(unit: Unit) -> CodeText:
+        def reading_of(unit: Unit) -> _Reading:
             is_shared = (unit.qualname, unit.text) in shared
             measured = self._measured.anchors(unit, path, read_earlier, is_shared=is_shared)
             key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
-            if reading is None or reading.measured != measured or reading.code.workloads != workloads_of(unit):
-                reading = read(unit, scope, view, measured)
+            is_same = reading is not None and reading.measured == measured and not reading.failure
+            if reading is None or not is_same or reading.code.workloads != workloads_of(unit):
+                reading = try_read(unit, scope, view, measured)
             elif last is None or changed is None or key in last.kept or not changed.isdisjoint(reading.depends_on):
                 if provisional:
                     kept.add(key)
                 else:
-                    reading = read(unit, scope, view, measured)
+                    reading = try_read(unit, scope, view, measured)
             readings[key] = reading
-            return reading.code
+            return reading
 
         found: dict[int, AnalysedUnit] = {}  # by the place of the unit among all units
 
@@ -314,7 +358,11 @@ class Analyser:
             for place in places:
                 if place not in found:
                     unit = units[place]
-                    found[place] = AnalysedUnit(unit, code_of(unit), sizes.get(unit))
+                    try:
+                        reading = reading_of(unit)
+                    except Exception as error:
+                        reading = text_alone(unit, error)
+                    found[place] = AnalysedUnit(unit, reading.code, sizes.get(unit), reading.failure)
 
         for place in range(len(units)):
             if urgent is not None and (lines := urgent.take()) is not None:
@@ -342,10 +390,15 @@ class Analyser:
         now, before = scope.index.units, last.index.units
         return {unit.text for name, unit in before.items() if unit is not now[name] and unit.text != now[name].text}
 
-    def _outlined(self, unit: Unit, path: Path | None) -> CodeText:
-        """What the predictor reads about a unit in another language than Python."""
-        measured = self._measured.anchors(unit, path, lambda text, unit: self._outline(text, unit, ()))
-        return self._outline(unit.text, unit, measured)
+    def _outlined(self, unit: Unit, path: Path | None) -> AnalysedUnit:
+        """A unit in another language than Python."""
+        try:
+            measured = self._measured.anchors(unit, path, lambda text, unit: self._outline(text, unit, ()))
+            return AnalysedUnit(unit, self._outline(unit.text, unit, measured))
+        except Exception as error:
+            absorb(f"the analysis of {unit.qualname} in {path or 'a text'}", error)
+            code = CodeText(unit.text, unit.language, unit.basis)
+            return AnalysedUnit(unit, code, failure=type(error).__name__)
 
     def _outline(self, text: str, unit: Unit, measured: tuple[Anchor, ...]) -> CodeText:
         if unit.kind != "program":
@@ -354,10 +407,22 @@ class Analyser:
         return CodeText(text, unit.language, unit.basis, work=work, measured=measured)
 
     def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
+        """The sizes of kernels and modules, as far as they are known."""
+        if not units:
+            return {}
         # Imported for the first kernel or module: it imports numpy, which the server's start must not.
         from .kernel_sizes import sizes_of
 
-        return sizes_of(parsed, units, self._default_sizes(path)).units
+        def sizes(some: Sequence[Unit]) -> list[UnitSizes | None]:
+            of_some = sizes_of(parsed, some, self._default_sizes(path)).units
+            return [of_some.get(unit) for unit in some]
+
+        found = each(f"the sizes of a unit in {path or 'a text'}", units, sizes, lambda unit, error: None)
+        return {unit: of_unit for unit, of_unit in zip(units, found, strict=True) if of_unit is not None}
+
+
+def _failed(error: Exception) -> AnalysisError:
+    return AnalysisError(f"the analysis failed ({type(error).__name__}); see the log")
 
 
 def _refuse_complex(units: Sequence[Unit]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from rlm_core.boundary import absorb
 from rlm_core.errors import TooComplexError
 from rlm_core.files import read_regular
 from rlm_core.source.function_names import FunctionNames
@@ -187,6 +188,9 @@ class PackageFiles:
         try:
             index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
         except TooComplexError:
+            return None
+        except Exception as error:
+            absorb(f"the analysis of {path}", error)
             return None
         finally:
             self._seconds_left -= time.thread_time() - start

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+from rlm_core.errors import AnalysisError
 from rlm_core.source.canonical import dedent
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText
@@ -45,7 +46,10 @@ def variant_reader(
         check()
         variant = textwrap.indent(dedent(text), indentation).encode("utf-8", errors="replace")
         changed = source[:start] + variant + source[unit.span.end_byte :]
-        units = analyser.analyse(ParsedSource(changed, language), path, "explained")
+        try:
+            units = analyser.analyse(ParsedSource(changed, language), path, "explained")
+        except AnalysisError:
+            return None
         same = (
             entry.code
             for entry in units

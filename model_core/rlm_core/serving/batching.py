@@ -220,7 +220,7 @@ def _ask(
         found = predictor.predict(codes, queries)
         if [len(line) for line in found] != [len(line) for line in queries]:
             raise ModelError("the model's answers have another shape than the questions")
-        return found, 0
+        return found, sum(any(map(_is_failure, line)) for line in found)
     except Exception as error:
         if len(codes) == 1:
             _log.exception("the model failed on a text of basis %s in %s", codes[0].basis, codes[0].language)
@@ -229,3 +229,7 @@ def _ask(
     middle = len(codes) // 2
     first, second = (_ask(predictor, codes[part], queries[part]) for part in (slice(middle), slice(middle, None)))
     return first[0] + second[0], first[1] + second[1]
+
+
+def _is_failure(answer: Prediction) -> bool:
+    return answer.abstained is not None and answer.abstained.code is AbstentionCode.ANALYSIS_FAILED

@@ -49,6 +49,7 @@ _QUERY = """
  right: (call function: [(identifier) (attribute)] @type) (#eq? @object "self"))
 (assignment left: (attribute object: (identifier) @object) @variable right: (identifier) @source (#eq? @object "self"))
 """
+_GLOBAL, _NAME = re.compile(r"^[^\S\n]*global[^\S\n]+([^\n#;]+)", re.MULTILINE), re.compile(r"\w+")
 _LITERAL_RANGE = re.compile(r"range\(\s*(?:(\d[\d_]{0,12})\s*,\s*)?(\d[\d_]{0,12})\s*\)")
 
 
@@ -76,7 +77,8 @@ class ModuleIndex:
     names of each top-level class, ``classes`` their texts without methods, ``constants`` the texts of the expressions
     that module and class bodies assign to a name (``SIZE``, ``Class.SIZE``), ``imports`` maps a local name to
     ``(module, name or None)``, ``calls`` has the calls in a unit, by its text. ``types`` has the types of a unit's
-    variables and parameters as written, by its text, and ``attributes`` those of a class's attributes.
+    variables and parameters as written, by its text, and ``attributes`` those of a class's attributes. ``state`` has
+    the names of the module that its functions bind again.
     """
 
     dotted: str
@@ -89,6 +91,7 @@ class ModuleIndex:
     by_name: dict[str, list[str]] = field(default_factory=dict)
     types: dict[str, dict[str, str]] = field(default_factory=dict)
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    state: set[str] = field(default_factory=set)
 
 
 @cache
@@ -116,6 +119,7 @@ def index_units(
     index = ModuleIndex(dotted)
     for unit in units:
         index.units[unit.qualname] = unit
+        index.state.update(name for names in _GLOBAL.findall(unit.text) for name in _NAME.findall(names))
         index.by_name.setdefault(unit.qualname.rsplit(".", 1)[-1], []).append(unit.qualname)
     _read_top_level(root, index, dotted if is_package else dotted.rpartition(".")[0])
     if known is not None:
@@ -238,6 +242,7 @@ def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
         result.imports.update(part.imports)
         result.calls.update(part.calls)
         result.types.update(part.types)
+        result.state.update(part.state)
         for owner, attributes in part.attributes.items():
             result.attributes[owner] = {**attributes, **result.attributes.get(owner, {})}
         for name, qualnames in part.by_name.items():

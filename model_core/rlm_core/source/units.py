@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 
 from tree_sitter import Node, Query, QueryCursor
 
+from rlm_core.boundary import absorb
 from rlm_core.errors import SourceError
 from rlm_core.files import FileRefusedError, read_regular
 from rlm_core.types import Span, Unit
@@ -189,7 +190,7 @@ def read_source(path: Path, root: Path | None = None) -> ParsedSource:
             suffix = path.suffix or "missing"
             raise SourceError(f"{path}: unknown language (suffix {suffix!r}); supported suffixes: {known}")
         if language.name == "onnx":
-            return ParsedSource(render(read_onnx(path, root)).encode(), language.name)
+            return ParsedSource(_network_text(path, root).encode(), language.name)
         source = read_regular(path, MAX_FILE_BYTES, root)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; check the path") from None
@@ -198,6 +199,16 @@ def read_source(path: Path, root: Path | None = None) -> ParsedSource:
     except OSError as error:
         raise SourceError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     return ParsedSource(decode(source, language.name, str(path)), language.name)
+
+
+def _network_text(path: Path, root: Path | None) -> str:
+    try:
+        return render(read_onnx(path, root))
+    except OSError:
+        raise  # read_source explains it
+    except Exception as error:
+        absorb(f"the analysis of {path}", error)
+        raise SourceError(f"{path}: the analysis failed ({type(error).__name__}); see the log") from None
 
 
 def decode(source: bytes, language: str, path: str) -> bytes:

@@ -67,6 +67,7 @@ class _Tally:
 @options.model
 @options.threads
 @options.no_measured
+@options.strict
 @options.cpu_scale
 def command(
     paths: tuple[Path, ...],
@@ -105,6 +106,7 @@ def command(
     )
     tally = _Tally()
     with ExitStack() as stack:
+        stack.enter_context(console.failures())
         findings: Iterator[LocatedFinding] = checker.run(stack.enter_context(console.progress("checking")))
         if update_baseline and baseline is not None:
             kept = baselines.write(baseline, ((entry.location.name, entry.finding) for entry in findings))

@@ -98,6 +98,13 @@ cpu_scale = click.option(
     callback=lambda ctx, option, off: os.environ.update(RLM_LSP_CPU_SCALE="0") if off else None,
     help="Do not scale latencies to this CPU; same as RLM_LSP_CPU_SCALE=0.",
 )
+strict = click.option(
+    "--strict",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, option, on: os.environ.update(RLM_LSP_STRICT="1") if on else None,
+    help="Stop with a traceback where the analysis of a unit fails; same as RLM_LSP_STRICT=1.",
+)
 no_measured = click.option(
     "--no-measured", is_flag=True, help="Predict from the text alone, whatever was measured of it."
 )

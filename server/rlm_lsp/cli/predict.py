@@ -24,7 +24,7 @@ from typing import Annotated, Any, BinaryIO, Literal, TextIO
 import click
 import msgspec
 from rlm_core import DataError, RlmError, SourceError, tables
-from rlm_core.errors import TooComplexError
+from rlm_core.errors import AnalysisError
 from rlm_core.files import atomic_write
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
@@ -83,6 +83,7 @@ _ROWS_ASKED = 64
 @options.ray
 @options.ray_gpu
 @options.no_measured
+@options.strict
 @options.cpu_scale
 def command(
     paths: tuple[Path, ...],
@@ -106,12 +107,13 @@ def command(
     if batch is not None and (devices or workload or judge):
         raise RlmError("predict: the rows of --batch name their queries; omit --device, --workload and --judge")
     runner = Runner(model, threads, ray, ray_gpu)
-    if batch is not None:
-        status = _predict_rows(batch, out, runner)
-    else:
-        known = options.known_measurements(off=no_measured)
-        selected = query_selection(devices, workload, judge)
-        status = _predict_paths(paths, form, selected, runner, known)
+    with console.failures():
+        if batch is not None:
+            status = _predict_rows(batch, out, runner)
+        else:
+            known = options.known_measurements(off=no_measured)
+            selected = query_selection(devices, workload, judge)
+            status = _predict_paths(paths, form, selected, runner, known)
     raise click.exceptions.Exit(status)
 
 
@@ -188,7 +190,7 @@ def _analyse(
             units = analyser.analyse(parsed, source.path)
             if not units:
                 _explain_no_unit(source, parsed)
-        except TooComplexError as error:
+        except AnalysisError as error:
             tally.report(SourceError(f"{source.path}: {error}"))
             continue
         except RlmError as error:

@@ -35,10 +35,10 @@ def command(stdio: bool, tcp: str | None) -> None:
     if stdio and tcp is not None:
         raise RlmError("serve: give either --stdio or --tcp")
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")
-    # A client may cancel a request whose answer is on its way; pygls warns of each, and editors show that as an error.
-    logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.ERROR)
-    # It prints a traceback for each message that it cannot read; the server logs and answers them.
-    logging.getLogger("pygls.server").setLevel(logging.CRITICAL)
+    # pygls warns of each request that a client cancels too late, and prints a traceback for each message that it cannot
+    # read and each that fails, with the exception's text; the server logs and answers them.
+    for name in ("pygls.protocol.json_rpc", "pygls.server"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     address = _address(tcp) if tcp is not None else None
     server = create_server(on_gone=partial(_leave, 1))
     # asyncio would wait for the thread that reads stdin, until the next message.

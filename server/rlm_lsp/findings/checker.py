@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import cast
 
 from rlm_core import ModelError, RlmError, SourceError
-from rlm_core.errors import TooComplexError
+from rlm_core.boundary import guarded
+from rlm_core.errors import AnalysisError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import answers_for
@@ -69,7 +70,7 @@ class Checker:
         # One for the current texts, one for those of the compared revision.
         self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
         self._earlier = Analyser(checked.overlay, self._default_sizes)
-        self.files = self.units = self.with_budget = self.compared = self.errors = 0
+        self.files = self.units = self.with_budget = self.compared = self.errors = self.unreadable = 0
         self.abstained: Counter[str] = Counter()
 
     def run(self, progress: console.Progress) -> Iterator[LocatedFinding]:
@@ -82,7 +83,7 @@ class Checker:
         waiting = 0
         for done, source in enumerate(self._checked.files):
             progress(done, len(self._checked.files))
-            for file in self._read(source):
+            for file in self._tried(source):
                 batch.append(file)
                 waiting += len(file.cases)
             if waiting >= _BATCH_UNITS or len(batch) >= _BATCH_FILES:
@@ -125,6 +126,15 @@ class Checker:
         """The sizes of kernels whose file names none."""
         return self.settings.of(self._checked.real(path)).settings.default_sizes if path is not None else {}
 
+    def _tried(self, source: SourceFile) -> list[_File]:
+        """A file as :meth:`_read` has it; one that fails is reported and costs no other file."""
+
+        def fail(error: Exception) -> list[_File]:
+            self._report_unreadable(source, AnalysisError(f"the check failed ({type(error).__name__}); see the log"))
+            return []
+
+        return guarded(f"the check of {source.path}", lambda: self._read(source), fail)
+
     def _read(self, source: SourceFile) -> list[_File]:
         """A file with its units to judge; before it its configuration, the first time that one with mistakes is met."""
         path, real = source.path, self._checked.real(source.path)
@@ -155,8 +165,9 @@ class Checker:
     def _report_unreadable(self, source: SourceFile, error: RlmError | OSError) -> None:
         if isinstance(error, OSError):
             error = SourceError(f"{source.path}: cannot be read ({error.strerror}); check its permissions")
-        elif isinstance(error, TooComplexError):
+        elif isinstance(error, AnalysisError):
             error = SourceError(f"{source.path}: {error}")
+        self.unreadable += 1
         if source.named:
             self.errors += 1
             console.report_error(error)

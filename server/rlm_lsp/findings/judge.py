@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from rlm_core.boundary import each
+from rlm_core.inference.guarded import failed
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
@@ -154,8 +156,18 @@ def cases_of(
 def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, compare: Compare) -> list[Judgement]:
     """Judge units: their predictions against their budgets, and how their costs have changed since the revision.
 
-    ``predictor`` gives the default queries; ``predict`` and ``compare`` answer them.
+    ``predictor`` gives the default queries; ``predict`` and ``compare`` answer them. A unit that cannot be judged
+    has the reason instead of findings.
     """
+    return each(
+        "the check of a unit",
+        cases,
+        lambda some: _judged(predictor, some, predict, compare),
+        lambda case, error: Judgement(abstained=[failed(error)]),
+    )
+
+
+def _judged(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, compare: Compare) -> list[Judgement]:
     judgements = [Judgement() for _ in cases]
     with_budget = [
         (case, judgement, queries)

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlm_core.boundary import guarded
 from rlm_core.inference.predictor import Predictor
 
 from rlm_lsp.findings.finding import Finding
@@ -83,4 +84,9 @@ def _sizes_problems(analysis: Analysis) -> tuple[SizesProblem, ...]:
     # Imported on first use: it takes numpy, which must not slow down the start of the server.
     from rlm_core.queries.kernel_sizes import sizes_problems
 
-    return sizes_problems(analysis.document.parsed, [located.analysed.unit for located in analysis.units])
+    document = analysis.document
+    units = [located.analysed.unit for located in analysis.units]
+    nothing: tuple[SizesProblem, ...] = ()
+    return guarded(
+        f"the sizes in {document.uri}", lambda: sizes_problems(document.parsed, units), lambda error: nothing
+    )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
-from rlm_core.errors import TooComplexError
+from rlm_core.errors import AnalysisError, TooComplexError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, OutdatedError, UrgentLines
 from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
@@ -400,8 +400,9 @@ class Documents:
                 self._analysed.add(document.uri)
         except OutdatedError:
             return None
-        except TooComplexError as error:
-            _log.warning("%s: %s", document.uri, error)
+        except AnalysisError as error:
+            if isinstance(error, TooComplexError):  # the boundary has logged the others
+                _log.warning("%s: %s", document.uri, error)
             units = []
         finally:
             if time.thread_time() - start > _QUICK_SECONDS:

@@ -23,6 +23,8 @@ from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache, TLRUCache
 from rlm_core import RlmError
+from rlm_core.boundary import absorb
+from rlm_core.inference.guarded import text_alone
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.types import CodeText, CostRatio, Prediction, Query
@@ -224,7 +226,12 @@ class PredictionService:
                 if len(queries_of_kind) >= _MAX_KINDS:
                     queries_of_kind.clear()
                 queries = queries_of_kind[kind] = queries_for(predictor, code, self._selection)
-            known = unit_queries[code] = _UnitQueries(queries, content_key(code, queries, predictor.model_id))
+            try:
+                key = content_key(code, queries, predictor.model_id)
+            except Exception as error:
+                absorb("the key of a text", error)
+                key = content_key(text_alone(code), queries, predictor.model_id)
+            known = unit_queries[code] = _UnitQueries(queries, key)
         return known
 
     async def predict(self, codes: Sequence[CodeText], cancelled: Callable[[], bool] = lambda: False) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from functools import partial
@@ -18,6 +19,7 @@ from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInter
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, MsgId
+from rlm_core import RlmError, boundary
 
 from rlm_lsp import __version__
 
@@ -180,11 +182,22 @@ class Protocol(LanguageServerProtocol):
             self._request_futures.pop(msg_id, None)
             self._send_response(msg_id, error=error.to_response_error())
             self._server.report_server_error(error, FeatureRequestError)
+        elif isinstance(error, RlmError):
+            self._request_futures.pop(msg_id, None)
+            self.refuse(types.LSPErrorCodes.RequestFailed, str(error), msg_id)
         elif method is None:
             super()._send_handler_result(future, msg_id=msg_id)
         else:
             self._request_futures.pop(msg_id, None)
             self._send_response(msg_id, error=_ENDED_BY_EDITS[method])
+
+    def _send_response(self, msg_id: MsgId, result: Any = None, error: types.ResponseError | None = None) -> None:
+        """Send an answer; pygls would send the traceback of an internal error, and the exception's text."""
+        failure = sys.exception()
+        if error is not None and error.code == types.ErrorCodes.InternalError.value and failure is not None:
+            self._server.report_server_error(JsonRpcInternalError(), FeatureRequestError)
+            error = types.ResponseError(error.code, f"internal error ({type(failure).__name__}); see the log")
+        super()._send_response(msg_id, result, error)
 
     def _run_generator(
         self, future: Future[Any] | None, *, gen: Generator[Any, Any, Any], result_future: Future[Any]
@@ -233,9 +246,16 @@ class Server(LanguageServer):
             assert isinstance(self.protocol, Protocol)
             self.protocol.refuse(types.ErrorCodes.ParseError, f"a message is not JSON in UTF-8: {error}")
             return
-        self.session.log(f"{source.__name__}: {error}", types.MessageType.Error)
-        if isinstance(error, JsonRpcInternalError) or not isinstance(error, JsonRpcException):
-            self.session.pop_up(str(error))
+        if isinstance(error, JsonRpcInternalError):
+            # pygls makes one while it handles what went wrong.
+            failure = sys.exception() or error
+            is_internal = not isinstance(failure, JsonRpcException) or failure is error
+        else:
+            failure, is_internal = error, not isinstance(error, JsonRpcException)
+        if is_internal:
+            self.session.log_error(failure, "a request" if source is FeatureRequestError else "a notification")
+        else:
+            self.session.log(f"{source.__name__}: {failure}", types.MessageType.Error)
 
     @property
     def shut_down(self) -> bool:
@@ -252,6 +272,20 @@ class Server(LanguageServer):
         """Drop all work that waits: the client has gone."""
         self.session.end()
         logging.getLogger("rlm_lsp").removeHandler(self.session.log_tail)
+        logging.getLogger(boundary.LOGGER).removeHandler(self.session.failure_log)
+
+    def use_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Log failures of other threads on this event loop, and its own ones too."""
+        self.session.failure_log.loop = loop
+        loop.set_exception_handler(self._log_lost)
+
+    def _log_lost(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an exception that nothing waits for; asyncio would print it with its text."""
+        error = context.get("exception")
+        if isinstance(error, Exception):
+            self.session.log_error(error)
+        else:
+            loop.default_exception_handler(context)
 
 
 def create_server(on_gone: Callable[[], None] = lambda: None) -> Server:
@@ -275,6 +309,7 @@ def create_server(on_gone: Callable[[], None] = lambda: None) -> Server:
     networks.register(server, session)
     progress.register(session)
     logging.getLogger("rlm_lsp").addHandler(session.log_tail)
+    logging.getLogger(boundary.LOGGER).addHandler(session.failure_log)
     return server
 
 
@@ -282,6 +317,7 @@ def _initialize(server: Server, settings: configuration.Configuration, params: t
     """Take over the client's settings and the names of its folders."""
     # pygls creates its own workspace, and has no other way to give it documents of another class.
     server.protocol._workspace = SyncedWorkspace.like(server.workspace)
+    server.use_loop(asyncio.get_running_loop())
     if params.process_id is not None:
         watch_process(params.process_id, server.on_gone)
     if params.client_info is not None and params.client_info.name == "Neovim":

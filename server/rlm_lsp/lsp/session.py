@@ -12,6 +12,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
@@ -19,6 +20,7 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
+from rlm_core.boundary import location_of, report
 from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.measurement import Store
 from rlm_core.measurement.known import KnownMeasurements
@@ -86,6 +88,26 @@ class LogTail(logging.Handler):
         return "\n".join(self._lines)
 
 
+class FailureLog(logging.Handler):
+    """Passes what fails at the boundary around units, on any thread, to the log of a client on its event loop."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self.loop: asyncio.AbstractEventLoop | None = None  # known once the client has begun the session
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record with its traceback, and send its first line."""
+        text = record.getMessage()
+        self._session.log_tail.add("error", text)
+        first = text.splitlines()[0]
+        if self.loop is None:
+            self._session.send_log(first, types.MessageType.Error)
+            return
+        with suppress(RuntimeError):  # the loop has ended
+            self.loop.call_soon_threadsafe(self._session.send_log, first, types.MessageType.Error)
+
+
 class Session:
     """The state that all features share; ``client`` sends messages to the editor and knows its capabilities."""
 
@@ -98,7 +120,7 @@ class Session:
         self.measurements = KnownMeasurements(Store(note=_log.warning), (), _log.warning)
         self.documents = Documents(self._default_sizes, self.measurements)
         self.head_units = HeadUnits(self._default_sizes)
-        self.log_tail = LogTail()
+        self.log_tail, self.failure_log = LogTail(), FailureLog(self)
         # A document was opened or edited.
         self.on_edit = Hook[[str]]()
         # A document was closed.
@@ -299,15 +321,18 @@ class Session:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.log_error(error)
 
-    def log_error(self, error: BaseException) -> None:
-        """Log an internal error for the client and, with its traceback, on stderr; the first one pops up too."""
-        _log.error("internal error", exc_info=error)
-        self.log(f"internal error: {error!r}", types.MessageType.Error)
-        self.pop_up(repr(error))
+    def log_error(self, error: BaseException, what: str = "background work") -> None:
+        """Log an internal error, see :func:`rlm_core.boundary.report`; the first one pops up too."""
+        report(what, error)
+        self._pop_up(error)
 
     def log(self, text: str, kind: types.MessageType) -> None:
         """Write a line to the client's log of this server, unless the settings leave out lines of its kind."""
         self.log_tail.add(kind.name.lower(), text)
+        self.send_log(text, kind)
+
+    def send_log(self, text: str, kind: types.MessageType) -> None:
+        """Send a line to the client's log, unless the settings leave out lines of its kind."""
         if kind.value <= _LOG_LEVELS[self.settings.log_level].value:
             self.client.window_log_message(types.LogMessageParams(kind, text))
 
@@ -321,11 +346,12 @@ class Session:
         """Show a message to the user."""
         self.client.window_show_message(types.ShowMessageParams(kind, message(text)))
 
-    def pop_up(self, error: str) -> None:
-        """Show the first internal error of the session."""
+    def _pop_up(self, error: BaseException) -> None:
+        """Show the first internal error of the session, without its text, which may quote code."""
         if not self._has_popped_up:
             self._has_popped_up = True
-            text = f"rlm-lsp: internal error: {error}. See the log for details; further errors are only logged."
+            where = location_of(error)
+            text = f"rlm-lsp: internal error: {where}. See the log for details; further errors are only logged."
             self.show(text, types.MessageType.Error)
 
     def end(self) -> None:

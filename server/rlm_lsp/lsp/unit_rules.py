@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from rlm_core.boundary import guarded
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText
 
@@ -74,7 +75,12 @@ class UnitRules:
         session, document = self._session, analysis.document
         settings = session.settings_for(document.uri)
         relative = session.settings_store.relative(document.path) if document.path is not None else PurePath()
-        rules = await asyncio.to_thread(_read, analysis, settings, relative)
+        rules = await asyncio.to_thread(
+            guarded,
+            f"the budgets of {document.uri}",
+            lambda: _read(analysis, settings, relative),
+            lambda error: DocumentRules((WITHOUT_RULES,) * len(analysis.units)),
+        )
         self._put(analysis, rules)
         return rules
 

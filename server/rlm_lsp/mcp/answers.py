@@ -48,6 +48,9 @@ class PredictionRow(Answer):
     )
     growth: GrowthAnswer | None
     abstained: str | None = Field(description="Why there is no number")
+    analysis_failed: str | None = Field(
+        description="Error for which the number is from the text alone; None where the analysis succeeded"
+    )
 
 
 class Predictions(Answer):

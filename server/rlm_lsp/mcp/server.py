@@ -13,6 +13,7 @@ from typing import Annotated
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
 from mcp.types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
 from pydantic import Field
+from rlm_core.boundary import absorb
 from rlm_core.errors import RlmError
 from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.types import Metric
@@ -62,6 +63,9 @@ def create_server(tools: AgentTools) -> MCPServer:
                 lines, fields = answer(folders)
         except RlmError as error:
             return _refused(" ".join(str(error).split()))
+        except Exception as error:
+            absorb("a tool", error)
+            return _refused(f"internal error ({type(error).__name__}); see the log")
         return CallToolResult(
             content=[TextContent(type="text", text="\n".join(lines))],
             structured_content=fields.model_dump(mode="json", by_alias=True),

@@ -54,6 +54,7 @@ MOST_UNITS = 1000  # of one question: about half a minute on two cores
 _STEP_UNITS = 64
 _NAMED_UNITS = 8  # in an error
 _SHOWN_EFFECTS = 10
+_MOST_REASONS = 3  # for missing predictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,8 @@ class AgentTools:
         lines = [say.check_line(checker.files, checker.with_budget, checker.compared, len(found))]
         lines += [say.finding_line(row.severity, row.file, row.line, row.message) for row in rows]
         lines += [say.omitted_line(answer.omitted, "finding")] if answer.omitted else []
+        lines += [say.missing_line(number, why) for why, number in checker.abstained.most_common(_MOST_REASONS)]
+        lines += [say.missing_line(checker.unreadable, "see the log", "file")] if checker.unreadable else []
         return lines, answer
 
     def measure_command(self, roots: Roots, path: str) -> tuple[list[str], MeasureCommand]:

@@ -61,6 +61,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.SERVER_UNAVAILABLE: "the model server {url} does not answer: {problem}",
     AbstentionCode.MAY_NOT_END: "a call may not end",
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
+    AbstentionCode.ANALYSIS_FAILED: "the analysis of this text failed ({error})",
 }
 
 
@@ -97,6 +98,14 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
         known = quote(abstention.known_device)
         return f"the known device {known}, on which the answer rests, has no prediction: {sentence}"
     return sentence
+
+
+def failed_analysis(failure: str) -> str:
+    """That a number rests on the text alone since the analysis failed, as a clause; empty where it did not.
+
+    ``failure`` is that of an :class:`rlm_core.queries.analysis.AnalysedUnit`.
+    """
+    return f"from the text alone: its analysis failed ({failure})" if failure else ""
 
 
 def other_judge(code: CodeText, prediction: Prediction) -> str | None:

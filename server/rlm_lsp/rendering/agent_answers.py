@@ -83,6 +83,11 @@ def finding_line(severity: str, file: str, line: int, message: str) -> str:
     return printable(f"{severity}: {file}:{line}: {message}")
 
 
+def missing_line(number: int, why: str, what: str = "prediction") -> str:
+    """``2 predictions missing: the text is empty``."""
+    return printable(f"{counted(number, what)} missing: {why}")
+
+
 def measure_line(command: str) -> str:
     """What to do with the command that measures."""
     return f"Nothing was run. To measure, the user can run: {command}"

@@ -5,11 +5,14 @@ Everything printed here may name files, code and models of strangers, so it is m
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+from rlm_core import boundary
 
 from .escaping import printable
 
@@ -36,6 +39,27 @@ class ErrorCounter:
         """Print one error, see :func:`report_error`."""
         self.count += 1
         report_error(error)
+
+
+class _FailureHandler(logging.Handler):
+    """Prints the lines of each record as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        first, *rest = record.getMessage().splitlines()
+        note(first)
+        for text in rest:
+            _print(printable(text))
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Print what fails at the boundary around units, see :mod:`rlm_core.boundary`, for the duration of the block."""
+    log, handler = logging.getLogger(boundary.LOGGER), _FailureHandler()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def _print(text: str) -> None:

@@ -125,6 +125,7 @@ def hover_text(
     first += query if basis in _AT_SIZES else []
     first += measured_words(analysed.code.measured, answered[:MOST_ROWS], quote)
     first += _abstained(predictions, quote)
+    first += [abstentions.failed_analysis(analysed.failure)] if analysed.failure and answered else []
     if first:
         blocks.append(_listed(first, markdown))
     notes = [_plain(cause, markdown) for cause in causes[1:]]

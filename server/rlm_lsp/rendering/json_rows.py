@@ -14,6 +14,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import SI_UNIT, GrowthEstimate, MeasuredPrediction, Metric, Prediction, WorkFacts
 
 from .abstentions import reason, sizes_origin
+from .failures import shown
 from .work_words import parts_of
 
 
@@ -116,6 +117,10 @@ def work_fields(
 
 def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[str, Any]:
     """One row of ``rlm-lsp predict``: the file, the unit, the prediction, and what the text says; lines are 1-based."""
+    return shown(analysed, (prediction,), lambda analysed, answers: _unit_row(file, analysed, answers[0]))
+
+
+def _unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[str, Any]:
     unit, sizes = analysed.unit, analysed.sizes
     return {
         "file": file,
@@ -124,6 +129,7 @@ def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[
         **prediction_fields(prediction),
         **({"sizes_from": sizes_origin(sizes, unit.kind).replace("`", "")} if sizes is not None else {}),
         **work_fields(analysed.code.work, prediction.metric, prediction, unit.span.start_line + 1),
+        "analysis_failed": analysed.failure or None,
     }
 
 

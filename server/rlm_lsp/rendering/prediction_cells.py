@@ -12,7 +12,8 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.types import AbstentionCode, MeasuredPrediction, Prediction
 
 from . import labels
-from .abstentions import other_judge, reason
+from .abstentions import failed_analysis, other_judge, reason
+from .failures import shown
 from .hover import measured_note
 from .work_words import growth_words
 
@@ -21,6 +22,10 @@ HEADER = ("WHERE", "UNIT", "BASIS", "METRIC", "80 % BAND", "MEDIAN", "NOTE")
 
 def cells(file: str, analysed: AnalysedUnit, prediction: Prediction) -> tuple[str, ...]:
     """The texts of one prediction for a unit of a file, in the order of ``HEADER``; they are not yet printable."""
+    return shown(analysed, (prediction,), lambda analysed, answers: _cells(file, analysed, answers[0]))
+
+
+def _cells(file: str, analysed: AnalysedUnit, prediction: Prediction) -> tuple[str, ...]:
     band = prediction.band
     return (
         f"{file}:{analysed.unit.name.start_line + 1}",
@@ -58,6 +63,8 @@ def notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield growth.replace("`", "")
     if prediction.abstained is not None and prediction.abstained.code is not AbstentionCode.MAY_NOT_END:
         yield reason(prediction.abstained)
+    if analysed.failure and prediction.abstained is None:
+        yield failed_analysis(analysed.failure)
     if (other := other_judge(analysed.code, prediction)) is not None:
         yield other
     if band is not None and band.source.by_data_sheet and prediction.source == "predicted":

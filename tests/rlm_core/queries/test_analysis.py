@@ -6,14 +6,17 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rlm_core.errors import TooComplexError
+from rlm_core.errors import AnalysisError, TooComplexError
+from rlm_core.queries import analysis, kernel_sizes, package_files, unit_facts
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError
+from rlm_core.source import module_index
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
-from rlm_core.types import BASIS_OF_KIND, CalledFunction, FoundCost, MeasuredCost, Unit
+from rlm_core.types import BASIS_OF_KIND, CalledFunction, CodeText, FoundCost, MeasuredCost, Unit
 from tree_sitter import Language, Parser
 
 CALLER = b"from .callee import work\n\ndef run(n):\n    return work(n)\n"
@@ -386,3 +389,90 @@ def test_no_program_is_analysed_that_is_far_longer_than_judges_accept() -> None:
     Analyser().analyse(ParsedSource(line * 20_000, "c"))
     with pytest.raises(TooComplexError, match="too complex to analyse: longer than 256 KiB"):
         Analyser().analyse(ParsedSource(line * 40_000, "c"))
+
+
+TWO_FUNCTIONS = (
+    b"def good(n):\n    return helper(n)\n\ndef bad(n):\n    return helper(n)\n\ndef helper(n):\n    return n\n"
+)
+
+
+def fail_for(monkeypatch: pytest.MonkeyPatch, module: object, name: str, word: str) -> list[str]:
+    """Have a function raise for a text with a word; returns the texts for which it did."""
+    real, failed = getattr(module, name), list[str]()
+
+    def failing(text: Any, *arguments: Any, **more: Any) -> Any:
+        shown = text if isinstance(text, str) else repr(text)
+        if word in shown:
+            failed.append(shown)
+            raise RecursionError(shown)
+        return real(text, *arguments, **more)
+
+    monkeypatch.setattr(module, name, failing)
+    return failed
+
+
+@pytest.mark.usefixtures("lenient")
+def test_a_unit_whose_analysis_fails_has_its_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {entry.unit.qualname: entry for entry in Analyser().analyse(ParsedSource(TWO_FUNCTIONS, "python"))}
+    fail_for(monkeypatch, unit_facts, "analyse", "def bad")
+    after = {entry.unit.qualname: entry for entry in Analyser().analyse(ParsedSource(TWO_FUNCTIONS, "python"))}
+    assert after["bad"].failure == "RecursionError"
+    assert after["bad"].code == CodeText(before["bad"].unit.text, "python", "call")
+    assert before["bad"].code.callees
+    del before["bad"], after["bad"]
+    assert after == before
+
+
+@pytest.mark.usefixtures("lenient")
+def test_a_unit_whose_analysis_failed_is_read_again_with_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    analyser = Analyser()
+    with monkeypatch.context() as patch:
+        failed = fail_for(patch, unit_facts, "analyse", "def bad")
+        for number in range(3):
+            analyser.analyse(ParsedSource(TWO_FUNCTIONS + b"# %d\n" % number, "python"), name="a")
+        assert len(failed) == 3
+    units = analyser.analyse(ParsedSource(TWO_FUNCTIONS, "python"), name="a")
+    assert [entry.failure for entry in units] == ["", "", ""]
+    assert all(entry.code.work is not None for entry in units)
+
+
+@pytest.mark.usefixtures("lenient")
+def test_a_program_in_another_language_whose_analysis_fails_has_its_text_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_for(monkeypatch, unit_facts, "outline_facts", "package main")
+    source = b"// rlm: program\npackage main\n\nfunc main() {\n\tprintln(1)\n}\n"
+    [unit] = Analyser().analyse(ParsedSource(source, "go"))
+    assert (unit.failure, unit.code.work) == ("RecursionError", None)
+
+
+@pytest.mark.usefixtures("lenient")
+def test_sizes_that_cannot_be_read_cost_their_kernel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = b"import triton\n" + b"".join(
+        b"\n@triton.jit\ndef %s(x, n, BLOCK):\n    # rlm: sizes n=4096\n    pass\n" % name for name in (b"good", b"bad")
+    )
+    fail_for(monkeypatch, kernel_sizes, "kernel_arguments", "def bad")
+    units = Analyser().analyse(ParsedSource(source, "python"))
+    assert {entry.unit.qualname: entry.sizes is not None for entry in units} == {"good": True, "bad": False}
+
+
+@pytest.mark.usefixtures("lenient")
+def test_a_file_that_cannot_be_read_is_one_error_and_a_callees_file_costs_its_callees(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = module_index.index_module
+
+    def index(parsed: ParsedSource, *arguments: Any, **more: Any) -> Any:
+        if b"def work" in parsed.source:
+            raise KeyError(parsed.source)
+        return real(parsed, *arguments, **more)
+
+    monkeypatch.setattr(package_files, "index_module", index)
+    assert callees_of_run(Analyser(), package / "caller.py") == []
+    fail_for(monkeypatch, analysis, "find_units", "ParsedSource")
+    with pytest.raises(AnalysisError, match=r"^the analysis failed \(RecursionError\); see the log$"):
+        Analyser().analyse(ParsedSource(b"package main\n", "go"))
+
+
+@pytest.mark.usefixtures("lenient")
+def test_outdated_work_is_not_a_failure() -> None:
+    with pytest.raises(OutdatedError):
+        Analyser().analyse(ParsedSource(TWO_FUNCTIONS, "python"), name="a", is_outdated=lambda: True)

@@ -4,26 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from lsprotocol import types
 from pygls.exceptions import FeatureNotificationError, JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams
 from rlm_lsp.lsp.server import Protocol, Server
 
 from .conftest import Wire
 
 pytestmark = pytest.mark.timeout(30)
+_START = {"line": 0, "character": 0}
 
 
-def test_an_error_inside_pops_up_once_and_is_logged_always(server: Server, wire: Wire) -> None:
-    server.session.log_error(ValueError("one"))
-    server.report_server_error(JsonRpcInternalError("two"), FeatureNotificationError)
+@pytest.mark.usefixtures("lenient")
+def test_errors_inside_pop_up_once_and_each_kind_is_logged_once_without_its_text(server: Server, wire: Wire) -> None:
+    for number in range(3):
+        server.session.log_error(ValueError(f"code {number}"))
+        try:
+            raise KeyError(f"code {number}")
+        except KeyError:
+            server.report_server_error(JsonRpcInternalError("code"), FeatureNotificationError)
     [popped] = wire.texts("window/showMessage")
-    assert "ValueError('one')" in popped
-    assert len(wire.texts("window/logMessage")) == 2
-    assert all(word in server.session.log_tail.text() for word in ("one", "two"))
+    assert popped.startswith("rlm-lsp: internal error: ValueError. See the log")
+    first, second = wire.texts("window/logMessage")
+    assert first == "background work failed: ValueError"
+    assert re.match(r"a notification failed: KeyError in [\w/]*test_server.py:\d+ \(test_errors_", second)
+    log = server.session.log_tail.text()
+    assert log.count("ValueError") == log.count("KeyError") == 1
+    assert "code" not in log
+
+
+class _BrokenError(Exception):
+    """An error with a text that must not leave the process."""
+
+
+async def _hover(client: _Client, number: int) -> Any:
+    client.send("textDocument/hover", {"textDocument": {"uri": "untitled:a"}, "position": _START}, id=number)
+    await client.answer(number)
+    return client.errors[-1]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("lenient")
+async def test_a_request_that_fails_gets_no_traceback_and_is_logged_once(server: Server) -> None:
+    async def fail(params: types.HoverParams) -> None:
+        raise _BrokenError("def secret(): pass")
+
+    server.protocol.fm.features[types.TEXT_DOCUMENT_HOVER] = fail
+    client = _Client(server)
+    await _edit(client, 1)
+    errors = [await _hover(client, 100 + number) for number in range(10)]
+    assert errors == [{"code": -32603, "message": "internal error (_BrokenError); see the log"}] * 10
+    assert len(client.popped) == 1
+    assert len(client.logged) == 1
+    assert "test_server.py:" in client.logged[0]
+    assert "secret" not in str([errors, client.popped, client.logged, server.session.log_tail.text()])
+    assert len(server.session.log_tail.text().encode()) < 1_000
 
 
 def test_what_the_client_got_wrong_does_not_pop_up(server: Server, wire: Wire) -> None:
@@ -40,6 +80,7 @@ class _Client:
         self._protocol, self.answered = server.protocol, list[Any]()
         self.errors: list[Any] = []
         self.popped: list[Any] = []
+        self.logged: list[str] = []
         self._protocol.set_writer(self)
 
     def write(self, data: bytes) -> None:
@@ -49,6 +90,8 @@ class _Client:
             self.errors += [message["error"]] if "error" in message else []
         elif message["method"] == "window/showMessage":
             self.popped.append(message)
+        elif message["method"] == "window/logMessage":
+            self.logged.append(message["params"]["message"])
 
     def close(self) -> None:
         pass

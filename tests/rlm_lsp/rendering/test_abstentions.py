@@ -31,6 +31,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.REQUEST_TOO_LARGE: {"size": "2000", "limit": "1000"},
     AbstentionCode.SERVER_UNAVAILABLE: {"url": "http://box:1", "problem": "it cannot be reached"},
     AbstentionCode.MODEL_FAILED: {"error": "ModelError"},
+    AbstentionCode.ANALYSIS_FAILED: {"error": "RecursionError"},
 }
 
 

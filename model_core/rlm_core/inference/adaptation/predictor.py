@@ -14,6 +14,7 @@ import numpy as np
 from rlm_core.errors import ModelError, RlmError
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.calibration import INTERVALS, bands
+from rlm_core.inference.guarded import GuardedPredictor
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
 from rlm_core.queries.devices import canonical_device
 from rlm_core.types import (
@@ -182,12 +183,15 @@ class UserCorrections:
         return cls(adapters, unusable, cpu_score.stored() if cpu else None)
 
     def around(self, base: Predictor) -> Predictor:
-        """``base`` with these corrections, and with what was measured of a text in place of its predictions."""
+        """``base`` with these corrections, and with what was measured of a text in place of its predictions.
+
+        A text whose prediction fails costs no other text, see :mod:`rlm_core.inference.guarded`.
+        """
         known = self.adapters or self.unusable
         result: Predictor = AdaptedPredictor(base, self.adapters, self.unusable) if known else base
         if self.score is not None:
             result = cpu_score.ScaledPredictor(result, self.score)
-        return AnchoredPredictor(result)
+        return GuardedPredictor(AnchoredPredictor(result))
 
 
 def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:

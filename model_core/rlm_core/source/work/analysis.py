@@ -14,20 +14,21 @@ from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, Wo
 from . import library
 from .frames import Frame, TooComplex
 from .meter import Meter, PendingCause, PendingWait
+from .parameters import assumed
 from .quantities import LINEAR, LOG, Monomial, Quantity, degree
 from .recursion import SYMBOL
 from .scope import Definition, Scope, Texts
 from .statements import Interpreter
 from .syntax import parse, parsed_function
 from .unit_costs import primitive
-from .values import MISSING, Value
+from .values import Value
 
 BUDGET = 3_000
 TYPICAL_SIZE, LARGE_SIZE = 10.0, 1000.0
 TYPICAL_CALL_SECONDS = 2e-6
 _MOST_CAUSES = 6
 _MOST_WAITS = 8
-_USUAL_WAIT = 0.5  # of the runs
+_EVEN = 0.5  # share of the runs
 _MOST_NAME = 60
 
 
@@ -86,7 +87,7 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     interpreter.frame = frame
     interpreter.bind_defaults(frame)
     for name, value in list(frame.names.items()):
-        frame.names[name] = _default(name, value)
+        frame.names[name] = assumed(name, value)
     for parameter in names:
         frame.names.setdefault(parameter.arg, Value("unknown", name=parameter.arg))
     for rest, kind in ((arguments.vararg, "tuple"), (arguments.kwarg, "dict")):
@@ -97,31 +98,6 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     meter.spend(primitive("call.function"))
     meter.spend(library.refaulted(interpreter.largest_block, meter.peak))
     return meter
-
-
-def _default(name: str, value: Value) -> Value:
-    """A parameter with a default: probably that value, but a caller may pass another."""
-    if not value.known:
-        return value if value.kind != "unknown" else Value("unknown", name=name)
-    if value.kind == "int" and value.number is not None and abs(value.constant) > 1:
-        high = max(value.constant, 0.0)
-        return Value(
-            "int",
-            number=Quantity({(): (min(value.constant, 0.0), float(value.constant), float(high))}),
-            payload=("default", value.constant),
-        )
-    if value.kind == "float" and value.number is not None:
-        return Value(
-            "float",
-            number=Quantity({(): (0.0, value.constant, max(value.constant, 0.0))}),
-            payload=("default", value.constant),
-        )
-    if value.kind in ("none", "bool", "int", "str"):
-        kind = "unknown" if value.kind == "none" else value.kind
-        return Value(
-            kind, MISSING, size=value.size, name=name, number=value.number, payload=("default", value.constant)
-        )
-    return value
 
 
 def _program(interpreter: Interpreter, tree: ast.Module) -> Meter:
@@ -180,16 +156,21 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
 def _wait(wait: PendingWait) -> Wait:
     """A wait as it is reported.
 
-    What half of the runs do not wait for is not likely, whatever the mean is. Least and most of one that a size repeats
-    are for no item and for one.
+    What more than half of the runs do not wait for is not likely, whatever the mean is; of two branches that are as
+    likely as each other, the mean is. Least and most of a wait that a size repeats are for no item and for one.
     """
-    amount, per, share = None, (), min(max(wait.share[1], 0.0), 1.0)
+    amount: Amount | None = None
+    per: tuple[str, ...] = ()
+    share = min(max(wait.share[1], 0.0), 1.0)
     if wait.seconds is not None:
         low, likely, high = (max(value, 0.0) for value in wait.seconds.evaluate(lambda name: 1.0))
         per = tuple(dict.fromkeys(name.removeprefix(SYMBOL) for name in wait.seconds.names))
-        is_usual = share >= _USUAL_WAIT and not wait.on_error
         low = max(wait.seconds.evaluate(lambda name: 0.0)[0], 0.0)
-        amount = Amount(low, max(likely, low) if is_usual else low, high)
+        if share < _EVEN or wait.on_error:
+            likely = 0.0
+        elif share == _EVEN:
+            likely *= _EVEN
+        amount = Amount(low, max(likely, low), high)
     return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error)
 
 

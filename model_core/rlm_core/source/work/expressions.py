@@ -91,8 +91,9 @@ class Expressions(Comprehensions):
             return UNKNOWN
         outer, self.frame = self.frame, Frame(self.frame.scope, line=self.frame.line, depth=self.frame.depth + 1)
         try:
-            # Computed at import: not paid for by the function, and not its memory.
-            value = self.scratch(tree) if self.frame.depth < _MOST_DEPTH // 8 else UNKNOWN
+            # Computed at import: not paid for by the function, not its memory, and not called by what is being read.
+            with self.elsewhere():
+                value = self.scratch(tree) if self.frame.depth < _MOST_DEPTH // 8 else UNKNOWN
         finally:
             self.frame = outer
         return replace(value, bytes=ZERO)

@@ -215,6 +215,15 @@ class State:
         finally:
             self.meter, self.path = outer, path
 
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Read what ran before the functions that are being read: calls of those in it are no recursion."""
+        outer, self.open = self.open, []
+        try:
+            yield
+        finally:
+            self.open = outer
+
     def length(self, value: Value) -> Quantity:
         """The number of items of a value; a size named after it where that is not known."""
         if value.size is not None:

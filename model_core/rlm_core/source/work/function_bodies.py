@@ -17,7 +17,7 @@ from .concurrency import ended
 from .expressions import Expressions
 from .frames import Frame, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
-from .parameters import bind_arguments, defaults_of, is_abstract, is_method
+from .parameters import assumed, bind_arguments, defaults_of, is_abstract, is_method
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import SYMBOL, recurrence
 from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached, most_calls
@@ -181,13 +181,8 @@ class FunctionBodies(Expressions):
                     names[parameter.arg] = Value("unknown", name=parameter.arg)
                 names["self"] = Value("object", name=owner, payload=attributes)
                 frame = Frame(scope, qualname, node, names, None, None, self.frame.line, self.frame.depth + 1)
-                # The object was made before: what `__init__` calls is not called by the functions that are being read.
-                outer, self.open = self.open, []
-                try:
-                    with self.region(Meter()):
-                        self.measured(frame)
-                finally:
-                    self.open = outer
+                with self.elsewhere(), self.region(Meter()):
+                    self.measured(frame)
         value = self.instances[owner].get(name)
         if value is None or value.kind in ("none", "unknown"):
             return None
@@ -196,7 +191,7 @@ class FunctionBodies(Expressions):
         )
         if value.kind in ("list", "dict", "set", "deque"):
             return replace(value, size=of_size(f"self.{name}"), constant=MISSING)
-        return value
+        return assumed(f"self.{name}", value)
 
     def _share_here(self) -> Range:
         """The share of the runs of the current function that get to this point; a bound in loops and handled calls."""
@@ -369,6 +364,8 @@ class FunctionBodies(Expressions):
         for name, (limit, is_length) in ends_of(frame.node).items():
             value = frame.names.get(name)
             amount = None if value is None else value.size if is_length else value.number
+            if value is not None and value.kind == "unknown" and value.name and not is_length:
+                amount = of_size(value.name)
             if amount is None or len(amount.names) != 1:
                 continue
             bound = self.scratch(limit)

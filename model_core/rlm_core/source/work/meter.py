@@ -124,8 +124,17 @@ class Meter:
 
     def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None) -> None:
         """Note a wait."""
-        weighted = None if seconds is None else self.weighted(seconds)
-        self._note(PendingWait(kind, line, call, weighted, self.reach))
+        self._note(PendingWait(kind, line, call, self._bounded(seconds), self.reach))
+
+    def _bounded(self, seconds: Quantity | None) -> Quantity | None:
+        """The length of a wait that some runs do not reach.
+
+        A share that the text fixes makes it that much shorter. Otherwise some runs wait for all of it, the others not.
+        """
+        if seconds is None or self.reach is ALWAYS:
+            return seconds
+        low, _, high = self.reach
+        return seconds * Quantity({(): (low, low if low == high else 1.0, high)})
 
     def _note(self, wait: PendingWait) -> None:
         """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them."""
@@ -157,9 +166,11 @@ class Meter:
         enters = ALWAYS if once else _entered(times)
         for wait in other.waits:
             seconds = wait.seconds
-            if seconds is not None:
-                at_once = once or self.parallel or wait.background
-                seconds = self.weighted(seconds if at_once else seconds * times)
+            if seconds is not None and not (once or self.parallel or wait.background):
+                # Of many iterations as many wait as are likely to; a share that the text fixes is part of the length.
+                low, likely, high = wait.share
+                seconds = seconds * times * Quantity({(): (1.0, 1.0 if low == high else likely, 1.0)})
+            seconds = self._bounded(seconds)
             share = wait.share if once else _at_least_once(wait.share, times)
             self._note(replace(wait, seconds=seconds, share=scaled(share, self.reach)))
         for cause in other.causes:
@@ -170,9 +181,9 @@ class Meter:
         if len(self.causes) > 2 * _MOST_CAUSES:
             self.causes = largest_causes(self.causes)
         if other.endless is not None:
-            share = other.endless[1] * self.reach[1] * enters[1]
-            if self.endless is None or self.endless[1] < share:
-                self.endless = (other.endless[0], share)
+            reached = other.endless[1] * self.reach[1] * enters[1]
+            if self.endless is None or self.endless[1] < reached:
+                self.endless = (other.endless[0], reached)
         if other.peak.terms or held.terms:
             self.hold(other.peak + held)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .frames import joined
-from .quantities import ZERO, constant
+from .quantities import ZERO, Quantity, constant
 from .syntax import Function
-from .values import UNKNOWN, Value
+from .values import MISSING, UNKNOWN, Value
 
 
 def is_method(node: Function) -> bool:
@@ -68,3 +68,28 @@ def defaults_of(node: Function | None) -> list[tuple[str, ast.expr]]:
         if value is not None
     ]
     return pairs
+
+
+def assumed(name: str, value: Value) -> Value:
+    """A parameter with a default, or what `__init__` stores: probably that value, but it may be another by then."""
+    if not value.known:
+        return value if value.kind != "unknown" else Value("unknown", name=name)
+    if value.kind == "int" and value.number is not None and abs(value.constant) > 1:
+        high = max(value.constant, 0.0)
+        return Value(
+            "int",
+            number=Quantity({(): (min(value.constant, 0.0), float(value.constant), float(high))}),
+            payload=("default", value.constant),
+        )
+    if value.kind == "float" and value.number is not None:
+        return Value(
+            "float",
+            number=Quantity({(): (0.0, value.constant, max(value.constant, 0.0))}),
+            payload=("default", value.constant),
+        )
+    if value.kind in ("none", "bool", "int", "str"):
+        kind = "unknown" if value.kind == "none" else value.kind
+        return Value(
+            kind, MISSING, size=value.size, name=name, number=value.number, payload=("default", value.constant)
+        )
+    return value

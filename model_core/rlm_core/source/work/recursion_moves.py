@@ -35,12 +35,10 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
             added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
             if 0 < slope < 0.99:
                 return Move(symbol, slope, 0.0, step)
-            if abs(slope - 1) < 0.01 and added != 0:
-                # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
-                is_known = start[symbol].constant is not None
-                if added < 0 or symbol in bounds or not is_known:
-                    move = Move(symbol, 1.0, added, step)
-                    best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
+            # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
+            if abs(slope - 1) < 0.01 and (added < 0 or (added > 0 and symbol in bounds)):
+                move = Move(symbol, 1.0, added, step)
+                best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
     return best
 
 

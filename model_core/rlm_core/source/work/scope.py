@@ -35,7 +35,10 @@ class Scope(Protocol):
         """The dotted name that an import binds to ``name``."""
 
     def constant(self, name: str) -> str | None:
-        """The source text of the expression assigned to a name of the module, or to ``Class.name``."""
+        """The source text of the expression assigned to a name of the module, or to ``Class.name``.
+
+        None for a name that functions bind again: its value when they are called is not known.
+        """
 
     def function(self, name: str, owner: str | None = None, caller: str = "") -> Definition | None:
         """The function that a call of ``name`` runs; ``owner`` is the text of the object that it is looked up on.
@@ -108,6 +111,8 @@ class ModuleScope:
         index, local = self.index, name
         for _ in range(_MOST_HOPS):
             text = index.constants.get(local)
+            if local in index.state:
+                return None
             if text is not None:
                 return text
             entry = index.imports.get(local)

@@ -325,6 +325,8 @@ class Interpreter(WhileLoops):
         self.run(node.body)
         self.frame.handlers -= bool(node.handlers)
         if node.orelse:
+            # Nothing says that the statements before do not raise.
+            self.meter.reach = (0.0, *self.meter.reach[1:]) if node.handlers else self.meter.reach
             self.run(node.orelse)
         after = self.meter.reach
         if node.handlers:
@@ -332,7 +334,7 @@ class Interpreter(WhileLoops):
             certain = any(isinstance(statement, ast.Raise) for statement in node.body)
             frame, names, held = self.frame, self.frame.names, self.frame.held
             self.meter.reach = before
-            likely = 0.0
+            likely, leaves = 0.0, False
             for handler in node.handlers:
                 frame.restore(dict(names), held)
                 if handler.name:
@@ -344,12 +346,13 @@ class Interpreter(WhileLoops):
                     self.run(handler.body)
                 meter.waits = [replace(wait, on_error=True) for wait in meter.waits]
                 likely += chance * meter.reach[1]
+                leaves = leaves or meter.reach[0] < 1
                 meter.reach = ALWAYS
                 self.meter.branch([((0.0, chance, 1.0), meter), ((0.0, 1 - chance, 1.0), Meter())])
             frame.restore(names, held)
             # A handler that does not leave goes on behind the statement.
             self.meter.reach = (
-                after[0],
+                0.0 if leaves else after[0],
                 min(max(after[1], before[1] * likely), 1.0),
                 max(after[2], before[2] if likely else 0.0),
             )

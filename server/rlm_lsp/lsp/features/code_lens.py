@@ -8,6 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from rlm_core.boundary import absorb
 from rlm_core.types import Prediction
 
 from rlm_lsp.lsp.documents import LocatedUnit
@@ -66,9 +67,13 @@ class CodeLenses:
         command = EXPLAIN if EXPLAIN in session.client.protocol.fm.commands else ""
         lenses = []
         for unit, predictions in available:
-            changed = marks(self._head_diffs.of(uri, unit.analysed), predictions, settings)
             arguments: list[Any] = [uri, unit.hint] if command else []
-            lens = code_lens(unit, predictions, settings, changed, command, arguments)
+            try:
+                changed = marks(self._head_diffs.of(uri, unit.analysed), predictions, settings)
+                lens = code_lens(unit, predictions, settings, changed, command, arguments)
+            except Exception as error:
+                absorb(f"the lens of {unit.analysed.unit.qualname}", error)
+                continue
             if lens is not None:
                 lenses.append(lens)
         return lenses

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_args
 from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
+from rlm_core.errors import StoppedError
 from rlm_core.inference.explain import Explanation, explain
 from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.inference.query_selection import queries_for
@@ -44,7 +45,7 @@ _CONVERTER = converters.get_converter()
 _Result = TypeVar("_Result")
 
 
-class _CancelledError(Exception):
+class _CancelledError(StoppedError):
     """The request was cancelled."""
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from rlm_core.boundary import absorb
+from rlm_core.queries.analysis import AnalysedUnit
 
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.hover import head_words
@@ -50,20 +52,28 @@ async def changes(session: Session, head_diffs: HeadDiffs, params: Any) -> dict[
     for unit in analysis.units if compared else ():
         diff = head_diffs.of(uri, unit.analysed)
         if diff is not None and diff.state != "same":
-            size = _size(diff, settings)
-            row = {
-                "qualname": unit.analysed.unit.qualname,
-                "line": unit.analysed.unit.name.start_line,
-                "state": diff.state,
-                "text": head_words(diff.state, diff.changes, change_clauses(diff, unit.analysed, settings)),
-                "neutral": diff.state == "changed" and size == _NEUTRAL,
-            }
-            found.append((size, row))
+            try:
+                found.append(_row(diff, unit.analysed, settings))
+            except Exception as error:
+                absorb(f"what is shown of {unit.analysed.unit.qualname}", error)
+                found.append(_row(HeadDiff(diff.state), unit.analysed, settings))
     found.sort(key=lambda pair: (pair[1]["neutral"], *(-part for part in pair[0]), pair[1]["line"]))
     return {"compared": compared, "changes": [row for _, row in found]}
 
 
 _NEUTRAL = (False, 0.0)
+
+
+def _row(diff: HeadDiff, analysed: AnalysedUnit, settings: Settings) -> tuple[tuple[bool, float], dict[str, Any]]:
+    """How far the costs of a unit have moved, and the fields that say so."""
+    size = _size(diff, settings)
+    return size, {
+        "qualname": analysed.unit.qualname,
+        "line": analysed.unit.name.start_line,
+        "state": diff.state,
+        "text": head_words(diff.state, diff.changes, change_clauses(diff, analysed, settings)),
+        "neutral": diff.state == "changed" and size == _NEUTRAL,
+    }
 
 
 def _size(diff: HeadDiff, settings: Settings) -> tuple[bool, float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from rlm_core.boundary import each
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
@@ -215,7 +216,26 @@ def _cost_changes(
     selection: QuerySelection,
     predictor: Predictor,
 ) -> list[tuple[tuple[CostRatio, ...], WorkChange]] | None:
-    """The changes between pairs of texts; runs on the model's worker."""
+    """The changes between pairs of texts; runs on the model's worker. A pair that fails has no changes.
+
+    None where the model cannot compare.
+    """
+    changes = each(
+        "the comparison of a unit with HEAD",
+        pairs,
+        lambda some: _changes(service, some, selection, predictor) or [None] * len(some),
+        lambda pair, error: ((), UNCHANGED),
+    )
+    known = [change for change in changes if change is not None]
+    return known if len(known) == len(changes) else None
+
+
+def _changes(
+    service: PredictionService,
+    pairs: Sequence[tuple[CodeText, CodeText]],
+    selection: QuerySelection,
+    predictor: Predictor,
+) -> list[tuple[tuple[CostRatio, ...], WorkChange]] | None:
     queries = [_first_costs(queries_for(predictor, after, selection)) for _, after in pairs]
     ratios = service.compare(predictor, [(*pair, line) for pair, line in zip(pairs, queries, strict=True)])
     if ratios is None:

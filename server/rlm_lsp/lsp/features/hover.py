@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from functools import partial
 from urllib.parse import quote as percent_encoded
 
@@ -16,12 +17,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.types import Prediction
 
 from rlm_lsp.budgets.rules import budget_of
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.rendering.escaping import markdown, printable
+from rlm_lsp.rendering.failures import shown
 from rlm_lsp.rendering.hover import HoverText, head_words, hover_text
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 from rlm_lsp.settings.model import Settings
@@ -85,22 +88,27 @@ class Hovers:
         if not predictions:
             return None
         rules = (await self._rules.read(analysis)).rules[analysis.units.index(unit)]
-        diff = self._head_diffs.of(document.uri, analysed)
-        shares = [(answer, session.predictions.share_below(answer, analysed.unit.language)) for answer in predictions]
-        applied = [(budget_of(answer, rules), answer) for answer in predictions]
         quote = markdown if as_markdown else printable
-        changes = comparable(diff.changes, predictions) if diff else []
-        clauses = change_clauses(diff, analysed, session.settings_for(document.uri)) if diff else []
-        if diff is not None and diff.changes and not (changes or clauses):
-            clauses = ["changed, but its costs are too small for a ratio"]
-        return hover_text(
-            analysed,
-            predictions,
-            markdown=as_markdown,
-            against_head=head_words(diff.state, changes, clauses, quote=quote) if diff else "",
-            shares=[(answer, share) for answer, share in shares if share is not None],
-            budgets=[(active.budget, answer) for active, answer in applied if active is not None],
-        )
+
+        def text(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> HoverText:
+            diff = self._head_diffs.of(document.uri, analysed)
+            share_below, language = session.predictions.share_below, analysed.unit.language
+            shares = [(answer, share_below(answer, language)) for answer in predictions]
+            applied = [(budget_of(answer, rules), answer) for answer in predictions]
+            changes = comparable(diff.changes, predictions) if diff else []
+            clauses = change_clauses(diff, analysed, session.settings_for(document.uri)) if diff else []
+            if diff is not None and diff.changes and not (changes or clauses):
+                clauses = ["changed, but its costs are too small for a ratio"]
+            return hover_text(
+                analysed,
+                predictions,
+                markdown=as_markdown,
+                against_head=head_words(diff.state, changes, clauses, quote=quote) if diff else "",
+                shares=[(answer, share) for answer, share in shares if share is not None],
+                budgets=[(active.budget, answer) for active, answer in applied if active is not None],
+            )
+
+        return shown(analysed, predictions, text)
 
 
 def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs, unit_rules: UnitRules) -> Hovers:

@@ -14,6 +14,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from rlm_core.boundary import absorb
 from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp.findings.relevance import relevance
@@ -141,7 +142,11 @@ class InlayHints:
         hints = dict(kept.hints)
         shown: list[Prediction] = []
         for unit, predictions in await session.available(analysis, missing, refreshes=refreshes):
-            hint = self._hint(unit, predictions, settings, uri, version)
+            try:
+                hint = self._hint(unit, predictions, settings, uri, version)
+            except Exception as error:
+                absorb(f"the hint of {unit.analysed.unit.qualname}", error)
+                hint = None
             hints[id(unit)] = hint
             shown += predictions if hint is not None else ()
             # A transient abstention is not a fact about the text: the model is asked again.

@@ -24,6 +24,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 from rlm_core import RlmError, SourceError
+from rlm_core.boundary import absorb
+from rlm_core.inference.guarded import without_answer
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import canonical_device
 from rlm_core.source.units import read_source
@@ -88,7 +90,13 @@ class OverviewRow:
 
     def fields(self) -> dict[str, Any]:
         """The row as JSON, in SI units, with the texts that people read."""
-        answer = self.prediction
+        try:
+            return self._fields(self.prediction, self.work)
+        except Exception as error:
+            absorb(f"what is shown of {self.qualname}", error)
+            return self._fields(without_answer(self.prediction, error), None)
+
+    def _fields(self, answer: Prediction, work: WorkFacts | None) -> dict[str, Any]:
         return {
             "uri": self.uri,
             "file": self.file,
@@ -96,8 +104,8 @@ class OverviewRow:
             "character": self.character,
             "qualname": self.qualname,
             **prediction_fields(answer),
-            **work_fields(self.work, answer.metric, answer, self.first_line),
-            "waitText": render.wait_label(answer, self.work),
+            **work_fields(work, answer.metric, answer, self.first_line),
+            "waitText": render.wait_label(answer, work),
             "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
             "medianText": render.marked_median(answer),
             "sourceText": measured_note(answer) if isinstance(answer, MeasuredPrediction) else "",

@@ -16,6 +16,8 @@ from rlm_core.inference.adaptation.measurements import Measurement
 from rlm_core.inference.adaptation.predictor import AdaptedPredictor, column_names, text_columns, with_corrections
 from rlm_core.inference.adaptation.store import read_adapters, write_adapters
 from rlm_core.inference.anchoring import AnchoredPredictor
+from rlm_core.inference.guarded import GuardedPredictor
+from rlm_core.inference.predictor import Predictor
 from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, Node, Value, ordered
 from rlm_core.source.onnx_graph.render import render
 from rlm_core.types import AbstentionCode, Basis, CalibrationSource
@@ -191,8 +193,10 @@ def test_adapters_in_the_folder_are_used_and_a_stale_one_is_explained(
     assert old.abstained.code is AbstentionCode.ADAPTER_UNUSABLE
     assert "run rlm-lsp adapt again" in old.abstained.details["problem"]
     without = with_corrections(base, tmp_path / "none")
-    assert isinstance(without, AnchoredPredictor)
-    assert without.base is base
+    assert isinstance(without, GuardedPredictor)
+    anchored: Predictor = without.base
+    assert isinstance(anchored, AnchoredPredictor)
+    assert anchored.base is base
 
 
 def test_a_networks_operators_are_counted_by_kind() -> None:

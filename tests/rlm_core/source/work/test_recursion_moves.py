@@ -21,13 +21,14 @@ def step(**arguments: Quantity) -> Recursive:
     ("passed", "ratio", "added"), [(N - constant(2), 1.0, -2.0), (N.times(0.5), 0.5, 0.0), (N + constant(1), 1.0, 1.0)]
 )
 def test_a_call_passes_on_a_share_or_a_fixed_amount_less(passed: Quantity, ratio: float, added: float) -> None:
-    move = move_of(step(n=passed), {"n": N}, {})
+    move = move_of(step(n=passed), {"n": N}, {"n": HIGH})
     assert move is not None
     assert (move.ratio, move.added) == (ratio, added)
 
 
-def test_an_argument_that_stays_is_no_move() -> None:
+def test_an_argument_that_stays_or_grows_without_a_bound_is_no_move() -> None:
     assert move_of(step(n=N), {"n": N}, {}) is None
+    assert move_of(step(n=N + constant(1)), {"n": N}, {}) is None
 
 
 def test_what_is_left_after_something_else_falls() -> None:
