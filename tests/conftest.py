@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A pytest that a test starts is not a worker of the one that runs the test.
 for _name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
     del os.environ[_name]
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so would what they start and stop by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Notices are for people.
 os.environ["CI"] = "true"
 
