@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +32,9 @@ for _name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
     del os.environ[_name]
 # A failure inside must fail the test, also in the processes that tests start.
 os.environ["RLM_LSP_STRICT"] = "1"
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so would what they start and stop by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Notices are for people.
 os.environ["CI"] = "true"
 

@@ -11,6 +11,7 @@ Nothing is run to predict, and importing this package imports no torch.
 
 from __future__ import annotations
 
+from . import no_telemetry  # noqa: F401 (first: it sets what libraries read when they are imported)
 from .errors import DataError, ModelError, RlmError, SourceError
 from .loading import load
 from .types import Band, Callee, CodeText, Prediction, Query, Unit

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -119,11 +119,16 @@ class Client:
 
 @asynccontextmanager
 async def session(
-    folder_uri: str | None = None, errors: IO[bytes] | None = None, **options: Any
+    folder_uri: str | None = None,
+    errors: IO[bytes] | None = None,
+    command: Sequence[str | Path] = COMMAND,
+    environment: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """A server as an editor starts it, initialized; it ends with the block. ``errors`` receives its stderr."""
+    pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors, limit=2**26
+        *command, stdin=pipe, stdout=pipe, stderr=errors, limit=2**26, env=environment
     )
     client = Client(process)
     capabilities = {

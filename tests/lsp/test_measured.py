@@ -23,6 +23,7 @@ from rlm_core.measurement import Store
 from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_lsp.cli.app import app
+from rlm_lsp.rendering.escaping import markdown
 
 from tests.fakes import unpadded
 from tests.rlm_core.measurement.gpu.test_measurements import KERNELS, kernel_row
@@ -37,6 +38,7 @@ pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
 Start = Callable[..., Awaitable[Any]]
 TEXT = "def f(n):\n    return sorted(range(n))\n"
+NOW = datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @pytest.fixture
@@ -49,12 +51,11 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_text(TEXT)
     source = FunctionFile(path).function("f", 1)
     assert source is not None
-    today = datetime.now(UTC).isoformat(timespec="seconds")
     one = measurement(
         source_hash=source.hash,
         device=cpu_name(),
         path=str(path.resolve()),
-        measured_at=today,
+        measured_at=NOW,
         text=source.measured_text,
     )
     Store(tmp_path / "home" / "rlm-lsp" / "measurements.sqlite3").add([one])
@@ -69,7 +70,7 @@ async def test_the_hover_has_the_measured_value_and_carries_it_over_to_a_changed
     text = await session.hover(uri, 0, 4)
     assert "| | median | 80 % band | 90 % band | predicted |" in unpadded(text)
     assert "| latency | ✓ 2 µs | 1–8 µs | | " in unpadded(text)
-    assert f"measured on {cpu_name()}, cpython-3.12, {datetime.now(UTC).date()}" in text
+    assert markdown(f"measured on {cpu_name()}, cpython-3.12, {NOW[:10]}") in text
     assert "stale" not in text
     session.change(uri, f"# A comment changes nothing.\n{TEXT}")
     assert "| ✓ 2 µs |" in unpadded(await session.hover(uri, 1, 4))
@@ -82,7 +83,6 @@ async def test_the_hover_has_the_measured_value_and_carries_it_over_to_a_changed
 async def test_an_edit_of_what_a_measured_function_calls_moves_its_number(start: Start, measured: Path) -> None:
     text = "import time\n\n\ndef helper(n):\n    return n\n\n\ndef caller(n):\n    return helper(n) + 1\n"
     measured.write_text(text)
-    today = datetime.now(UTC).isoformat(timespec="seconds")
     store = Store(measured.parents[1] / "home" / "rlm-lsp" / "measurements.sqlite3")
     for line, name in ((4, "helper"), (8, "caller")):
         source = FunctionFile(measured).function(name, line)
@@ -93,7 +93,7 @@ async def test_an_edit_of_what_a_measured_function_calls_moves_its_number(start:
             "qualname": name,
             "path": str(measured.resolve()),
         }
-        store.add([measurement(device=cpu_name(), measured_at=today, **its)])
+        store.add([measurement(device=cpu_name(), measured_at=NOW, **its)])
     session = await start()
     uri = session.open(measured)
     assert "| ✓ 2 µs |" in unpadded(await session.hover(uri, 7, 4))
@@ -130,8 +130,7 @@ async def test_a_kernel_has_what_the_bench_measured_on_each_device(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     path = tmp_path / "softmax.py"
     path.write_text(KERNELS)
-    today = datetime.now(UTC).isoformat(timespec="seconds")
-    taken = measurements_of([kernel_row(path, date=today)], {"softmax.py": path})
+    taken = measurements_of([kernel_row(path, date=NOW)], {"softmax.py": path})
     Store(tmp_path / "home" / "rlm-lsp" / "measurements.sqlite3").add(taken.measurements)
     session = await start(options={"devices": ["A100", "H100"]})
     uri = session.open(path)
@@ -142,7 +141,7 @@ async def test_a_kernel_has_what_the_bench_measured_on_each_device(
     session.change(uri, KERNELS.replace("exp", "log"))
     text = await session.hover(uri, line, 6)
     assert "✓" not in text
-    place = f"on nvidia-a100-sxm4-80gb at dtype fp16, m 4096, n 1024, triton-3.7.1, {today[:10]}"
+    place = f"on nvidia-a100-sxm4-80gb at dtype fp16, m 4096, n 1024, triton-3.7.1, {NOW[:10]}"
     assert f"measured {place}: latency 20 µs (stale) (" in text
 
 

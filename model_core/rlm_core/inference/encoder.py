@@ -31,6 +31,9 @@ from .model_store import builtin
 from .onnx_check import check_onnx
 from .tokenizer import Ids, Tokenizer, crop
 
+# On Windows it hands trace events to the system instead of sending them (see `rlm_core.no_telemetry`).
+ort.disable_telemetry_events()
+
 _CACHED_TEXTS = 4_096  # more than the units of a file of 30,000 lines and what they call
 _MAX_BYTES = 2**29  # eighty times the encoder that ships
 # An ONNX model that multiplies two matrices, `a` of unsigned and `b` of signed 8-bit numbers (opset 10).

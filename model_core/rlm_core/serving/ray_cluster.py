@@ -317,8 +317,6 @@ def connected(address: str) -> Iterator[Any]:
     Raises:
         RlmError: Ray is not installed, or no cluster answers at the address in time.
     """
-    # No usage statistics go to Ray's authors; Ray reads this variable when it is imported.
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray
     except ModuleNotFoundError:

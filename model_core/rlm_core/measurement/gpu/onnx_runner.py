@@ -17,6 +17,8 @@ from .bench_rows import Row, row_key
 from .meter import CpuStopwatch, Effort, measure, peak_of
 from .runner_process import Channel
 
+ort.disable_telemetry_events()  # as in `rlm_core.inference.encoder`
+
 _TYPES: dict[str, type[np.generic]] = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlm_core import no_telemetry
+
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _ASK_SECONDS = 60
 _PYTHON_ROOTS = "import os, sys; print(sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), sep='\\n')"
@@ -221,7 +223,7 @@ class InstalledToolchain:
     def environment(self) -> dict[str, str]:
         """Variables of its commands; PATH has its programs first."""
         folders = dict.fromkeys([*(str(path.parent) for path in self.programs.values()), *os.defpath.split(":")])
-        return {"PATH": ":".join(filter(None, folders)), **dict(self.toolchain.environment)}
+        return {"PATH": ":".join(filter(None, folders)), **no_telemetry.VARIABLES, **dict(self.toolchain.environment)}
 
     def command(self, words: Iterable[str], values: Mapping[str, str]) -> list[str]:
         """A command of the table with its paths."""

@@ -13,7 +13,6 @@ from tests.paths import REPOSITORY
 
 pytestmark = pytest.mark.extras
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 STORE = 80 << 20
 
 

@@ -40,7 +40,6 @@ def dashboard() -> Iterator[str]:
             each.bind(("127.0.0.1", 0))
         port, agent_port = probe.getsockname()[1], other.getsockname()[1]
         patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         probe.close()
         other.close()
         options = {
