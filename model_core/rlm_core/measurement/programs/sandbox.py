@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rlm_core.errors import DataError
+from rlm_core.folders import ScratchFolder
 from rlm_core.measurement.child_process import end_group, exit_reason, last_line
 
 _INSIDE = Path(__file__).parent / "injected" / "rlm_run.py"
@@ -203,8 +203,8 @@ def find_sandbox(choice: Choice) -> Sandbox:
 
 def _try(sandbox: Sandbox) -> str:
     """Why a sandbox does not work; empty if it does."""
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-") as build:
-        outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], Path(build), _TRY), [])
+    with ScratchFolder() as build:
+        outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], build, _TRY), [])
     if isinstance(sandbox, LimitsOnly):
         sandbox.describe(network_is_cut=outcome.network_is_cut)
     return outcome.failed
@@ -272,7 +272,7 @@ class LimitsOnly:
     is_own_world = False
 
     def __init__(self) -> None:
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch: ScratchFolder | None = None
         self._mark = ""
 
     def describe(self, *, network_is_cut: bool) -> None:
@@ -282,8 +282,8 @@ class LimitsOnly:
 
     def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """See :class:`Sandbox`."""
-        self._scratch = tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True)
-        home = self._scratch.name
+        self._scratch = ScratchFolder()
+        home = str(self._scratch.path)
         self._mark = secrets.token_hex(16)
         environment = {"PATH": os.defpath, "HOME": home, "TMPDIR": home, "LC_ALL": "C.UTF-8", **task.environment}
         environment[_MARK] = self._mark
@@ -294,7 +294,8 @@ class LimitsOnly:
         if self._mark:
             _end_marked(self._mark)
         if self._scratch is not None:
-            self._scratch.cleanup()
+            self._scratch.close()
+            self._scratch = None
 
 
 _MARK = "RLM_LSP_SANDBOX"  # in the environment of all processes of a run without bubblewrap
