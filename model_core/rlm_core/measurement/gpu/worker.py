@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rlm_core.folders import ScratchFolder
-from rlm_core.measurement.child_process import end_group, exit_reason
+from rlm_core.processes import end_group, exit_reason
 
 from .bench_rows import Row, RowFile, row_key
 

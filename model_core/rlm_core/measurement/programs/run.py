@@ -15,8 +15,8 @@ from typing import cast
 from rlm_core.errors import DataError
 from rlm_core.folders import ScratchFolder
 from rlm_core.inference.adaptation.cpu_score import cpu_name
-from rlm_core.measurement.child_process import stop_signals
 from rlm_core.measurement.types import MACHINES, Measurement, measured_text
+from rlm_core.processes import stop_signals
 from rlm_core.serving.ray_cluster import Cluster, Need
 from rlm_core.types import Metric
 

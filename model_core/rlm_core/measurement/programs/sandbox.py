@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 from rlm_core.errors import DataError
 from rlm_core.folders import ScratchFolder
-from rlm_core.measurement.child_process import end_group, exit_reason, last_line
+from rlm_core.processes import end_group, exit_reason, find_program, last_line
 
 _INSIDE = Path(__file__).parent / "injected" / "rlm_run.py"
 _POLL_SECONDS, _GRACE_SECONDS, _END_SECONDS = 0.1, 20.0, 10.0
@@ -191,7 +190,7 @@ def find_sandbox(choice: Choice) -> Sandbox:
         if failed := _try(limits):
             raise DataError(f"programs cannot be run under limits here: {failed}")
         return limits
-    program = shutil.which("bwrap")
+    program = find_program("bwrap")
     bubble = Bubblewrap(program or "")
     if failed := _try(bubble) if program is not None else "bwrap is not installed":
         raise DataError(
