@@ -145,14 +145,15 @@ RELEASE_EXTRAS = mcp,onnx,parquet,report,serve
 	@.venv-audit/bin/python $(PIP_INSTALL) 'pip-audit>=2.9' 'cyclonedx-bom>=7'
 	@touch $@
 
-# It fails too where a package could not be looked up.
+# Both are looked up whatever the first finds. It fails too where a package could not be looked up, and says so.
 audit: .venv-release/installed .venv-audit/installed
-	@echo "==> pip-audit"
 	@mkdir -p build
 	@.venv-release/bin/python -m pip freeze --disable-pip-version-check --exclude rlm-lsp > build/release-packages.txt
-	@.venv-audit/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps -r build/release-packages.txt
-	@echo "==> npm audit"
-	@cd vscode-extension && npm audit --package-lock-only
+	@status=0; \
+	tools/audit.sh pip-audit .venv-audit/bin/pip-audit --strict --progress-spinner off --disable-pip --no-deps \
+		-r build/release-packages.txt || status=$$?; \
+	tools/audit.sh "npm audit" npm --prefix vscode-extension audit --package-lock-only || status=$$?; \
+	exit $$status
 
 sbom: .venv-release/installed .venv-audit/installed
 	@mkdir -p build/sbom

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .errors import DataError
+from .folders import remove_tree, walk
 
 # Opening a pipe must not wait for its other end, and a terminal must not become ours.
 _OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK"))
@@ -47,8 +48,10 @@ def open_regular(path: Path, limit: int, root: Path | None = None) -> BufferedRe
         FileRefusedError: it is not such a file; an ``OSError``.
         OSError: the file cannot be opened.
     """
-    if root is not None and not (path := path.resolve()).is_relative_to(root.resolve()):
-        raise FileRefusedError(path, f"outside {root}")
+    if root is not None:
+        path.stat()  # resolving a path takes a system call per folder: not for the many files that do not exist
+        if not (path := path.resolve()).is_relative_to(root.resolve()):
+            raise FileRefusedError(path, f"outside {root}")
     file = os.open(path, _OPEN_FLAGS)
     try:
         status = os.fstat(file)
@@ -127,12 +130,11 @@ def remove_abandoned(path: Path) -> None:
     with suppress(OSError):
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
             with suppress(OSError):
-                if max(one.lstat().st_mtime for one in (left, *_below(left))) < oldest:
-                    shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
-
-
-def _below(path: Path) -> Iterator[Path]:
-    return path.rglob("*") if path.is_dir() and not path.is_symlink() else iter(())
+                is_folder = left.is_dir() and not left.is_symlink()
+                below = walk(left) if is_folder else ()
+                paths = (left, *(parent / name for parent, folders, files in below for name in (*folders, *files)))
+                if max(one.lstat().st_mtime for one in paths) < oldest:
+                    remove_tree(left) if is_folder else left.unlink()
 
 
 def _sync(path: Path) -> None:

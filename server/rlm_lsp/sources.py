@@ -5,6 +5,7 @@ Files are taken as named; directories are walked in sorted order, without hidden
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path, PurePath
 
 from pygls.uris import to_fs_path
 from rlm_core import SourceError
+from rlm_core.folders import walk
 from rlm_core.source import languages
 
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
@@ -72,15 +74,12 @@ def is_test(path: PurePath) -> bool:
 
 def _walk(folder: Path, on_error: Callable[[SourceError], None]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
-        on_error(SourceError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions"))
+        advice = "shorten its path" if error.errno == errno.ENAMETOOLONG else "check its permissions"
+        on_error(SourceError(f"{error.filename}: cannot be read ({error.strerror}); {advice}"))
 
-    for parent, folders, files in os.walk(folder, onerror=unreadable):
-        folders[:] = sorted(name for name in folders if not _is_skipped(Path(parent, name)))
-        yield from (
-            path
-            for path in (Path(parent, name) for name in sorted(files))
-            if languages.by_path(path) and _is_file(path)
-        )
+    for parent, folders, files in walk(folder, unreadable):
+        folders[:] = [name for name in folders if not _is_skipped(parent / name)]
+        yield from (path for path in map(parent.joinpath, files) if languages.by_path(path) and _is_file(path))
 
 
 def _is_skipped(folder: Path) -> bool:

@@ -192,3 +192,11 @@ def test_files_from_outside_are_read_within_limits() -> None:
         if re.search(r"\.read_(bytes|text)\(", path.read_text(encoding="utf-8"))
     }
     assert direct == DIRECT_READS
+
+
+def test_a_missing_file_takes_one_system_call_however_deep_it_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "resolve", lambda path: pytest.fail(f"{path}: resolved"))
+    with pytest.raises(FileNotFoundError):
+        read_regular(tmp_path / "missing", 10, tmp_path)

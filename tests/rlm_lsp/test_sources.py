@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from rlm_core import SourceError
 from rlm_lsp.sources import find_sources, is_test, matches, path_of_uri
 
+from tests.nested_folders import nested_folders
+
 _NAMES = st.text("abc.[]+(", min_size=1, max_size=5)
 
 
@@ -126,3 +128,9 @@ def test_files_of_tests_are_known_by_name_and_folder(path: str, expected: bool) 
 )
 def test_only_uris_of_files_have_a_path(uri: str, path: Path | None) -> None:
     assert path_of_uri(uri) == path
+
+
+def test_a_file_below_more_folders_than_python_recurses_is_found(tmp_path: Path) -> None:
+    with nested_folders(tmp_path) as deepest:
+        (deepest / "a.py").touch()
+        assert [source.path for source in find_sources([tmp_path], pytest.fail)] == [deepest / "a.py"]

@@ -1,8 +1,8 @@
 """Measuring your own code: the only room that runs it, and only on an explicit command.
 
 ``functions`` times functions while their tests run, ``programs`` runs whole programs in a sandbox, ``gpu`` benchmarks
-kernels, modules and networks. ``child_process`` stops and ends what they start; ``store`` keeps the results; ``labels``
-exports and imports them. Functions and programs need nothing beyond the base install.
+kernels, modules and networks. ``store`` keeps the results; ``labels`` exports and imports them. Functions and programs
+need nothing beyond the base install.
 """
 
 from .store import Store, default_path

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from rlm_core.files import read_regular
 from rlm_core.source.units import accessor_of
 from rlm_core.types import CalledFunction, FoundCost, KnownCost, MeasuredCost, MeasurementMark, Unit
 
-from .committed import FOLDER, is_committed, read_committed, signature_of
+from .committed import FOLDER, CommittedIndex, is_committed, signature_of
 from .store import Store
 from .types import BENCHED, RUNTIME, Measurement, source_hash
 
@@ -77,13 +77,13 @@ class KnownMeasurements:
         self._lock = Lock()
         self._here: Here | None = None
         self._last_path: tuple[Path | None, str] = None, ""
+        self._committed: dict[Path, CommittedIndex] = {}
         self._signature = self._current_signature()
         self._forget()
 
     def _forget(self) -> None:
         self._own = _Index()
         self._loaded: set[str] = set()
-        self._committed: dict[Path, _Index] = {}
         self._pythons: dict[Path, str | None] = {}
         self._answers: dict[tuple[str, str, str, bool], tuple[FoundCost, ...]] = {}
 
@@ -94,6 +94,7 @@ class KnownMeasurements:
             if before == self._roots:
                 return False
             self._forget()
+            self._committed = {root: index for root, index in self._committed.items() if root in self._roots}
             self._signature = self._current_signature()
             return True
 
@@ -108,6 +109,9 @@ class KnownMeasurements:
                 return False
             self._signature, self._here = signature, None
             self._forget()
+            for root, index in list(self._committed.items()):
+                if index.signature != signature_of(root / FOLDER):
+                    del self._committed[root]
             return True
 
     def prepare(self, qualnames: Iterable[str]) -> None:
@@ -153,8 +157,8 @@ class KnownMeasurements:
         except DataError as error:
             self._note_once(str(error))
             found = []
-        for index in self._committed_above(folder / "__init__.py"):
-            found += [one for one in index.all() if Path(one.path).is_relative_to(folder)]
+        committed = self._committed_above(folder / "__init__.py")
+        found += committed.below(folder) if committed is not None else []
         found = [one for one in found if one.ok and one.text and one.basis == "call" and one.language == "python"]
         if not found:
             return {}
@@ -184,8 +188,9 @@ class KnownMeasurements:
         return one.device == self._here.device, _order(one), not is_committed(one)
 
     def _find(self, unit: Unit, path: Path | None, *, is_shared: bool) -> tuple[FoundCost, ...]:
-        indices = [self._own, *self._committed_above(path)]
-        if not any(index.has(unit.qualname) for index in indices):
+        committed = self._committed_above(path)
+        indices: list[_Index | CommittedIndex] = [self._own, committed] if committed is not None else [self._own]
+        if committed is None and not self._own.has(unit.qualname):
             return ()
         digest = source_hash(unit.text, unit.language)
         found = [one for index in indices for one in index.of_text(unit.qualname, digest)]
@@ -240,18 +245,16 @@ class KnownMeasurements:
         except DataError as error:
             self._note_once(str(error))
 
-    def _committed_above(self, path: Path | None) -> list[_Index]:
+    def _committed_above(self, path: Path | None) -> CommittedIndex | None:
         """The committed measurements of the innermost folder around a file that has any."""
         for root in self._roots:
             if path is None or not path.is_relative_to(root):
                 continue
             if root not in self._committed:
-                index = self._committed[root] = _Index()
-                for one in read_committed(root, self._note_once):
-                    index.add(one)
-            if self._committed[root].names:
-                return [self._committed[root]]
-        return []
+                self._committed[root] = CommittedIndex(root, self._note_once)
+            if self._committed[root]:
+                return self._committed[root]
+        return None
 
     def _note_once(self, text: str) -> None:
         if text not in self._noted:
@@ -286,9 +289,6 @@ class _Index:
         # What came from another machine is known by the path from the package on.
         key = one.qualname, accessor_of(one.qualname, one.text), one.path or f"*/{one.file}"
         self._by_path[key].append(one)
-
-    def all(self) -> Iterator[Measurement]:
-        return (one for some in self._by_path.values() for one in some)
 
     def has(self, qualname: str) -> bool:
         return qualname in self.names

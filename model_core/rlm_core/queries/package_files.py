@@ -7,7 +7,6 @@ What an analysis reads of other files is limited, in bytes and in processor time
 
 from __future__ import annotations
 
-import os
 import stat
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from cachetools import LRUCache
 from rlm_core.boundary import absorb
 from rlm_core.errors import TooComplexError
 from rlm_core.files import read_regular
+from rlm_core.folders import walk
 from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
@@ -218,12 +218,12 @@ def context_of(index: ModuleIndex) -> int:
 def _python_files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
     """The Python files of a package with their versions on disk, at most ``_SCANNED_FILES``."""
     count = 0
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
-        for name in sorted(files):
+    for parent, folders, files in walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        for name in files:
             if not name.endswith(".py"):
                 continue
-            path = Path(parent, name)
+            path = parent / name
             with suppress(OSError):
                 status = path.stat()
                 if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:

@@ -24,9 +24,10 @@ from rlm_lsp.findings.baseline import Baseline
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
 from rlm_lsp.findings.finding import SEVERITIES
-from rlm_lsp.findings.formats import WRITERS, Format, LocatedFinding, fails
+from rlm_lsp.findings.formats import WRITERS, Format, LocatedFinding, committed_foot, fails
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import counted
+from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.settings.model import Severity
 
 from . import options
@@ -122,6 +123,7 @@ def command(
                 target = stack.enter_context(partial.open("w", encoding="utf-8", errors="replace"))
             for piece in WRITERS[form](_unknown(findings, known, tally, fail_on), fail_on):
                 target.write(piece)
+            target.write(committed_foot(form, checker.committed))
     _summarise(checker, tally, diff, with_findings=not update_baseline, seconds=time.perf_counter() - started)
     raise click.exceptions.Exit(2 if checker.errors else int(tally.failed > 0))
 
@@ -149,6 +151,8 @@ def _summarise(checker: Checker, tally: _Tally, diff: str | None, *, with_findin
         parts.append(counted(new, "finding") + (f" ({', '.join(by_severity)})" if new else ""))
     if tally.known:
         parts.append(f"{tally.known:,} known")
+    if checker.committed:
+        parts.append(committed_note(checker.committed))
     if checker.errors:
         parts.append(f"{counted(checker.errors, 'path')} failed")
     console.note(f"{'; '.join(parts)}; {seconds:.1f} s")

@@ -70,7 +70,8 @@ class Checker:
         # One for the current texts, one for those of the compared revision.
         self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
         self._earlier = Analyser(checked.overlay, self._default_sizes)
-        self.files = self.units = self.with_budget = self.compared = self.errors = self.unreadable = 0
+        self.files = self.units = self.with_budget = self.compared = self.committed = 0
+        self.errors = self.unreadable = 0
         self.abstained: Counter[str] = Counter()
 
     def run(self, progress: console.Progress) -> Iterator[LocatedFinding]:
@@ -205,6 +206,7 @@ class Checker:
             judgements = judge(self._predictor, [case for _, case in step], self._predict, self._compare)
             for (file, _), judgement in zip(step, judgements, strict=True):
                 file.findings += judgement.findings
+                self.committed += judgement.committed
                 self.abstained.update(map(reason, judgement.abstained))
             release_memory()
         for file in batch:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from rlm_core.types import CostRatio, Metric, Prediction, Span, WorkFacts
+from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, Span, WorkFacts
 
 from rlm_lsp.history.work_changes import GrowthRise
 from rlm_lsp.settings.model import Severity
@@ -85,6 +85,11 @@ class Finding:
     rise: GrowthRise | None = None
     work: WorkFacts | None = None
     first_line: int = 0
+
+
+def rests_on_committed(prediction: Prediction | None) -> bool:
+    """Whether a number rests on a measurement that came with the project: anyone who may change files wrote it."""
+    return isinstance(prediction, MeasuredPrediction) and prediction.cost.committed
 
 
 def docs_link(code: Code) -> str:

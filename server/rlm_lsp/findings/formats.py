@@ -20,11 +20,11 @@ from rlm_core.types import SI_UNIT, Span
 from rlm_lsp import __version__
 from rlm_lsp.rendering.console import PROGRAM
 from rlm_lsp.rendering.escaping import code_span, markdown, printable
-from rlm_lsp.rendering.finding_messages import COMMENT_FOOT, COMMENT_HEAD, NO_FINDINGS
+from rlm_lsp.rendering.finding_messages import COMMENT_FOOT, COMMENT_HEAD, NO_FINDINGS, committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, work_fields
 from rlm_lsp.settings.model import Severity
 
-from .finding import CODES, SEVERITIES, Code, Finding, docs_link
+from .finding import CODES, SEVERITIES, Code, Finding, docs_link, rests_on_committed
 
 Format = Literal["text", "json", "markdown", "sarif", "github", "junit"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -119,6 +119,7 @@ def _json_row(located: LocatedFinding) -> dict[str, Any]:
         "high": band.high if band else None,
         "coverage": band.coverage if band else None,
         "source": prediction.source if prediction is not None else None,
+        "committed": rests_on_committed(prediction) if prediction is not None else None,
         "device": source.device if source is not None else None,
         "model": source.model if source is not None else None,
         **_work(finding),
@@ -299,6 +300,13 @@ def _sarif_location(location: Location) -> dict[str, Any]:
             "endColumn": region.end_column,
         },
     }
+
+
+def committed_foot(form: Format, count: int) -> str:
+    """What follows the findings where budgets were judged by committed measurements: reviewers read these formats."""
+    if not count:
+        return ""
+    return {"github": f"::notice::{committed_note(count)}\n", "markdown": f"\n{committed_note(count)}.\n"}.get(form, "")
 
 
 Writer = Callable[[Iterable[LocatedFinding], Severity], Iterator[str]]

@@ -42,6 +42,7 @@ from .finding import (
     Finding,
     RegressionRule,
     RelatedLocation,
+    rests_on_committed,
 )
 
 # What a function must cost at least for a regression to be a finding, in SI units: below that a line more or less, or a
@@ -86,14 +87,19 @@ class UnitCase:
 
 @dataclass(slots=True)
 class Judgement:
-    """The findings of a unit, and the model's reasons for the answers that it did not give."""
+    """The findings of a unit, and the model's reasons for the answers that it did not give.
+
+    ``committed`` is the number of its budgets that were judged by measurements that came with the project.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     abstained: list[Abstention] = field(default_factory=list)
+    committed: int = 0
 
     def add_predictions(self, case: UnitCase, predictions: Sequence[Prediction]) -> None:
         """Check the predictions against the budgets of the unit."""
         self.abstained += [p.abstained for p in predictions if p.abstained is not None and budget_of(p, case.rules)]
+        self.committed += sum(rests_on_committed(p) for p in predictions if budget_of(p, case.rules))
         unit = case.analysed.unit
         self._add(case, over_budget(unit, case.rules, predictions, case.criteria.confidence))
         if case.is_edited:

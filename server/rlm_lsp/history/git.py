@@ -1,64 +1,39 @@
 """The texts of files at a git revision, read with git's plumbing commands.
 
-Nothing in the repository is run: no hooks, filters, textconv or file-system monitor, and nothing is fetched. One
-process reads many files of a repository. Calls block; the server makes them on a separate thread. What git prints is
-read up to a limit: objects of a few hundred KB may expand to gigabytes.
+One process reads many files of a repository. Calls block; the server makes them on a separate thread. How git is
+started, and its limits, are in :mod:`rlm_core.git`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import subprocess
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from cachetools import LRUCache
-from rlm_core.errors import DataError
 from rlm_core.files import read_regular
-from rlm_core.measurement.child_process import end_group
+from rlm_core.git import GitError, read_blobs, run, running
 from rlm_core.source.units import MAX_FILE_BYTES
 
-TIMEOUT = 30.0
-_PROGRAM = "git.exe" if os.name == "nt" else "git"
-# Blobs are requested in batches, so that neither process waits for the other with a full pipe.
-_BATCH = 256
-_BATCH_BYTES = 16 * 2**20  # of blobs that one process reads
+__all__ = [
+    "GitError",
+    "Tree",
+    "by_repository",
+    "commit_of",
+    "ignored",
+    "real",
+    "repository_of",
+    "text_cache",
+    "texts_at",
+]
+
 _TREE_BYTES, _TREE_FILES = 64 * 2**20, 500_000  # of a commit; the largest public repositories have about 400,000
-_OUT_BYTES = 32 * 2**20  # of any other output
-_PIECE_BYTES = 64 * 2**10
 _CACHE_BYTES, _LEAST_BYTES = 64 * 2**20, 1024  # of texts that are remembered; what a path without a text counts
+_IGNORE_BATCH = 20_000  # paths for one process, which has a limit on its time
 _SHA1 = 20
-# Removed from the environment: in a git hook they name another repository.
-_LOCATIONS = frozenset(
-    {
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_PREFIX",
-        "GIT_COMMON_DIR",
-        "GIT_NAMESPACE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    }
-)
-_SWITCHES = (
-    "--no-pager",
-    "--no-optional-locks",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", f"core.hooksPath={os.devnull}"),
-)
-
-
 _Key = TypeVar("_Key")
-
-
-class GitError(DataError):
-    """git is missing, did not finish in time, printed too much, or failed."""
 
 
 def text_cache() -> LRUCache[_Key, bytes | None]:
@@ -84,7 +59,7 @@ def commit_of(repository: Path, revision: str = "HEAD") -> str | None:
         GitError: git is missing, did not finish in time, or failed.
     """
     arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
-    status, out = _git(repository, arguments, accept=(0, 1))
+    status, out = run(repository, arguments, accept=(0, 1))
     return out.decode("ascii", errors="replace").strip() if status == 0 else None
 
 
@@ -96,37 +71,9 @@ def texts_at(repository: Path, commit: str, paths: Sequence[Path]) -> Iterator[t
     """
     names = {path: _name_in(repository, path) for path in paths}
     yield from ((path, None) for path, name in names.items() if name is None)
-    requests = [(path, f"{commit}:{name}\n") for path, name in names.items() if name is not None]
-    for start in range(0, len(requests), _BATCH):
-        part = requests[start : start + _BATCH]
-        request = os.fsencode("".join(line for _, line in part))
-        out = _git(repository, ["cat-file", "--batch-check=%(objecttype) %(objectsize)"], request)[1]
-        batch: list[tuple[Path, str]] = []
-        left = _BATCH_BYTES
-        for (path, line), about in zip(part, out.splitlines(), strict=True):
-            size = _size_of_blob(about)
-            if size is None:
-                yield path, None
-                continue
-            if size > left:
-                yield from _read_blobs(repository, batch)
-                batch, left = [], _BATCH_BYTES
-            batch.append((path, line))
-            left -= size
-        yield from _read_blobs(repository, batch)
-
-
-def _read_blobs(repository: Path, batch: Sequence[tuple[Path, str]]) -> Iterator[tuple[Path, bytes | None]]:
-    if batch:
-        _, out = _git(repository, ["cat-file", "--batch"], os.fsencode("".join(line for _, line in batch)))
-        yield from zip((path for path, _ in batch), _blobs(out, len(batch)), strict=True)
-
-
-def _size_of_blob(line: bytes) -> int | None:
-    """The size of an object; None for what is not a blob of at most 2 MiB."""
-    words = line.split()
-    is_blob = len(words) == 2 and words[0] == b"blob" and words[1].isdigit()
-    return size if is_blob and (size := int(words[1])) <= MAX_FILE_BYTES else None
+    requests = [path for path, name in names.items() if name is not None]
+    blobs = read_blobs(repository, [f"{commit}:{names[path]}" for path in requests], MAX_FILE_BYTES)
+    yield from ((path, content) for path, (_, content) in zip(requests, blobs, strict=True))
 
 
 class Tree:
@@ -143,7 +90,7 @@ class Tree:
         self.repository, self.commit = repository, commit
         self._blobs: dict[str, bytes] = {}
         rest = b""
-        with _running(repository, ["ls-tree", "-r", "-z", "--full-tree", commit], b"", (0,), _TREE_BYTES) as pieces:
+        with running(repository, ["ls-tree", "-r", "-z", "--full-tree", commit], b"", (0,), _TREE_BYTES) as pieces:
             for piece in pieces:
                 *entries, rest = (rest + piece).split(b"\0")
                 for entry in entries:
@@ -185,12 +132,14 @@ def ignored(repository: Path, paths: Sequence[Path]) -> set[Path]:
         GitError: git is missing, did not finish in time, or failed.
     """
     names = {name: path for path in paths if (name := _name_in(repository, path)) is not None}
-    if not names:
-        return set()
-    request = b"".join(os.fsencode(name) + b"\0" for name in names)
-    # Status 1: no path is ignored.
-    _, out = _git(repository, ["check-ignore", "--stdin", "-z"], request, accept=(0, 1))
-    return {names[name] for name in os.fsdecode(out).split("\0") if name in names}
+    found: set[Path] = set()
+    every = list(names)
+    for start in range(0, len(every), _IGNORE_BATCH):
+        request = b"".join(os.fsencode(name) + b"\0" for name in every[start : start + _IGNORE_BATCH])
+        # Status 1: no path is ignored.
+        _, out = run(repository, ["check-ignore", "--stdin", "-z"], request, accept=(0, 1))
+        found |= {names[name] for name in os.fsdecode(out).split("\0") if name in names}
+    return found
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path | None, list[Path]]:
@@ -213,140 +162,3 @@ def _name_in(repository: Path, path: Path) -> str | None:
         return None
     # `cat-file --batch` reads one name per line.
     return None if "\n" in name else name
-
-
-def _blobs(out: bytes, count: int) -> list[bytes | None]:
-    """The contents in the output of ``cat-file --batch``: for each a header line with its size, then its bytes."""
-    blobs: list[bytes | None] = []
-    offset = 0
-    while len(blobs) < count and offset < len(out):
-        end = out.index(b"\n", offset)
-        words = out[offset:end].rsplit(b" ", 2)
-        offset = end + 1
-        if len(words) == 3 and words[2].isdigit():
-            size = int(words[2])
-            blobs.append(out[offset : offset + size] if words[1] == b"blob" else None)
-            offset += size + 1
-        else:
-            blobs.append(None)
-    return blobs + [None] * (count - len(blobs))
-
-
-def _program() -> str:
-    # By folder: on Windows, `which` without a path would look into the working folder first.
-    for folder in os.get_exec_path():
-        if Path(folder).is_absolute() and (program := shutil.which(Path(folder, _PROGRAM))) is not None:
-            return str(program)
-    raise GitError("git was not found; install it and add it to the PATH")
-
-
-def _environment() -> Mapping[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _LOCATIONS}
-    return kept | {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        # Not known to git before 2.44. No transport is allowed either, whatever the repository's configuration says.
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "LC_ALL": "C",
-    }
-
-
-def _git(
-    repository: Path,
-    arguments: Sequence[str],
-    stdin: bytes = b"",
-    accept: Sequence[int] = (0,),
-) -> tuple[int, bytes]:
-    """Run git in a repository; its status and what it printed."""
-    with _running(repository, arguments, stdin, accept, _OUT_BYTES) as output:
-        out = b"".join(output)
-    return output.status, out
-
-
-class _Output:
-    """What a process prints, in pieces, and its exit status at the end."""
-
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self._stream, self._left = stream, limit
-        self.status = 0
-        self.is_too_long = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        while piece := self._stream.read(_PIECE_BYTES):
-            self._left -= len(piece)
-            if self._left < 0:
-                self.is_too_long = True
-                return
-            yield piece
-
-
-@contextmanager
-def _running(
-    repository: Path, arguments: Sequence[str], stdin: bytes, accept: Sequence[int], limit: int
-) -> Iterator[_Output]:
-    """Run git in a repository and read at most ``limit`` bytes of what it prints; afterwards it has ended."""
-    try:
-        process = subprocess.Popen(
-            [_program(), *_SWITCHES, "-C", str(repository), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise GitError(f"{repository}: git cannot be run ({error.strerror}); check its installation") from None
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    errors: list[bytes] = []
-    is_late = threading.Event()
-
-    def end() -> None:
-        if process.poll() is None:
-            is_late.set()
-            end_group(process)
-
-    threads = (
-        threading.Thread(target=_write, args=(process.stdin, stdin), daemon=True),
-        threading.Thread(target=_read_first, args=(process.stderr, errors), daemon=True),
-    )
-    timer = threading.Timer(TIMEOUT, end)
-    timer.daemon = True
-    for thread in (*threads, timer):
-        thread.start()
-    output = _Output(process.stdout, limit)
-    try:
-        yield output
-        if not output.is_too_long:
-            process.wait()
-    finally:
-        timer.cancel()
-        if process.poll() is None:
-            end_group(process)
-        for thread in threads:
-            thread.join()
-        process.stdout.close()
-    output.status = process.returncode
-    if is_late.is_set():
-        raise GitError(f"{repository}: git {arguments[0]} did not finish within {TIMEOUT:.0f} s; try again")
-    if output.is_too_long:
-        raise GitError(f"{repository}: git {arguments[0]} prints more than {limit // 2**20} MiB; name another revision")
-    if output.status not in accept:
-        lines = b"".join(errors).decode("utf-8", errors="replace").strip().splitlines()
-        raise GitError(f"{repository}: git {arguments[0]} failed ({(lines or ['no reason given'])[0]})")
-
-
-def _write(stream: IO[bytes], content: bytes) -> None:
-    with suppress(OSError), stream:
-        stream.write(content)
-
-
-def _read_first(stream: IO[bytes], into: list[bytes]) -> None:
-    """Read all that a process prints and keep the first piece."""
-    with suppress(OSError), stream:
-        while piece := stream.read(_PIECE_BYTES):
-            if not into:
-                into.append(piece)

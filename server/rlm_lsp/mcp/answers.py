@@ -127,6 +127,7 @@ class CheckAnswer(Answer):
     files: int = Field(description="Files that were checked")
     with_budget: int = Field(description="Units that have a budget")
     compared: int = Field(description="Units that were compared with the revision")
+    committed: int = Field(description="Budgets that were judged by measurements committed with the project")
     findings: list[FindingRow]
     omitted: int = Field(description="Findings beyond the limit")
 

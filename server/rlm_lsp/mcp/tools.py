@@ -31,6 +31,7 @@ from rlm_lsp.history.measurements import command_for
 from rlm_lsp.rendering import agent_answers as say
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.explanations import explanation_text
+from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, unit_row
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
 from rlm_lsp.sources import find_sources
@@ -218,10 +219,12 @@ class AgentTools:
             files=checker.files,
             with_budget=checker.with_budget,
             compared=checker.compared,
+            committed=checker.committed,
             findings=rows,
             omitted=len(found) - len(rows),
         )
         lines = [say.check_line(checker.files, checker.with_budget, checker.compared, len(found))]
+        lines += [committed_note(checker.committed)] if checker.committed else []
         lines += [say.finding_line(row.severity, row.file, row.line, row.message) for row in rows]
         lines += [say.omitted_line(answer.omitted, "finding")] if answer.omitted else []
         lines += [say.missing_line(number, why) for why, number in checker.abstained.most_common(_MOST_REASONS)]

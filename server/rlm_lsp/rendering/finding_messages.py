@@ -14,12 +14,18 @@ from rlm_lsp.budgets.syntax import Budget, bound
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange
 
 from . import labels, work_words
+from .console import counted
 
 # A comment on a pull request; the first line is not shown.
 COMMENT_HEAD = "<!-- rlm-lsp -->\n### Predicted costs\n\n"
 COMMENT_FOOT = "The costs are predicted from the text by rlm-lsp; nothing was run."
 NO_FINDINGS = "No findings."
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
+
+
+def committed_note(count: int) -> str:
+    """How many budgets were judged by measurements that came with the project."""
+    return f"{counted(count, 'budget')} judged by committed measurements"
 
 
 def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, probability: float) -> str:

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from rlm_core import DataError
 from rlm_core.measurement import Measurement, source_hash
 from rlm_core.measurement import committed as room
-from rlm_core.measurement.committed import FILE, FOLDER, export_committed, read_committed, read_units
+from rlm_core.measurement.committed import FILE, FOLDER, CommittedIndex, export_committed, read_committed, read_units
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import find_units
+from rlm_core.types import Unit
 
 from .test_store import NOW, measurement
 
@@ -200,3 +203,114 @@ def test_writing_what_was_read_changes_nothing(
     ]
     data = export(root, *rows)
     assert export(root, *read_committed(root, pytest.fail)) == data
+
+
+def unit_of(text: str) -> Unit:
+    [unit] = find_units(ParsedSource(text.encode(), "python"))
+    return unit
+
+
+def test_only_lines_about_what_is_looked_up_are_decoded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = root / "shapes" / 'größe "a".py'
+    sizes.touch()
+    export(
+        root,
+        *(of(root, qualname=f"f{number}", path=str(root / "shapes" / f"m{number}.py")) for number in range(50)),
+        of(root, qualname="f", path=str(sizes)),
+    )
+    decoded: list[bytes] = []
+    decode = room._unit
+
+    def counted(line: bytes) -> room.CommittedUnit:
+        decoded.append(line)
+        return decode(line)
+
+    monkeypatch.setattr(room, "_unit", counted)
+    index = CommittedIndex(root, pytest.fail)
+    assert decoded == []
+    assert [one.qualname for one in index.of_file(unit_of("def f(n): pass"), sizes)] == ["f"]
+    assert index.of_file(unit_of("def f1(n): pass"), root / "shapes" / "m10.py") == []
+    assert len(decoded) == 2
+    assert [one.path for one in index.of_text("f7", source_hash(PLAIN))] == [str(root / "shapes" / "m7.py")]
+    assert index.of_text("f7", "0" * 32) == []
+    assert {one.qualname for one in index.below(root / "shapes")} == {"f", *(f"f{number}" for number in range(50))}
+    assert index.below(root / "other") == index.below(root.parent) == []
+
+
+def test_a_line_may_be_written_by_other_programs(root: Path) -> None:
+    line = json.loads(export(root, of(root, path=str(root / "größe.py"))))
+    (root / FOLDER / FILE).write_text(json.dumps(dict(reversed(line.items())), ensure_ascii=True))
+    index = CommittedIndex(root, pytest.fail)
+    assert [one.qualname for one in index.of_file(unit_of("def f(n): pass"), root / "größe.py")] == ["f"]
+    assert len(index.of_text("f", source_hash(PLAIN))) == 1
+
+
+def test_lines_that_no_look_up_finds_are_reported_at_once_and_others_when_they_are_found(root: Path) -> None:
+    good = json.loads(export(root, of(root)))
+    path = root / FOLDER / FILE
+    path.write_text("<<<<<<< ours\n" + json.dumps({**good, "date": "yesterday"}) + "\n=======\n\n>>>>>>> theirs\n[]\n")
+    notes: list[str] = []
+    index = CommittedIndex(root, notes.append)
+    assert [note.partition(": ")[0] for note in notes] == [f"{path}:1", f"{path}:3", f"{path}:5", str(path)]
+    notes.clear()
+    path.write_text(json.dumps({**good, "date": "yesterday"}))
+    index = CommittedIndex(root, notes.append)
+    assert notes == []
+    assert index.of_file(unit_of("def f(n): pass"), root / "shapes" / "area.py") == []
+    assert [note.partition(": ")[0] for note in notes] == [f"{path}:1"]
+
+
+def hostile(root: Path, count: int) -> None:
+    """Many lines about one function, which differ only in their device."""
+    line = json.loads(export(root, of(root)))
+    (root / FOLDER / FILE).write_text("\n".join(json.dumps({**line, "device": f"d{n}"}) for n in range(count)))
+
+
+def test_a_look_up_decodes_no_more_than_its_limits(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_MOST_OF_FILE", 20)
+    monkeypatch.setattr(room, "_MOST_OF_TEXT", 10)
+    monkeypatch.setattr(room, "_SAMPLED", 5)
+    hostile(root, 100)
+    notes: list[str] = []
+    index = CommittedIndex(root, notes.append)
+    unit, path = unit_of("def f(n): pass"), root / "shapes" / "area.py"
+    assert len(index.of_file(unit, path)) == 20
+    assert notes == ["shapes/area.py: only the first 20 of its 100 committed lines are used"]
+    assert len(index.of_text("f", source_hash(PLAIN))) == 10
+    assert [one.device for one in index.below(root)] == ["d0", "d20", "d40", "d60", "d80"]
+    monkeypatch.setattr(room, "_MOST_DECODED", 1000)
+    assert 0 < len(CommittedIndex(root, notes.append).of_file(unit, path)) < 20
+    assert notes[-1].startswith(f"{root / FOLDER / FILE}: only ")
+
+
+def test_what_is_over_the_limits_of_a_project_is_one_line_and_the_rest_counts(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile(root, 100)
+    size = (root / FOLDER / FILE).stat().st_size
+    monkeypatch.setattr(room, "MOST_LINES", 40)
+    notes: list[str] = []
+    assert len(read_committed(root, notes.append)) == 40
+    [note] = notes
+    assert note.startswith(
+        f"{root / FOLDER / FILE}: not read after line 40 of 99: 40 are the limit; export fewer packages"
+    )
+    with pytest.raises(DataError, match="not read after line 40"):
+        export_committed([of(root)], root / FOLDER, root, pytest.fail)
+    monkeypatch.setattr(room, "MOST_BYTES", size - 1)
+    (root / FOLDER / "z.jsonl").write_text((root / FOLDER / FILE).read_text().partition("\n")[0])
+    notes.clear()
+    assert [one.device for one in read_committed(root, notes.append)] == ["d0"]
+    [note] = notes
+    assert "not read: it has 0 MiB, and 0 MiB are the limit of a project; export fewer packages" in note
+    with pytest.raises(DataError, match="not read: it has"):
+        export_committed([of(root)], root / FOLDER, root, pytest.fail)
+    assert (root / FOLDER / FILE).stat().st_size == size
+
+
+def test_no_more_is_written_than_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MOST_LINES", 2)
+    rows = [of(root, qualname=name) for name in "abc"]
+    with pytest.raises(DataError, match=r"not written: 3 lines and 0 MiB are more than is read; export fewer packages"):
+        export_committed(rows, root / FOLDER, root, pytest.fail)
+    assert not (root / FOLDER / FILE).exists()

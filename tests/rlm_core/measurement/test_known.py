@@ -309,6 +309,20 @@ def test_what_is_measured_or_committed_meanwhile_is_noticed_once(store: Store, p
     assert [one.cost.metric for one in measurements.find(unit_of(TEXT), path)] == ["latency", "memory"]
 
 
+def test_committed_measurements_are_read_again_only_when_they_have_changed(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = path.parents[1]
+    path.parent.mkdir(parents=True)
+    export_committed([of(path)], root / FOLDER, root, pytest.fail)
+    measurements = known(store, root)
+    assert len(measurements.find(unit_of(TEXT), path)) == 1
+    monkeypatch.setattr("rlm_core.measurement.known.CommittedIndex", lambda *arguments: pytest.fail("read again"))
+    store.add([of(path, metric="memory")])
+    assert measurements.changed()
+    assert len(measurements.find(unit_of(TEXT), path)) == 2
+
+
 def test_what_came_from_another_machine_is_of_the_file_that_ends_like_it(store: Store, path: Path) -> None:
     store.add([replace(of(path), path="", file="shapes/area.py")])
     edited = unit_of(TEXT.replace("sorted", "list"))

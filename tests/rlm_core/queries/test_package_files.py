@@ -11,6 +11,8 @@ from rlm_core.queries.package_files import Overlay, PackageFiles, context_of, pa
 from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
 
+from tests.nested_folders import nested_folders
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -158,3 +160,9 @@ def test_the_context_of_a_module_is_everything_but_the_bodies_of_its_functions(c
     plain = "def f(n):\n    return n\n"
     assert context(plain) == context(plain.replace("return n", "return [n] * n"))
     assert context(plain) != context(change + plain)
+
+
+def test_a_package_may_have_more_folders_than_python_recurses(root: Path) -> None:
+    with nested_folders(root / "package") as deepest:
+        (deepest / "below.py").write_text("class Below:\n    def sink(self):\n        return self\n")
+        assert files_of().names(root, "package.work").files("sink")

@@ -287,7 +287,13 @@ def test_a_budget_is_judged_on_what_was_measured_and_committed(project: Path, mo
         " measured 100 µs (90–110 µs) on a processor, "
     )
     [row] = json.loads(check("hot", "--format", "json").stdout)
-    assert (row["source"], row["median"]) == ("measured", 1e-4)
+    assert (row["source"], row["median"], row["committed"]) == ("measured", 1e-4, True)
+    # The other one passes because of what was committed: a reviewer must see it.
+    said = "2 budgets judged by committed measurements"
+    assert f"; {said}; " in check("hot").stderr
+    assert check("hot", "--format", "github").stdout.endswith(f"::notice::{said}\n")
+    assert check("hot", "--format", "markdown").stdout.endswith(f"\n\n{said}.\n")
+    assert said not in check("hot", "--no-measured").stderr
     # The text alone says the opposite.
     [line] = check("hot", "--no-measured").stdout.splitlines()
     assert line.startswith("hot/fast.py:1:5: warning: latency of f is predicted to exceed its budget")

@@ -6,13 +6,13 @@ Nodes have the project at the same path. What is seen on processors of different
 from __future__ import annotations
 
 import platform
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rlm_core.errors import DataError, RlmError
+from rlm_core.folders import ScratchFolder
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement.store import Store
 from rlm_core.serving.ray_cluster import Cluster, Need
@@ -78,8 +78,7 @@ def run_on_node(plan: SuitePlan) -> SuiteShare:
     if not plan.folder.is_dir():
         raise DataError(f"{plan.folder}: is not on node {platform.node()}; share the project with all nodes")
     notes: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with ScratchFolder() as folder:
         with (folder / "printed").open("w+b") as output:
             try:
                 run(plan, folder, notes.append, output)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import time
 import uuid
 from collections import Counter
@@ -20,6 +19,7 @@ from statistics import quantiles
 from typing import Any, cast, get_args
 
 from rlm_core.errors import DataError
+from rlm_core.folders import remove_tree
 from rlm_core.measurement.store import Store
 from rlm_core.measurement.types import MACHINES, Kind, Measurement
 from rlm_core.types import Metric
@@ -258,7 +258,7 @@ def import_run(store: Store, folder: Path) -> RunMeasurements:
     if score is not None and device in ("", score.cpu):
         found.measurements = [replace(one, cpu_score=score.overall) for one in found.measurements]
     store.add(found.measurements)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     return found
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from rlm_core.errors import DataError
-from rlm_core.measurement.child_process import end_group, stop_signals
+from rlm_core.processes import end_group, stop_signals
 
 from .injected.rlm_probe.session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, Request
 from .recordings import Recording, read_recordings

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rlm_core.files import read_regular
+from rlm_core.folders import walk
 from rlm_core.measurement.types import measured_text, sha1_of, source_hash
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, find_units
@@ -81,8 +82,7 @@ def packages_under(folder: Path) -> list[str]:
     Tests, documentation, examples, environments and hidden folders are passed over.
     """
     found: dict[str, None] = {}
-    for path, folders, files in os.walk(folder):
-        here = Path(path)
+    for here, folders, files in walk(folder):
         depth = len(here.relative_to(folder).parts)
         if "__init__.py" in files and depth and here.name.isidentifier():
             found[here.name] = None
@@ -91,9 +91,9 @@ def packages_under(folder: Path) -> list[str]:
         if "pyvenv.cfg" in files or depth >= _DEPTH:
             folders.clear()
             continue
-        folders[:] = sorted(name for name in folders if name not in _NOT_OURS and name[0] != ".")
+        folders[:] = [name for name in folders if name not in _NOT_OURS and name[0] != "."]
         if here in (folder, folder / "src"):
-            for name in sorted(files):
+            for name in files:
                 stem, suffix = os.path.splitext(name)  # noqa: PTH122 - of a bare name
                 if suffix == ".py" and stem.isidentifier() and stem not in _NOT_MODULES and not _is_test(stem):
                     found[stem] = None

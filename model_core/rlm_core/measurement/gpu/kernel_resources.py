@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
+
+from rlm_core.folders import ScratchFolder
 
 _TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)\w?)", re.MULTILINE)
 _USED = re.compile(r"Used (\d+) registers")
@@ -45,8 +45,8 @@ def ptx_resources(ptx: str) -> dict[str, int]:
         return {}
     from triton.backends.nvidia.compiler import get_ptxas
 
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-ptxas-") as folder:
-        source = Path(folder) / "kernel.ptx"
+    with ScratchFolder() as folder:
+        source = folder / "kernel.ptx"
         source.write_text(ptx, encoding="utf-8")
         command = [get_ptxas(int(match[2])).path, "-v", f"--gpu-name={match[1]}", str(source), "-o", f"{source}.cubin"]
         try:

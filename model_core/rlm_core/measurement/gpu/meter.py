@@ -7,7 +7,6 @@ buffer that is larger than its caches.
 from __future__ import annotations
 
 import re
-import shutil
 import statistics
 import subprocess
 import time
@@ -15,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from rlm_core.processes import find_program
 
 _FLUSH = 256 * 2**20
 _CPU_FLUSH = 64 * 2**20
@@ -132,7 +133,7 @@ def quantile(ordered: Sequence[float], level: float) -> float:
 
 def gpu_state() -> dict[str, str]:
     """Clocks, temperature, power and driver of the first visible GPU, from ``nvidia-smi``; empty without it."""
-    program = shutil.which("nvidia-smi")
+    program = find_program("nvidia-smi")
     if program is None:
         return {}
     command = [program, "-i", "0", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]

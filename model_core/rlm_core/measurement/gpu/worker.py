@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from rlm_core.measurement.child_process import end_group, exit_reason
+from rlm_core.folders import ScratchFolder
+from rlm_core.processes import end_group, exit_reason
 
 from .bench_rows import Row, RowFile, row_key
 
@@ -142,7 +143,7 @@ class _Child:
     def __init__(self, job: RunnerJob, done: set[str], limits: RunnerLimits) -> None:
         self._limits = limits
         # What compilers leave behind goes with the child.
-        self._folder = tempfile.TemporaryDirectory(prefix="rlm-lsp-bench-", ignore_cleanup_errors=True)
+        self._folder = ScratchFolder()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -151,7 +152,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **job.environment, "PYTHONPATH": path, "TMPDIR": self._folder.name},
+            env={**os.environ, **job.environment, "PYTHONPATH": path, "TMPDIR": str(self._folder.path)},
             # Ctrl-C is for the parent, which ends the child; and what the child starts ends with it.
             start_new_session=True,
         )
@@ -178,7 +179,7 @@ class _Child:
                     stream.close()
             except OSError:
                 pass
-        self._folder.cleanup()
+        self._folder.close()
 
     def follow(self, made: Callable[[Row], Event]) -> Generator[Event, None, _Outcome]:
         """Read events until the child ends or has to be ended; rows, which ``made`` completes, are passed on."""

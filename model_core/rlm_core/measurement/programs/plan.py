@@ -138,8 +138,11 @@ def _paths(pattern: str) -> list[Path]:
         return sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
     if path.is_file():
         return [path]
-    found = map(Path, glob.glob(pattern, recursive=True))  # noqa: PTH207 (a pattern may be absolute)
-    return sorted(path for path in found if path.is_file())
+    try:
+        found = glob.glob(pattern, recursive=True)  # noqa: PTH207 (a pattern may be absolute)
+    except RecursionError:
+        raise DataError(f"{pattern}: folders are nested too deeply; name a folder further in") from None
+    return sorted(path for path in map(Path, found) if path.is_file())
 
 
 def _short(path: Path, pattern: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,9 +13,10 @@ from statistics import quantiles
 from typing import cast
 
 from rlm_core.errors import DataError
+from rlm_core.folders import ScratchFolder
 from rlm_core.inference.adaptation.cpu_score import cpu_name
-from rlm_core.measurement.child_process import stop_signals
 from rlm_core.measurement.types import MACHINES, Measurement, measured_text
+from rlm_core.processes import stop_signals
 from rlm_core.serving.ray_cluster import Cluster, Need
 from rlm_core.types import Metric
 
@@ -82,10 +82,11 @@ def run_plan(plan: ProgramPlan, device: str, keep: Keep, note: Note) -> ProgramC
 def _measured(plan: ProgramPlan, job: ProgramJob, came: Sequence[int], note: Note) -> Iterator[_Runs]:
     """The runs of a program, each input's given before they are made, so that a stop costs none."""
     path, toolchain = job.program.path, job.found.toolchain
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True) as build:
+    with ScratchFolder() as folder:
+        build = str(folder)
         values = job.values(build)
         for file, text in job.found.files(values).items():
-            Path(build, file).write_text(text, encoding="utf-8")
+            (folder / file).write_text(text, encoding="utf-8")
         if toolchain.compile:
             task = _task(plan, job, job.found.command(toolchain.compile, values), build, None)
             if failed := execute(plan.sandbox, task, came).failed:

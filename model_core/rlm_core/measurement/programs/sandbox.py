@@ -6,11 +6,9 @@ import json
 import os
 import secrets
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rlm_core.errors import DataError
-from rlm_core.measurement.child_process import end_group, exit_reason, last_line
+from rlm_core.folders import ScratchFolder
+from rlm_core.processes import end_group, exit_reason, find_program, last_line
 
 _INSIDE = Path(__file__).parent / "injected" / "rlm_run.py"
 _POLL_SECONDS, _GRACE_SECONDS, _END_SECONDS = 0.1, 20.0, 10.0
@@ -191,7 +190,7 @@ def find_sandbox(choice: Choice) -> Sandbox:
         if failed := _try(limits):
             raise DataError(f"programs cannot be run under limits here: {failed}")
         return limits
-    program = shutil.which("bwrap")
+    program = find_program("bwrap")
     bubble = Bubblewrap(program or "")
     if failed := _try(bubble) if program is not None else "bwrap is not installed":
         raise DataError(
@@ -203,8 +202,8 @@ def find_sandbox(choice: Choice) -> Sandbox:
 
 def _try(sandbox: Sandbox) -> str:
     """Why a sandbox does not work; empty if it does."""
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-") as build:
-        outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], Path(build), _TRY), [])
+    with ScratchFolder() as build:
+        outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], build, _TRY), [])
     if isinstance(sandbox, LimitsOnly):
         sandbox.describe(network_is_cut=outcome.network_is_cut)
     return outcome.failed
@@ -272,7 +271,7 @@ class LimitsOnly:
     is_own_world = False
 
     def __init__(self) -> None:
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch: ScratchFolder | None = None
         self._mark = ""
 
     def describe(self, *, network_is_cut: bool) -> None:
@@ -282,8 +281,8 @@ class LimitsOnly:
 
     def start(self, inner: Sequence[str], task: SandboxTask, **popen: Any) -> subprocess.Popen[bytes]:
         """See :class:`Sandbox`."""
-        self._scratch = tempfile.TemporaryDirectory(prefix="rlm-lsp-", ignore_cleanup_errors=True)
-        home = self._scratch.name
+        self._scratch = ScratchFolder()
+        home = str(self._scratch.path)
         self._mark = secrets.token_hex(16)
         environment = {"PATH": os.defpath, "HOME": home, "TMPDIR": home, "LC_ALL": "C.UTF-8", **task.environment}
         environment[_MARK] = self._mark
@@ -294,7 +293,8 @@ class LimitsOnly:
         if self._mark:
             _end_marked(self._mark)
         if self._scratch is not None:
-            self._scratch.cleanup()
+            self._scratch.close()
+            self._scratch = None
 
 
 _MARK = "RLM_LSP_SANDBOX"  # in the environment of all processes of a run without bubblewrap

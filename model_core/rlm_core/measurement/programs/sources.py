@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from tree_sitter import Node
 
 from rlm_core.errors import DataError, SourceError
+from rlm_core.folders import walk
 from rlm_core.measurement.types import sha1_of, source_hash
 from rlm_core.source import programs
 from rlm_core.source.units import read_source
@@ -84,12 +84,12 @@ def _files(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
         return
-    for folder, names, files in os.walk(place):
-        names[:] = sorted(name for name in names if name not in _NOT_OURS and name[0] != ".")
+    for folder, names, files in walk(place):
+        names[:] = [name for name in names if name not in _NOT_OURS and name[0] != "."]
         if "pyvenv.cfg" in files:
             names.clear()
             continue
-        yield from (Path(folder, name) for name in sorted(files))
+        yield from (folder / name for name in files)
 
 
 def _program(path: Path, folder: Path, language: str) -> Program:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlm_core import no_telemetry
+from rlm_core.processes import find_program
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _ASK_SECONDS = 60
@@ -248,7 +248,7 @@ def wanted(language: str) -> str:
 def _find(toolchain: Toolchain, python: str) -> InstalledToolchain | None:
     programs = {}
     for name in toolchain.needs:
-        path = shutil.which(python if name == "python" else name)
+        path = find_program(python if name == "python" else name)
         if path is None:
             return None
         programs[name] = Path(path).absolute()

@@ -5,23 +5,21 @@ Nothing is installed and nothing from the cache is run; files are read out of ar
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from platformdirs import user_cache_path
 
+from rlm_core import git
 from rlm_core.errors import DataError
 from rlm_core.files import partial_path, remove_abandoned
+from rlm_core.folders import ScratchFolder, remove_tree
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 # Names of PEP 508 and versions of PEP 440: anything else could be an address or an option of pip.
@@ -32,12 +30,9 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_NAME = 200
+_DOWNLOAD_SECONDS = 3600.0
 _BLOB = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?|[0-9a-f]{7,64}:[^\n]+")  # an id, or a commit and a path
 _MAX_BLOB_BYTES = 8 * 1024 * 1024
-_PIECE = 1024 * 1024
-# Whatever the configuration says: no transport but https, and none for objects that a clone lacks.
-_CLONE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https"}
-_OFFLINE = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+\Z")
 
 
@@ -62,10 +57,11 @@ def find_wheel(cache: Path, package: str, version: str, *, download: bool) -> Pa
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += ["--python-version", "3.12", *(f"--platform={platform}" for platform in _PLATFORMS)]
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as scratch:
-        command += ["--dest", scratch, "--", f"{package}=={version}"]
-        subprocess.run(command, check=False, capture_output=True)
-        for wheel in Path(scratch).glob("*.whl"):
+    with ScratchFolder(folder) as scratch:
+        command += ["--dest", str(scratch), "--", f"{package}=={version}"]
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, check=False, capture_output=True, timeout=_DOWNLOAD_SECONDS)
+        for wheel in scratch.glob("*.whl"):
             wheel.replace(folder / wheel.name)
     return _cached_wheel(cache, package, version)
 
@@ -103,46 +99,25 @@ def find_repository(cache: Path, repository: str, *, download: bool) -> Path | N
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(target)
     partial = partial_path(target)
-    command = ["git", "clone", "--quiet", "--bare", f"https://github.com/{repository}", str(partial)]
-    done = subprocess.run(command, check=False, capture_output=True, env=os.environ | _CLONE)
-    if done.returncode:
-        shutil.rmtree(partial, ignore_errors=True)
-        return None
     try:
+        git.clone(f"https://github.com/{repository}", partial)
         partial.rename(target)
-    except OSError:  # another process was first
-        shutil.rmtree(partial, ignore_errors=True)
+    except (git.GitError, OSError):  # no such repository, or another process was first
+        remove_tree(partial)
     return target if (target / "HEAD").exists() else None
 
 
 def read_blobs(repository: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-    """The contents of blobs by id or ``COMMIT:PATH``; one ``git cat-file`` for all.
+    """The contents of blobs by id or ``COMMIT:PATH``.
 
     None for those that the repository lacks, that are over 8 MiB, or whose name is neither.
+
+    Raises:
+        GitError: git is missing, did not finish in time, or failed.
     """
-    command = ["git", "-c", "safe.directory=*", f"--git-dir={repository}", "cat-file", "--batch"]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, env=os.environ | _OFFLINE, **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for blob in blobs:
-            if not _BLOB.fullmatch(blob):
-                yield blob, None
-                continue
-            process.stdin.write(blob.encode() + b"\n")
-            process.stdin.flush()
-            header = process.stdout.readline().split()
-            if len(header) != 3:
-                yield blob, None
-                continue
-            size = int(header[2])
-            is_read = size <= _MAX_BLOB_BYTES
-            content = process.stdout.read(size) if is_read else b""
-            for start in range(0, 0 if is_read else size, _PIECE):
-                process.stdout.read(min(_PIECE, size - start))
-            process.stdout.read(1)
-            yield blob, content if is_read and header[1] == b"blob" else None
-        process.stdin.close()
+    names = list(blobs)
+    contents = git.read_blobs(repository, [name for name in names if _BLOB.fullmatch(name)], _MAX_BLOB_BYTES)
+    yield from (next(contents) if _BLOB.fullmatch(name) else (name, None) for name in names)
 
 
 @contextmanager

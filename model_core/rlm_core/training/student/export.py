@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.torch import load_file
 
+from rlm_core.folders import ScratchFolder
 from rlm_core.inference.card import read_card
 from rlm_core.inference.novelty import DISTANCE
 from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES
@@ -54,8 +54,8 @@ def export(model: Path, out: Path, *, quantise: bool = True) -> None:
 
 def export_encoder(student: Student, path: Path, *, quantise: bool = True) -> None:
     """Write the encoder as ONNX: ids ``(1, tokens)`` int64 -> vector ``(1, width)`` float32."""
-    with tempfile.TemporaryDirectory() as scratch, _quiet():
-        plain = Path(scratch) / ENCODER
+    with ScratchFolder() as scratch, _quiet():
+        plain = scratch / ENCODER
         _write_encoder(student, plain)
         if quantise:
             _quantise(plain, path)

@@ -6,7 +6,6 @@ for comparison and calibration, an eighth for early stopping.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 
 from rlm_core.errors import DataError
+from rlm_core.folders import ScratchFolder
 from rlm_core.inference.calibration import Calibration
 from rlm_core.training.corpus import Corpus
 from rlm_core.training.distributed import Processes
@@ -76,9 +76,9 @@ def tune_full(
     held = shipped.rows_of("cal")
     say(f"asking the model about {len(held):,} held-out rows")
     before = _answers(tuned, shipped, held, serving, config, processes)
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-tune-") as scratch:
+    with ScratchFolder() as scratch:
         say(f"training on {int((split == 'train').sum()):,} rows")
-        running = FullTrainer(tuned, ours, config, Path(scratch), processes)
+        running = FullTrainer(tuned, ours, config, scratch, processes)
         running.run()
     tuned.encoder.recompute(False)
     after = _answers(tuned, ours, held, serving, config, processes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 
 from rlm_core.errors import DataError
 from rlm_core.files import partial_path, remove_abandoned
+from rlm_core.folders import remove_tree
 from rlm_core.inference.card import read_model_card
 
 from .data import TeamRows
@@ -113,4 +113,4 @@ def output_directory(out: Path) -> Iterator[OutputDirectory]:
         where = error.filename or out
         raise DataError(f"{where}: cannot be written ({error.strerror}); choose another --out") from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove_tree(partial)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ import onnx
 import torch
 
 from rlm_core.errors import ModelError
+from rlm_core.folders import ScratchFolder
 from rlm_core.inference import ngram_ridge, trees
 from rlm_core.inference.calibration import Calibration
 from rlm_core.inference.card import StudentCard, TaskCard, read_card
@@ -91,10 +91,10 @@ def load_student(model: Path) -> Iterator[LoadedStudent]:
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
-    with tempfile.TemporaryDirectory(prefix="rlm-lsp-tune-") as scratch:
+    with ScratchFolder() as scratch:
         directory = model
         if (model / WEIGHTS).is_file() and not (model / HEAD).is_file():
-            directory = Path(scratch)
+            directory = scratch
             export(model, directory)
         card = read_card(directory)
         try:

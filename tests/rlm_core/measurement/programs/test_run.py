@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from rlm_core.measurement.programs.plan import inputs_for
 from rlm_core.measurement.programs.sandbox import Sandbox, SandboxTask, execute, find_sandbox
 from rlm_core.measurement.programs.sources import find_programs
 from rlm_core.measurement.programs.toolchains import LANGUAGES, TABLE, find_toolchain, wanted
+
+from tests.nested_folders import nested_folders
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -93,6 +96,27 @@ def measured(
     notes: list[str] = list(plan.problems)
     run_plan(plan, "a processor", found.extend, notes.append)
     return found, notes
+
+
+NESTS = """
+import os
+for _ in range(300):
+    os.mkdir("d")
+    os.chdir("d")
+"""
+
+
+def test_folders_that_a_program_nests_are_removed(
+    folder: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    (folder / "a.py").write_text(NESTS)
+    with nested_folders(folder.parent):
+        found, notes = measured(folder, sandbox, repeat=1)
+    assert notes == []
+    assert found
+    assert list(scratch.iterdir()) == []
 
 
 def outcome(sandbox: Sandbox, folder: Path, program: str, limits: ProgramLimits = LIMITS) -> str:
@@ -307,6 +331,17 @@ def test_a_main_class_is_found_in_its_package(folder: Path) -> None:
     (folder / "b.scala").write_text("package deep.down\nobject Other { }\nobject Work extends App { println(1) }\n")
     programs, _ = find_programs(folder, [])
     assert {one.name: one.entry for one in programs} == {"A.java": "shop.A", "b.scala": "deep.down.Work"}
+
+
+def test_folders_may_be_nested_more_deeply_than_python_recurses(folder: Path) -> None:
+    (folder / "a.py").write_text(HOLDS)
+    with nested_folders(folder) as deepest:
+        (deepest / "b.py").write_text(HOLDS)
+        programs, problems = find_programs(folder, [])
+        assert [one.path.name for one in programs] == ["a.py", "b.py"]
+        assert problems == []
+        with pytest.raises(DataError, match="nested too deeply; name a folder"):
+            inputs_for([str(folder / "**" / "*.txt")], programs[0].path)
 
 
 def test_inputs_are_files_folders_and_globs(tmp_path: Path) -> None:

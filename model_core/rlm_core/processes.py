@@ -1,21 +1,36 @@
-"""Child processes that run other people's code: how they are stopped, ended and reported.
+"""Child processes: which program is started, and how what is started is stopped, ended and reported.
 
-Every process that the measurement starts leads its own process group, so that whatever it started ends with it. All
-three runners (tests, programs, GPU benchmarks) use these functions.
+Every process that runs other people's code, or reads other people's files, leads its own process group, so that
+whatever it started ends with it.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 _LINE_CHARACTERS = 200
+
+
+def find_program(name: str) -> str | None:
+    """The path of a program in the absolute folders of PATH; a name with a folder is that very file.
+
+    Never one of the working folder, which may be a workspace: Windows looks there first, as does a PATH with ``.``.
+    """
+    if os.name == "nt" and not name.lower().endswith(".exe"):
+        name += ".exe"
+    if Path(name).name != name:
+        return shutil.which(name)
+    paths = (Path(folder, name) for folder in os.get_exec_path() if Path(folder).is_absolute())
+    return next((found for path in paths if (found := shutil.which(str(path))) is not None), None)
 
 
 @contextmanager
