@@ -133,4 +133,5 @@ def test_only_uris_of_files_have_a_path(uri: str, path: Path | None) -> None:
 def test_a_file_below_more_folders_than_python_recurses_is_found(tmp_path: Path) -> None:
     with nested_folders(tmp_path) as deepest:
         (deepest / "a.py").touch()
-        assert [source.path for source in find_sources([tmp_path], pytest.fail)] == [deepest / "a.py"]
+        found = find_sources([tmp_path], lambda error: pytest.fail(str(error)))
+        assert [source.path for source in found] == [deepest / "a.py"]
