@@ -217,7 +217,7 @@ class State:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Read what ran before the functions that are being read: calls of those in it are no recursion."""
+        """Read what ran before the functions that are being read: calls of those in it are not recursion."""
         outer, self.open = self.open, []
         try:
             yield

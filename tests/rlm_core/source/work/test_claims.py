@@ -197,7 +197,7 @@ class Part(Base):
 
 
 @pytest.mark.parametrize("text", _METHODS)
-def test_a_method_of_another_object_or_of_init_is_no_recursion(text: str) -> None:
+def test_a_method_of_another_object_or_of_init_is_not_recursion(text: str) -> None:
     assert exponential(text) == set()
     assert endless(text) == set()
 
