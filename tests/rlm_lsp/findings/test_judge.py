@@ -270,7 +270,7 @@ class GrowthPredictor(LengthPredictor):
 
     @staticmethod
     def growth(text: str) -> GrowthEstimate:
-        return GrowthEstimate("n^2" if text.count("for") == 2 else "n", 0.72 if "unsure" in text else 0.95, ("xs",))
+        return GrowthEstimate("n^2" if text.count("for") == 2 else "n", 0.85 if "unsure" in text else 0.95, ("xs",))
 
 
 LINEAR = "def f(xs):\n    return [x for x in xs]\n"
@@ -300,8 +300,8 @@ def test_a_growth_class_that_rises_is_a_finding() -> None:
 
 def test_a_rise_counts_where_both_sides_are_sure_enough() -> None:
     unsure = QUADRATIC.replace("xs", "unsure")
-    assert [finding.severity for finding in judged(LINEAR, unsure, Criteria(growth=0.7))] == ["information"]
-    assert judged(LINEAR, unsure) == []
+    assert [finding.severity for finding in judged(LINEAR, unsure, Criteria(growth=0.8))] == ["information"]
+    assert judged(LINEAR, unsure, Criteria(growth=0.9)) == []
     assert judged(LINEAR, QUADRATIC, comment="# rlm: ignore latency\n") == []
 
 
