@@ -139,7 +139,12 @@ def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str
     several, may = len(lines) > 1, max(wait.share for wait in group) < _SURE
     ending = "" if several or may else "s"
     subject = f"{_lines(lines)}{' may' if may else ''}"
-    amounts = [wait.seconds for wait in group if wait.seconds is not None]
+    # What is waited for one item is not less for some calls, there may only be none.
+    amounts = [
+        replace(wait.seconds, least=wait.seconds.likely) if wait.per else wait.seconds
+        for wait in group
+        if wait.seconds is not None
+    ]
     length = _length(amounts) if len(amounts) == len(group) else ""
     together = " together" if several and length else ""
     together += _repeated(group) if length else ""

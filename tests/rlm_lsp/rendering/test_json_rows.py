@@ -73,8 +73,10 @@ def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: Ma
             "call": "sleep",
             "seconds": {"least": 0.0, "likely": 1.0, "most": None},
             "share": 0.5,
+            "per": [],
+            "on_error": False,
         },
-        {"kind": "network", "line": 3, "call": "get", "seconds": None, "share": 1.0},
+        {"kind": "network", "line": 3, "call": "get", "seconds": None, "share": 1.0, "per": [], "on_error": False},
     ]
     assert row["endless"] == 4
     assert row["causes"] == [{"kind": "loop", "line": 4, "name": "for i in x", "amount": 0.3, "count": 100.0}]

@@ -247,6 +247,10 @@ NETWORK = wait(WaitKind.NETWORK)
         ([NETWORK, NETWORK, wait(WaitKind.USER)], 2e-5, "waits: user +1 · 20 µs"),
         ([NETWORK, ONE_SECOND], 1.00002, "waits: network, ≥1 s"),
         ([wait(WaitKind.TIME, 0.0, 5.0, 30.0, share=0.4)], 5.00002, "≤30 s waits · 20 µs"),
+        # A loop over an input: no item at the least, and no bound above.
+        ([replace(wait(WaitKind.TIME, 0.0, 0.5, 0.5), per=("jobs",))], 0.50002, "≥500 ms waits · 20 µs"),
+        ([replace(wait(WaitKind.TIME, 0.0, 0.5, 0.5), per=("jobs",)), ONE_SECOND], 1.50002, "≥1.5 s waits · 20 µs"),
+        ([replace(wait(WaitKind.TIME, 0.0, 0.0, 5.0, share=0.05), on_error=True)], 8.5e-5, "10–160 µs"),
         ([Wait(WaitKind.THREAD, 0, "lock.acquire")], 8.5e-5, "10–160 µs"),
         ([wait(WaitKind.THREAD, 0.0, 1.0, 5.0)], 2e-5, "waits: thread · 20 µs"),
         ([wait(WaitKind.NETWORK, share=0.1)], 8.5e-5, "10–160 µs"),

@@ -105,6 +105,18 @@ def causing(*causes: Cause, metric: str = "latency") -> AnalysedUnit:
         (Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.5, 1.0, 2.0)), "line 4 sleeps 500 ms to 2 s"),
         (Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.0, 0.6, 2.0), 0.3), "line 4 may sleep up to 2 s"),
         (
+            Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.0, 0.5, 0.5), per=("jobs",)),
+            "line 4 sleeps 500 ms for each item of `jobs`",
+        ),
+        (
+            Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.0, 0.5, 0.5), per=("?4",)),
+            "line 4 sleeps 500 ms in each iteration",
+        ),
+        (
+            Wait(WaitKind.TIME, 1, "time.sleep", Amount(0.0, 0.0, 5.0), 0.05, on_error=True),
+            "line 4 may sleep up to 5 s after an error",
+        ),
+        (
             Wait(WaitKind.TIME, 1, "time.sleep"),
             "line 4 sleeps for an unknown time",
         ),
