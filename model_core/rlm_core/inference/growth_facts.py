@@ -87,12 +87,16 @@ def size_names(growth: Sequence[Growth]) -> tuple[str, ...]:
 def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     """The growth of a function that its facts decide; None where the head decides.
 
-    The facts decide where the cost of every call is known, and no `while` hides how often it runs. Constant growth is
-    theirs to state for work that the text fixes and for functions whose sizes are all known, unless another number than
-    a parameter's default may be passed.
+    The facts decide where the cost of every call is known, and no `while` hides how often it runs: that could only add
+    to exponential growth. Constant growth is theirs to state for work that the text fixes and for functions whose sizes
+    are all known, unless another number than a parameter's default may be passed.
     """
     work, growth = code.work, input_growth(code, metric)
-    if work is None or code.basis != "call" or not work.nodes or work.unknown_calls or work.endless is not None:
+    if work is None or code.basis != "call" or not work.nodes or work.endless is not None:
+        return None
+    if growth and class_of(growth) == "2^n":
+        return GrowthEstimate("2^n", _NAMED, size_names(growth))
+    if work.unknown_calls:
         return None
     if growth:
         if _WHILE.search(code.text):

@@ -249,7 +249,7 @@ def _counted(
     ways = [replace(way, share=way.share * exclusive) for _, way in grouped.values()]
     strides = [max(abs(move.added), 1e-9) for move in moves]
     most = sum(way.most(100.0) for way in ways)
-    if cached or max(most, branches) < 1.3:
+    if cached or most < 1.3:
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
     name = "calls itself" if all(way.most(1.0) <= 2 for way in ways) else "tries all ways"
     several = max(branches, 2.0)

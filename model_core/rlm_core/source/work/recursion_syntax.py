@@ -214,7 +214,7 @@ def filled_around(node: Function) -> tuple[str, ...]:
 
 
 def is_cached(node: Function) -> bool:
-    """Whether a decorator keeps the results of calls."""
+    """Whether a function runs once for equal arguments: it keeps results, or marks what it has seen for good."""
     if isinstance(node, ast.Lambda):
         return False
     for decorator in node.decorator_list:
@@ -228,7 +228,7 @@ def is_cached(node: Function) -> bool:
         for inner in ast.walk(node)
         if isinstance(inner, ast.Assign)
         for target in inner.targets
-        if isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute))
+        if isinstance(target, ast.Subscript)
     ]
     results = {ast.dump(target.value) for target in stored}
     entries = {ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored}
@@ -240,7 +240,33 @@ def is_cached(node: Function) -> bool:
                 return True
             case ast.Return(value=ast.Subscript() as entry) if ast.dump(entry) in entries and _is_early(node, inner):
                 return True
+    return _marks(node, [ast.dump(target) for target in stored])
+
+
+def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) -> bool:
+    """Whether calls leave at once where an earlier one has been: it set an entry, or added to a set, and left it so."""
+    added: set[str] = set()
+    removed: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            place = ast.dump(inner.func.value)
+            added |= {place} if inner.func.attr in ("add", "append") else set()
+            removed |= {place} if inner.func.attr in ("remove", "discard", "pop") else set()
+    for test in (inner.test for inner in ast.walk(node) if isinstance(inner, ast.If) and _leaves(inner)):
+        for part in ast.walk(test):
+            if isinstance(part, ast.Subscript):
+                entry = ast.dump(ast.Subscript(part.value, part.slice, ast.Store()))
+                if stored.count(entry) == 1:
+                    return True
+            elif isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In):
+                place = ast.dump(part.comparators[0])
+                if place in added and place not in removed:
+                    return True
     return False
+
+
+def _leaves(branch: ast.If) -> bool:
+    return isinstance(branch.body[-1], (ast.Return, ast.Continue))
 
 
 def _is_early(node: ast.FunctionDef | ast.AsyncFunctionDef, part: ast.Return) -> bool:

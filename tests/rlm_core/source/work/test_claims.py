@@ -78,6 +78,40 @@ def ways(n, known):
     return known[n]
 """,
     """
+class Table:
+    def distance(self, m, n):
+        if m < 0 or n < 0:
+            return m + n + 2
+        elif self.table[m][n] > -1:
+            return self.table[m][n]
+        self.table[m][n] = 1 + min(self.distance(m - 1, n), self.distance(m, n - 1))
+        return self.table[m][n]
+""",
+    """
+def flood(grid, i, j):
+    if grid[i][j] != 1:
+        return
+    grid[i][j] = 0
+    flood(grid, i + 1, j)
+    flood(grid, i - 1, j)
+    flood(grid, i, j + 1)
+    flood(grid, i, j - 1)
+""",
+    """
+def visit(graph, n, seen):
+    if n in seen:
+        return
+    seen.add(n)
+    visit(graph, n - 1, seen)
+    visit(graph, n - 2, seen)
+""",
+    """
+def expand(items):
+    if not items:
+        return []
+    return [expand(items[0]), *expand(items[1:])]
+""",
+    """
 class Steps:
     def ways(self, n):
         known = self.known.get(n)
@@ -313,6 +347,8 @@ def test_two_functions_that_call_each_other_under_a_condition_end() -> None:
         "def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n",
         "def hanoi(n, a, b, c):\n    if n:\n        hanoi(n - 1, a, c, b)\n        hanoi(n - 1, b, a, c)\n",
         "def masks(items):\n    for mask in range(2 ** len(items)):\n        yield mask\n",
+        "def tries(n, check):\n    if n == 0:\n        return check()\n"
+        "    return tries(n - 1, check) or tries(n - 1, lambda: not check())\n",
         "def subsets(items, index=0):\n    if index == len(items):\n        return 1\n"
         "    return subsets(items, index + 1) + subsets(items, index + 1)\n",
     ],
