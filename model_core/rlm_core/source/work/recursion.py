@@ -128,14 +128,15 @@ def recurrence(
         size = of_size(end)
         return Recurrence(size.times(1.5), size.log(), end, 0.5, 2.0, "halves its input", share)
     moves = [move for step in steps if (move := move_of(step, start, bounds or {})) is not None]
-    if not moves:
+    if not moves or (len(moves) < len(steps) and branches >= _BRANCHING):
+        # A call that nothing makes smaller is for a part of the input: how deep the others get does not say how many.
         size = of_size(fallback)
         values = [value for step in steps for value in step.arguments.values()]
         parts = any(value.kind == "unknown" and "." in value.name for value in values)
         # What only grows, such as a message or a depth, is passed down to the parts of parts.
         parts = parts or any(grows(value, start) for value in values)
         # Each call tries several ways, and neither an argument nor a number of checks says how deep.
-        guessed = branches * share ** (checks - 1) > _BRANCHING and not parts
+        guessed = branches * share ** (checks - 1) > _BRANCHING and not parts and not moves
         known = {name: amount.constant[1] for name, amount in start.items() if amount.constant is not None}
         sized = max(known, key=lambda name: known[name], default=fallback)
         size = of_size(sized if known.get(sized, 0.0) > 1 else fallback)
