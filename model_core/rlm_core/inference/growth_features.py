@@ -29,6 +29,7 @@ BITS = 15
 _MAX_WORDS = 3000
 _MAX_SIGNS = 1500
 _WORD = re.compile(rb"\w+|[^\w\s]")
+_MOST_DOUBLINGS = 1023.0  # of a count that a float holds
 _GOLDEN, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _KINDS = ("literal", "count", "each", "halving", "search", "sqrt", "worklist", "amortised", "while", "endless")
 
@@ -221,7 +222,7 @@ def _describe_loops(structure: Outline, signs: list[str], values: dict[str, floa
         if len(chain) > 1:
             signs.append(f"nested {' '.join(chain[-2:])}")
         if loop.count is not None:
-            signs.append(f"count {depth} {int(math.log2(loop.count + 1))}")
+            signs.append(f"count {depth} {int(min(math.log2(loop.count + 1), _MOST_DOUBLINGS))}")
         source = roots.path(loop)
         sources.add(source)
         root = roots.of(loop.bound)

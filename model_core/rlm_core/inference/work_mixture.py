@@ -22,6 +22,7 @@ from safetensors.numpy import load_file, save_file
 from rlm_core.boundary import absorb
 from rlm_core.errors import ModelError
 from rlm_core.source.work.analysis import work_facts
+from rlm_core.source.work.quantities import part_of
 from rlm_core.source.work.scope import Texts
 from rlm_core.types import (
     LEVELS,
@@ -60,6 +61,8 @@ _GRID = 384
 FIXED, FACTS = "fixed", "facts"
 _DEFINITION = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
 _MOST_LOG = 30.0
+MOST_STATED: float = 10.0**_MOST_LOG
+"""The most seconds or bytes that a prediction takes from a text, which may state infinite ones."""
 
 
 def features(facts: WorkFacts, metric: str, logs: Array) -> Array:
@@ -97,7 +100,7 @@ def features(facts: WorkFacts, metric: str, logs: Array) -> Array:
             min(degree, 4.0),
             float(any(entry.base > 1 for entry in cost.growth)),
             math.log10(facts.nodes + 1),
-            *(min(amounts[kind] / total, 1.0) for kind in _KINDS),
+            *(part_of(amounts[kind], total) for kind in _KINDS),
             math.log10(min(max(count, 1.0), 1e12)),
             math.log10(min(max(other.typical, 1e-9), 1e12)),
             float(any(wait.seconds is None for wait in facts.waits)),
@@ -249,8 +252,8 @@ def truncated(quantiles: Sequence[float], floor: float, least: float) -> tuple[f
 def known_wait(facts: WorkFacts) -> tuple[float, float]:
     """The seconds that a unit waits by its text: the least, and the likely."""
     timed = [wait.seconds for wait in facts.waits if wait.kind is WaitKind.TIME and wait.seconds is not None]
-    least = sum(seconds.least for seconds in timed)
-    return least, max(sum(seconds.likely for seconds in timed), least)
+    least = min(sum(seconds.least for seconds in timed), MOST_STATED)
+    return least, min(max(sum(seconds.likely for seconds in timed), least), MOST_STATED)
 
 
 def facts_of(code: CodeText) -> WorkFacts | None:
@@ -316,7 +319,7 @@ def stated_floor(facts: WorkFacts, metric: str) -> float:
     least = facts.of(metric).known.least
     if metric == "memory":
         least -= _REUSED_BYTES
-    return max(least, 0.0) * FLOOR_SHARE
+    return min(max(least, 0.0), MOST_STATED) * FLOOR_SHARE
 
 
 def is_fixed(prediction: Prediction) -> bool:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
 from rlm_core.types import Unit
 
 from . import languages
-from .parsed import ParsedSource, name_text
+from .parsed import ParsedSource, name_text, query_cursor
 from .units import find_functions
 
 _MOST_CONSTANT_BYTES = 2_000
@@ -135,7 +135,7 @@ def index_units(
 
 def _read_bodies(root: Node, units: Sequence[Unit], index: ModuleIndex) -> None:
     """Read the calls of functions with their loops and branches, and types of their variables."""
-    cursor = QueryCursor(_query())
+    cursor = query_cursor(_query())
     cursor.set_byte_range(min(unit.span.start_byte for unit in units), max(unit.span.end_byte for unit in units))
     calls: list[tuple[int, Call]] = []
     types: list[tuple[int, str, str]] = []

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, cast
 
-from tree_sitter import Language, Node, Parser, QueryCursor, Tree
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 from rlm_core.errors import TooComplexError
 from rlm_core.types import Span
@@ -23,6 +23,7 @@ _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
 _PIECE_BYTES = 4096  # that a parser reads at once
 _NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
+_MOST_DEPTH = 1_000  # of nodes that queries find: a step of a query takes as long as its node is deep
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
@@ -92,7 +93,14 @@ class ParsedSource:
             root = self.root
         except TooComplexError:
             return []
-        return QueryCursor(languages.comment_query(self.language, self.source)).captures(root).get("skip", [])
+        return query_cursor(languages.comment_query(self.language, self.source)).captures(root).get("skip", [])
+
+
+def query_cursor(query: Query) -> QueryCursor:
+    """A cursor for a query; it leaves out nodes so deep that reading them takes quadratic time, as in long chains."""
+    cursor = QueryCursor(query)
+    cursor.set_max_start_depth(_MOST_DEPTH)
+    return cursor
 
 
 def _parse(source: bytes, grammar: Language, seconds: float, previous: Tree | None = None) -> Tree:

@@ -90,6 +90,9 @@ class _Bracket:
     commas: int = 0
 
 
+_MOST_JOINED = 4_096  # bytes of a string that another is joined to: each of many is read again with the next
+
+
 def lay_out(
     source: bytes,
     skipped: Sequence[tuple[int, int]] = (),
@@ -230,6 +233,8 @@ def _number(token: bytes) -> bytes:
 
 def _joined(first: bytes, second: bytes) -> bytes | None:
     """Two neighbouring strings as one; None if they are not alike, or the first token is not a string."""
+    if len(first) > _MOST_JOINED:
+        return None
     before, after = _PLAIN_STRING.fullmatch(first), _PLAIN_STRING.fullmatch(second)
     if before is None or after is None:
         return None

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
 from . import languages, python_names
-from .parsed import ParsedSource
+from .parsed import ParsedSource, query_cursor
 from .python_layout import lay_out
 
 _QUERY = f"""
@@ -55,7 +55,7 @@ def _query() -> Query:
 def neutral_python(parsed: ParsedSource) -> bytes:
     """The neutral form of a text in Python, unindented and with Unix line ends."""
     source = parsed.source
-    captures = QueryCursor(_query()).captures(parsed.root)
+    captures = query_cursor(_query()).captures(parsed.root)
     skipped = [(node.start_byte, node.end_byte) for node in captures.get("skip", ())]
     skipped += _hints(source, captures)
     skipped.sort()

@@ -13,7 +13,7 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePath
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
 from rlm_core.boundary import absorb
 from rlm_core.errors import SourceError
@@ -23,7 +23,7 @@ from rlm_core.types import Span, Unit
 from . import languages
 from .onnx_graph.reader import read_onnx
 from .onnx_graph.render import render
-from .parsed import ParsedSource, decorated, header_of, name_text, span_of, unit_text
+from .parsed import ParsedSource, decorated, header_of, name_text, query_cursor, span_of, unit_text
 from .programs import find_programs
 from .solutions import is_solution
 from .torch_modules import find_modules
@@ -145,7 +145,7 @@ def find_functions(source: bytes, root: Node) -> list[Unit]:
 
     Those inside more than ``MAX_NESTED`` definitions are left out.
     """
-    nodes = QueryCursor(_definitions()).captures(root).get("definition", [])
+    nodes = query_cursor(_definitions()).captures(root).get("definition", [])
     units: list[Unit] = []
     enclosing: list[tuple[int, str]] = []
     for node in sorted(nodes, key=lambda node: node.start_byte):

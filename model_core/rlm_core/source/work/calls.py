@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,16 +14,16 @@ from . import library
 from .comprehensions import without_end
 from .concurrency import in_background, in_rounds, longest, within
 from .containers import is_stored
+from .frames import LoopVariable
 from .meter import Meter, PendingCause
 from .method_effects import MethodEffects
 from .quantities import ONE, ZERO, Quantity, constant, larger
 from .syntax import called_name
 from .unit_costs import each, primitive, seconds
-from .values import UNKNOWN, Value, literal
+from .values import UNKNOWN, Value
 
 _STARTING = frozenset({"create_task", "ensure_future"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
-ENDLESS = 1e290  # items or trips: more never end
 _MOST_STARRED = 32
 
 
@@ -95,7 +96,7 @@ class Calls(MethodEffects):
         """The number of items that iterating over a value yields; spends what producing them takes."""
         count = self.length(value)
         exact = count.exact
-        if exact is not None and exact >= ENDLESS:
+        if exact == math.inf:
             self.meter.run_on(self.frame.line)
             count = ONE
         if value.kind == "array":
@@ -182,7 +183,7 @@ class Calls(MethodEffects):
         """What an argument passes: ``*items`` the items, if they are few and their number is known."""
         value = self.value(argument)
         count = value.size.exact if isinstance(argument, ast.Starred) and value.size is not None else None
-        if count is None or count > _MOST_STARRED or value.kind not in ("list", "tuple"):
+        if count is None or not 0 <= count <= _MOST_STARRED or value.kind not in ("list", "tuple"):
             return [value]
         if isinstance(value.payload, tuple) and len(value.payload) == count:
             return [part if isinstance(part, Value) else UNKNOWN for part in value.payload]
@@ -259,7 +260,7 @@ class Calls(MethodEffects):
             if isinstance(iterator.payload, Meter):
                 total = count.constant
                 share = constant(0.0, 1.0, 0.3)
-                if exact is not None and exact >= ENDLESS:
+                if exact == math.inf:
                     share = ONE
                 elif total is not None and total[1] > 0:
                     first = min(1 / total[1], 1.0)
@@ -293,9 +294,9 @@ class Calls(MethodEffects):
             if isinstance(target, ast.Name) and isinstance(bounds, tuple) and bounds[2] > 0:
                 names = dict(self.frame.names)
                 try:
+                    variable = LoopVariable(target.id, *bounds)
                     for k in range(int(min(bounds[2], 40))):
-                        number = bounds[0] + bounds[1] * k
-                        self.frame.names[target.id] = literal(int(number))
+                        self.frame.names[target.id] = variable.at(k)
                         truth = self.truth(self.scratch(argument.elt))
                         if truth is None:
                             break

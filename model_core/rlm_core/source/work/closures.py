@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from .folding import MISSING
 from .frames import Frame
 from .quantities import ZERO, Quantity
 from .recursion_syntax import filled_around
-from .values import MISSING
 
 _FILLED = frozenset({"list", "set", "dict", "deque"})
 

@@ -135,10 +135,10 @@ def distinct(item: Value, count: Quantity) -> Quantity:
     number, total = item.number, count.constant
     if item.kind == "str" and item.size is not None and item.size.exact == 1 and total is not None:
         low, likely, high = total
-        return Quantity({(): (min(low, 1.0), min(likely, _USUAL_CHARACTERS), min(high, _MOST_CHARACTERS))})
+        return constant(min(low, 1.0), min(high, _MOST_CHARACTERS), min(likely, _USUAL_CHARACTERS))
     limits = number.constant if number is not None and item.kind in ("int", "unknown") else None
     if limits is None or total is None or limits[0] == limits[2]:
         return count
     most = limits[2] - limits[0] + 1
     low, likely, high = (min(value, most) for value in total)
-    return Quantity({(): (low, likely, high)})
+    return constant(low, high, likely)

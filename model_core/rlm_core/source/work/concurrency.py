@@ -5,14 +5,13 @@ Computing times are not treated here: threads and coroutines share one interpret
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rlm_core.types import WaitKind
 
 from .meter import PendingWait
-from .quantities import Quantity, Range, constant
+from .quantities import Quantity, Range, ceiling, constant
 
 
 def longest(waits: Sequence[PendingWait]) -> list[PendingWait]:
@@ -57,7 +56,7 @@ def in_rounds(waits: Sequence[PendingWait], calls: Quantity, workers: Quantity |
     count, at_once = calls.exact, workers.exact if workers is not None else None
     if count is None or not at_once or at_once < 1 or count <= at_once:
         return kept
-    rounds = constant(math.ceil(count / at_once))
+    rounds = constant(ceiling(count / at_once))
     return [wait if wait.seconds is None else replace(wait, seconds=wait.seconds * rounds) for wait in kept]
 
 

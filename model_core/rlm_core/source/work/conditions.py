@@ -14,7 +14,7 @@ from . import library
 from .frames import SAMPLES, LoopVariable, joined
 from .meter import Meter, scaled
 from .operations import Operations
-from .quantities import ONE, Quantity, Range, constant, mixed
+from .quantities import ONE, Quantity, Range, constant, is_whole, mixed, part_of
 from .trips import FLIPPED, NEGATED, Counter
 from .unit_costs import primitive, seconds
 from .values import NUMBERS, Value, literal, number_of
@@ -175,8 +175,7 @@ class Conditions(Operations):
 
     def _holds_at(self, test: ast.expr, variable: LoopVariable, k: int) -> bool | None:
         """Whether a condition holds in an iteration."""
-        number = variable.at(k)
-        self.frame.names[variable.name] = literal(int(number) if number == int(number) else number)
+        self.frame.names[variable.name] = variable.at(k)
         return self.truth(self.scratch(test))
 
     def _exact_share(self, test: ast.expr, variable: LoopVariable) -> float | None:
@@ -198,23 +197,25 @@ class Conditions(Operations):
             counter = Counter(variable.start, "+", variable.step)
             if op in (ast.Eq, ast.NotEq):
                 at = counter.first(ast.Eq, limit)
-                equal = float(at is not None and at[0] < whole)
-                return (equal if op is ast.Eq else whole - equal) / whole if at is not None else None
+                equal = 0.0 if at is None or at[0] >= whole else 1 / whole
+                return (equal if op is ast.Eq else 1 - equal) if at is not None else None
             begins, ends = counter.first(op, limit), counter.first(NEGATED[op], limit)
             if begins is None or ends is None:
                 return None
             # A comparison holds either from a trip on or up to one.
-            return (min(ends[0], whole) if begins[0] == 0 else whole - min(begins[0], whole)) / whole
+            return part_of(ends[0], whole) if begins[0] == 0 else 1 - part_of(begins[0], whole)
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and isinstance(left.right, ast.Constant):
             divisor, step = left.right.value, variable.step
-            if not (isinstance(divisor, int) and 0 < divisor <= _MOST_PERIOD and step == int(step)):
+            if not (isinstance(divisor, int) and 0 < divisor <= _MOST_PERIOD and is_whole(step)):
                 return None
             period = divisor // math.gcd(divisor, int(step))
             held = [self._holds_at(test, variable, k) for k in range(period)]
             self.frame.names[variable.name] = variable.value
-            rounds, over = divmod(int(whole), period)
             if None in held or not isinstance(left.left, ast.Name) or _mentions(right, variable.name):
                 return None
+            if math.isinf(whole):
+                return sum(map(bool, held)) / period
+            rounds, over = divmod(int(whole), period)
             return (rounds * sum(map(bool, held)) + sum(map(bool, held[:over]))) / whole
         return None
 

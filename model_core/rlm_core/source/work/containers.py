@@ -8,11 +8,12 @@ from functools import lru_cache
 
 from . import library, object_sizes
 from .conditions import Conditions
+from .folding import MISSING, MOST_TEXT, is_small
 from .frames import LoopVariable, joined
 from .quantities import ONE, ZERO, Quantity, constant
 from .trip_changes import any_of
 from .unit_costs import primitive, seconds
-from .values import MISSING, MOST_TEXT, NONE, NUMBERS, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
+from .values import NONE, NUMBERS, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 
 _MOST_PARTS = 16
 _SUBSCRIPTS = {"dict": "subscript.dict", "tuple": "subscript.tuple", "str": "subscript.text", "bytes": "subscript.text"}
@@ -153,7 +154,11 @@ class Containers(Conditions):
     def sliced_size(self, whole: Quantity, lower: Value | None, upper: Value | None, step: Value | None) -> Quantity:
         """The number of items in a slice of ``whole`` items."""
         total = whole.exact
-        if total is not None and total < 2**53 and all(part is None or part.known for part in (lower, upper, step)):
+        if (
+            total is not None
+            and 0 <= total < 2**53
+            and all(part is None or part.known for part in (lower, upper, step))
+        ):
             try:
                 bounds = slice(*(None if part is None else part.constant for part in (lower, upper, step)))
                 return constant(len(range(*bounds.indices(round(total)))))
@@ -172,7 +177,7 @@ class Containers(Conditions):
             fixed, total = number.constant, whole.constant
             if fixed is not None and total is not None:
                 low, likely, high = (max(min(a, b), 0.0) for a, b in zip(fixed, total, strict=True))
-                return Quantity({(): (low, likely, high)})
+                return constant(low, high, likely)
             return number
 
         size = bound(upper, whole) - bound(lower, ZERO)
@@ -181,7 +186,7 @@ class Containers(Conditions):
         fixed = size.constant
         if fixed is not None:
             low, likely, high = (max(value, 0.0) for value in fixed)
-            return Quantity({(): (low, likely, high)})
+            return constant(low, high, likely)
         return size
 
     def _joined_text(self, node: ast.JoinedStr) -> Value:
@@ -189,9 +194,10 @@ class Containers(Conditions):
         texts: list[str] | None = []
         for part in node.values:
             if isinstance(part, ast.Constant):
-                size = size + constant(len(str(part.value)))
+                fixed = str(part.value)
+                size = size + constant(len(fixed))
                 if texts is not None:
-                    texts.append(str(part.value))
+                    texts.append(fixed)
                 continue
             if isinstance(part, ast.FormattedValue):
                 inner = self.value(part.value)
@@ -199,14 +205,11 @@ class Containers(Conditions):
                 self.meter.spend(primitive(_FORMATTED.get(inner.kind, "fstring")))
                 if part.format_spec is not None and inner.kind != "float":
                     self.meter.spend(primitive("fstring.spec"))
-                if (
-                    inner.known
-                    and texts is not None
-                    and part.format_spec is None
-                    and len(str(inner.constant)[:200]) < 200
-                ):
-                    texts.append(str(inner.constant))
-                    size = size + constant(len(str(inner.constant)))
+                is_plain = part.format_spec is None and inner.known and is_small(inner.constant)
+                shown = str(inner.constant) if is_plain else ""
+                if texts is not None and is_plain and len(shown) < 200:
+                    texts.append(shown)
+                    size = size + constant(len(shown))
                 else:
                     texts = None
                     size = size + (inner.size if inner.kind == "str" and inner.size is not None else constant(4.0))
@@ -286,7 +289,7 @@ class Containers(Conditions):
         most, times = items.constant, stored.constant
         if most is not None and times is not None:
             low, likely, high = (min(pair) for pair in zip(most, times, strict=True))
-            self.hold(Value("object", bytes=number.bytes * Quantity({(): (low, likely, high)})))
+            self.hold(Value("object", bytes=number.bytes * constant(low, high, likely)))
 
     def fill(self, inner: ast.expr, added: Quantity) -> None:
         """Let the container that a name holds grow by what is added to a container inside it."""

@@ -11,11 +11,13 @@ from typing import Any
 from . import library
 from .comprehensions import Comprehensions
 from .containers import is_stored
+from .folding import MISSING
 from .frames import Frame
 from .operations import compiled
 from .quantities import ONE, ZERO
+from .syntax import parse_expression
 from .unit_costs import each, primitive
-from .values import MISSING, NONE, UNKNOWN, Value, literal, number_of
+from .values import NONE, UNKNOWN, Value, literal, number_of
 
 _MOST_DEPTH = 80
 
@@ -85,9 +87,8 @@ class Expressions(Comprehensions):
         return Value("unknown", name=name)
 
     def _outer_constant(self, text: str) -> Value:
-        try:
-            tree = ast.parse(text, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_expression(text)
+        if tree is None:
             return UNKNOWN
         outer, self.frame = self.frame, Frame(self.frame.scope, line=self.frame.line, depth=self.frame.depth + 1)
         try:

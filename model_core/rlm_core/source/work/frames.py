@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import object_sizes
+from .folding import MISSING
 from .meter import ALWAYS, Meter, scaled
-from .quantities import ONE, ZERO, Quantity, Range, larger, mixed, of_size
+from .quantities import ONE, ZERO, Quantity, Range, is_whole, larger, mixed, of_size
 from .scope import Definition, Scope
 from .syntax import Function, LoopNode
-from .values import MISSING, UNKNOWN, Value
+from .values import UNKNOWN, Value, literal
 
 SAMPLES = 24
 
@@ -32,9 +33,10 @@ class LoopVariable:
     value: Value = UNKNOWN
     points: Sequence[int] = ()
 
-    def at(self, k: int) -> float:
+    def at(self, k: int) -> Value:
         """The value in iteration ``k``."""
-        return self.start + self.step * k
+        number = self.start + self.step * k
+        return literal(int(number) if is_whole(number) else number)
 
     @property
     def is_sampled(self) -> bool:

@@ -15,6 +15,7 @@ from .closures import bind_around, grow_around
 from .comprehensions import without_end
 from .concurrency import ended
 from .expressions import Expressions
+from .folding import MISSING
 from .frames import Frame, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
 from .parameters import assumed, bind_arguments, defaults_of, is_abstract, is_method
@@ -24,7 +25,7 @@ from .recursion_syntax import base_share, changing_parameters, checks, ends_of, 
 from .scope import Definition, Scope
 from .syntax import Function, called_name, data_fields, parsed_class, parsed_function
 from .unit_costs import primitive, seconds
-from .values import MISSING, NONE, UNKNOWN, Entries, Value
+from .values import NONE, UNKNOWN, Entries, Value
 
 _MOST_INLINED = 6  # depth
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
-from . import object_sizes
-from .calls import ENDLESS
+from . import library, object_sizes
 from .comprehensions import distinct
 from .factors import Doubled, factor_of
+from .folding import MISSING
 from .frames import Loop, restore_points
 from .meter import ALWAYS, Meter
-from .quantities import ONE, ZERO, Quantity, Range, constant, of_size
+from .quantities import ONE, ZERO, Quantity, Range, constant, is_whole, of_size, part_of
 from .syntax import LoopNode, leaving
 from .trip_changes import (
     any_entries,
@@ -34,11 +34,12 @@ from .trip_changes import (
 from .trip_counts import TripCounts, ends_inside
 from .trips import NEVER
 from .unit_costs import primitive, seconds
-from .values import MISSING, Entries, Value, literal, number_of
+from .values import Entries, Value, literal, number_of
 
 _UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
 _UNROLLED_NODES = 400
 _TWICE_DEPTH = 4
+_USUAL_TERMS, _STEPS_PER_TERM = 4, 2
 FEWEST_REPORTED = 100
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
@@ -78,7 +79,7 @@ class Loops(TripCounts):
         if not endless:
             trips = whole
         if endless and exit_ is not None and exit_[1] != NEVER:
-            trips = constant(ENDLESS)
+            trips = library.ENDLESS
         elif endless and ends_inside(self.block(node)):
             trips = of_size(f"?{node.lineno}")
         trips = self._until_exit(node, loop, trips, exit_)
@@ -89,9 +90,7 @@ class Loops(TripCounts):
         if endless:
             share = count
         elif limits is not None and ran is not None and limits[1] > 0:
-            share = Quantity(
-                {(): (min(ran[0] / limits[0], 1.0) if limits[0] else 1.0, min(ran[1] / limits[1], 1.0), 1.0)}
-            )
+            share = constant(part_of(ran[0], limits[0]), 1.0, part_of(ran[1], limits[1]))
         elif loop.exits:
             share = constant(0.0, 1.0, 0.5)
         self.meter.add(source, share)
@@ -101,7 +100,7 @@ class Loops(TripCounts):
         items: list[Value] | None = None
         if iterable.kind == "range" and isinstance(iterable.payload, tuple) and len(iterable.payload) == 3:
             start, step, count = iterable.payload
-            if 0 <= count <= _UNROLLED and start == int(start) and step == int(step):
+            if 0 <= count <= _UNROLLED and is_whole(start) and is_whole(step):
                 items = [literal(int(start + step * k)) for k in range(int(count))]
         elif (
             iterable.kind in ("tuple", "list")
@@ -113,7 +112,7 @@ class Loops(TripCounts):
             items = [literal(part) for part in iterable.constant]
         elif iterable.kind in _GROWN and iterable.item is not None and not self.block(node).risks:
             count = iterable.size.exact if iterable.size is not None else None
-            items = [iterable.item] * round(count) if count is not None and count <= _UNROLLED else None
+            items = [iterable.item] * round(count) if count is not None and 0 <= count <= _UNROLLED else None
         if items is None or node.orelse or any(item.kind == "unknown" for item in items):
             return False
         block = self.block(node)
@@ -183,6 +182,8 @@ class Loops(TripCounts):
     ) -> Quantity:
         """Read a loop's body and add it as often as it runs; the number of iterations."""
         frame = self.frame
+        # What a loop changes is added up term by term.
+        self.step(_STEPS_PER_TERM * max(len(frame.held.terms) - _USUAL_TERMS, 0))
         loop.trips = trips
         before, held = dict(frame.names), frame.held
         assigned = self.block(node).assigned

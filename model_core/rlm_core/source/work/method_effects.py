@@ -6,10 +6,11 @@ import ast
 from dataclasses import replace
 
 from . import library
+from .folding import MISSING
 from .function_bodies import FunctionBodies
 from .quantities import ONE, constant
 from .syntax import GROWING
-from .values import MISSING, NONE, UNKNOWN, Value
+from .values import NONE, UNKNOWN, Value
 
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
 _REMOVING = SHRINKING | {"remove", "discard"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .folding import MISSING
 from .quantities import Quantity, constant
-from .values import MISSING
 
 REFERENCE = 8.0
 MOST_SHARED = 256  # CPython keeps one object for each small number
@@ -40,6 +40,8 @@ def container(kind: str, size: Quantity, *, grown: bool = False) -> Quantity:
 
 
 def _exact(kind: str, size: float, grown: bool) -> float:
+    if size == math.inf:
+        return size
     if kind in _TEXT:
         return _TEXT[kind] + size
     if kind in ("list", "tuple"):

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from rlm_core.types import CauseKind
 
 from . import library, object_sizes
+from .folding import MISSING, MOST_BITS, MOST_TEXT, operation, repeated
 from .frames import State, table_of
-from .quantities import ONE, ZERO, Quantity, constant, exponential, mixed
+from .quantities import ONE, ZERO, Quantity, constant, exponential, mixed, product
 from .unit_costs import primitive, seconds
 from .values import (
     DIGIT_BITS,
-    MISSING,
-    MOST_BITS,
-    MOST_TEXT,
     NUMBERS,
     REPEATED,
     SEQUENCES,
@@ -30,11 +27,6 @@ from .values import (
     number_of,
 )
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
-}  # fmt: skip
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
@@ -95,7 +87,7 @@ class Operations(State):
     def _arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
         is_float = "float" in (left.kind, right.kind) or isinstance(op, ast.Div)
         if left.known and right.known:
-            folded = _folded(op, left.constant, right.constant)
+            folded = operation(type(op), left.constant, right.constant)
             if folded is not MISSING:
                 self.meter.spend(_operation_seconds(op, is_float=is_float))
                 result = literal(folded)
@@ -154,7 +146,7 @@ class Operations(State):
             if base_value is not None and base_value[1] > 1:
                 return Value("int", number=exponential(base_value[1], exponent))
             return Value("int", number=base.power(power[1]) if power is not None and 0 <= power[1] <= 8 else None)
-        bits = max(power[1], 0.0) * math.log2(max(base_value[1], 2.0))
+        bits = product(max(power[1], 0.0), math.log2(max(base_value[1], 2.0)))
         number = base.power(power[1]) if bits < 900 and power[1] >= 0 else None
         if bits <= MOST_BITS:
             return Value("int", number=number, bytes=constant(bits / 8 + 28))
@@ -171,10 +163,9 @@ class Operations(State):
         if times is None:
             times = self.named_size(count)
         if text.known and count.known and isinstance(text.constant, (str, bytes)):
-            length = len(text.constant) * max(int(count.constant), 0)
-            if length <= MOST_TEXT:
-                folded = literal(text.constant * int(count.constant))
-                return replace(folded, bytes=object_sizes.container(text.kind, constant(length)))
+            folded = repeated(text.constant, count.constant)
+            if folded is not MISSING:
+                return replace(literal(folded), bytes=object_sizes.container(text.kind, constant(len(folded))))
         size = self.length(text) * times
         if text.name == "array.array":
             width = text.bytes - constant(object_sizes.ARRAY_HEADER)
@@ -230,35 +221,14 @@ def compiled(op: ast.operator, left: Any, right: Any) -> Value | None:
         return None
     for text, count in ((left, right), (right, left)):
         if isinstance(text, (str, bytes)) and isinstance(op, ast.Mult):
-            if not isinstance(count, int) or len(text) * count > _MOST_COMPILED_TEXT:
-                return None
-            return literal(text * count)
+            result = repeated(text, count, _MOST_COMPILED_TEXT)
+            return literal(result) if result is not MISSING else None
     if isinstance(left, (str, bytes)) or isinstance(right, (str, bytes)):
         return literal(left + right) if isinstance(op, ast.Add) and type(left) is type(right) else None
-    result = _folded(op, left, right)
+    result = operation(type(op), left, right)
     if isinstance(result, int) and result.bit_length() > _MOST_COMPILED_BITS:
         return None
     return literal(result) if isinstance(result, (int, float)) else None
-
-
-def _folded(op: ast.operator, left: Any, right: Any) -> Any:
-    """The value of an operation on numbers; ``MISSING`` where it would be large or fails."""
-    try:
-        if isinstance(op, (ast.Pow, ast.LShift)):
-            if isinstance(left, int) and isinstance(right, int):
-                bits = (
-                    right + left.bit_length() if isinstance(op, ast.LShift) else abs(right) * max(left.bit_length(), 1)
-                )
-                if bits > MOST_BITS:
-                    return MISSING
-            elif isinstance(op, ast.LShift):
-                return MISSING
-        result = _BINARY[type(op)](left, right)
-    except (ArithmeticError, TypeError, ValueError, KeyError):
-        return MISSING
-    if isinstance(result, complex):
-        return MISSING
-    return result
 
 
 def _with_digits(value: Value) -> Value:

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from .folding import MISSING
 from .frames import joined
-from .quantities import ZERO, Quantity, constant
+from .quantities import ZERO, constant
 from .syntax import Function
-from .values import MISSING, UNKNOWN, Value
+from .values import UNKNOWN, Value
 
 
 def is_method(node: Function) -> bool:
@@ -75,16 +76,15 @@ def assumed(name: str, value: Value) -> Value:
     if not value.known:
         return value if value.kind != "unknown" else Value("unknown", name=name)
     if value.kind == "int" and value.number is not None and abs(value.constant) > 1:
-        high = max(value.constant, 0.0)
         return Value(
             "int",
-            number=Quantity({(): (min(value.constant, 0.0), float(value.constant), float(high))}),
+            number=constant(min(value.constant, 0), max(value.constant, 0), value.constant),
             payload=("default", value.constant),
         )
     if value.kind == "float" and value.number is not None:
         return Value(
             "float",
-            number=Quantity({(): (0.0, value.constant, max(value.constant, 0.0))}),
+            number=constant(min(value.constant, 0.0), max(value.constant, 0.0), value.constant),
             payload=("default", value.constant),
         )
     if value.kind in ("none", "bool", "int", "str"):

@@ -2,6 +2,9 @@
 
 A coefficient is a range (least, likely, most), since a branch may or may not be taken. Counts, seconds and bytes are
 all quantities. The number of terms is bounded: the terms that grow least are dropped.
+
+What never ends is ``math.inf``, and so is what a float cannot hold. No operation raises or gives NaN: zero times
+infinity is zero, and infinity less infinity is anything.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 Range = tuple[float, float, float]
 # A size's name and how it enters: "n", "log n", or "1.6^n" as ("n", "1.6").
@@ -16,7 +20,7 @@ Factor = tuple[str, str]
 Monomial = tuple[tuple[Factor, float], ...]
 LINEAR, LOG = "", "log"
 _MOST_TERMS = 12
-_MOST = 1e300
+_MOST_EXPONENT = 900.0  # of a size in ``base ** size``
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,9 @@ class Quantity:
         if not self.terms:
             return other
         terms = dict(self.terms)
-        for monomial, (low, likely, high) in other.terms.items():
+        for monomial, coefficient in other.terms.items():
             mine = terms.get(monomial)
-            terms[monomial] = (low, likely, high) if mine is None else (mine[0] + low, mine[1] + likely, mine[2] + high)
+            terms[monomial] = coefficient if mine is None else _sum(mine, coefficient)
         return _bounded(terms)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -63,9 +67,8 @@ class Quantity:
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 monomial = _product(left, right)
-                old = terms.get(monomial, (0.0, 0.0, 0.0))
-                new = (_times(a[0], b[0]), _times(a[1], b[1]), _times(a[2], b[2]))
-                terms[monomial] = (old[0] + new[0], old[1] + new[1], old[2] + new[2])
+                old, new = terms.get(monomial), _range_product(a, b)
+                terms[monomial] = new if old is None else _sum(old, new)
         return _bounded(terms)
 
     def at_most(self, limit: float) -> Quantity:
@@ -80,9 +83,7 @@ class Quantity:
         """The quantity multiplied by a number."""
         if factor == 1 or not self.terms:
             return self
-        return Quantity(
-            {key: (_times(a, factor), _times(b, factor), _times(c, factor)) for key, (a, b, c) in self.terms.items()}
-        )
+        return Quantity({key: _range_product(own, (factor, factor, factor)) for key, own in self.terms.items()})
 
     def log(self) -> Quantity:
         """The logarithm to base 2, at least 1; of a sum: that of the term that grows most."""
@@ -107,29 +108,26 @@ class Quantity:
             return self
         fixed = self.constant
         if fixed is not None:
-            low, likely, high = (
-                min(max(value, 0.0), 1e150) ** min(exponent, 2.0) if exponent <= 2 else _power(value, exponent)
-                for value in fixed
-            )
+            low, likely, high = (raised(value, exponent) for value in fixed)
             return Quantity({(): (low, likely, high)})
         leading = max(self.terms, key=degree)
-        low, likely, high = (_power(value, exponent) for value in self.terms[leading])
+        low, likely, high = (raised(value, exponent) for value in self.terms[leading])
         return Quantity({tuple((factor, power * exponent) for factor, power in leading): (low, likely, high)})
 
     def evaluate(self, size: Callable[[str], float]) -> Range:
         """The range at given sizes; a size is at least 0."""
-        low = likely = high = 0.0
-        for monomial, (a, b, c) in self.terms.items():
+        total = (0.0, 0.0, 0.0)
+        for monomial, coefficient in self.terms.items():
             factor = 1.0
             for (name, form), power in monomial:
                 value = max(size(name), 0.0)
                 if form == LOG:
                     value = math.log2(max(value, 2.0))
                 elif form != LINEAR:
-                    value = _power(float(form), min(value, 900.0))
-                factor = _times(factor, _power(value, power))
-            low, likely, high = low + _times(a, factor), likely + _times(b, factor), high + _times(c, factor)
-        return low, likely, high
+                    value = raised(float(form), min(value, _MOST_EXPONENT))
+                factor = product(factor, raised(value, power))
+            total = _sum(total, _range_product(coefficient, (factor, factor, factor)))
+        return total
 
     def substituted(self, sizes: Mapping[str, Quantity]) -> Quantity:
         """The quantity with some of its sizes replaced."""
@@ -150,17 +148,57 @@ class Quantity:
         return result
 
 
-def _power(value: float, exponent: float) -> float:
+def product(a: float, b: float) -> float:
+    """The product of two numbers; zero times infinity is zero."""
+    result = a * b
+    return result if result == result else 0.0  # NaN differs from itself
+
+
+def is_whole(value: float) -> bool:
+    """Whether a number is a whole one; infinity is not."""
+    return math.isfinite(value) and value == int(value)
+
+
+def part_of(part: float, whole: float) -> float:
+    """The share of a part in a whole, at most 1, also where both are infinite or nothing."""
+    return 1.0 if part >= whole else part / whole
+
+
+def ceiling(value: float) -> float:
+    """The smallest whole number that is at least a number; infinity of infinity."""
+    return float(math.ceil(value)) if math.isfinite(value) else value
+
+
+def _sum(a: Range, b: Range) -> Range:
+    """The sum of two ranges; infinity less infinity may be anything."""
+    low, likely, high = a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    width = high - low
+    if width == width:  # neither is NaN, nor are both infinite
+        return low, likely, high
+    return (
+        -math.inf if math.isnan(low) else low,
+        0.0 if math.isnan(likely) else likely,
+        math.inf if math.isnan(high) else high,
+    )
+
+
+def _range_product(a: Range, b: Range) -> Range:
+    """The product of two ranges."""
+    if a[0] >= 0 and b[0] >= 0:
+        return product(a[0], b[0]), product(a[1], b[1]), product(a[2], b[2])
+    ends = [product(x, y) for x in (a[0], a[2]) for y in (b[0], b[2])]
+    return min(ends), product(a[1], b[1]), max(ends)
+
+
+def raised(value: float, exponent: float) -> float:
+    """A number of at least 0 to a power."""
     try:
-        return min(float(max(value, 0.0) ** exponent), _MOST)
-    except OverflowError:
-        return _MOST
+        return float(max(value, 0.0) ** exponent)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
 
 
-def _times(a: float, b: float) -> float:
-    return max(min(a * b, _MOST), -_MOST) if a and b else 0.0
-
-
+@lru_cache(maxsize=4096)
 def _product(left: Monomial, right: Monomial) -> Monomial:
     if not left:
         return right
@@ -174,11 +212,18 @@ def _product(left: Monomial, right: Monomial) -> Monomial:
 
 def _bounded(terms: dict[Monomial, Range]) -> Quantity:
     if len(terms) > _MOST_TERMS:
-        kept = sorted(terms, key=lambda monomial: (not monomial, *degree(monomial)), reverse=True)[:_MOST_TERMS]
+        kept = sorted(terms, key=_rank, reverse=True)[:_MOST_TERMS]
         terms = {monomial: terms[monomial] for monomial in kept}
     return Quantity(terms)
 
 
+@lru_cache(maxsize=4096)
+def _rank(monomial: Monomial) -> tuple[bool, float, float, float]:
+    """What is kept of a sum: its constant part, then what grows most."""
+    return not monomial, *degree(monomial)
+
+
+@lru_cache(maxsize=4096)
 def degree(monomial: Monomial) -> tuple[float, float, float]:
     """How a monomial grows: exponential base (1: none), degree, and power of logarithms; larger grows faster."""
     base, power_sum, logs = 1.0, 0.0, 0.0
@@ -193,12 +238,26 @@ def degree(monomial: Monomial) -> tuple[float, float, float]:
 
 
 def constant(value: float, most: float | None = None, likely: float | None = None) -> Quantity:
-    """A quantity without sizes: exactly ``value``, or a range from ``value`` to ``most``."""
-    value = max(min(float(value), _MOST), -_MOST)
-    if most is None:
-        return Quantity({(): (value, value, value)}) if value else ZERO
-    middle = (value + most) / 2 if likely is None else likely
-    return Quantity({(): (value, middle, float(most))})
+    """A quantity without sizes: exactly ``value``, or a range whose ends are ``value`` and ``most`` in either order.
+
+    An integer may be larger than any float. NaN stands for anything from 0 on.
+    """
+    low = _number(value)
+    if most is None and not math.isnan(low):
+        return Quantity({(): (low, low, low)}) if low else ZERO
+    low, high = sorted((low, _number(value if most is None else most)))
+    middle = low / 2 + high / 2 if likely is None else _number(likely)
+    if math.isnan(low) or math.isnan(middle) or math.isnan(high):
+        return Quantity({(): (0.0, 0.0, math.inf)})
+    return Quantity({(): (low, min(max(middle, low), high), high)})
+
+
+def _number(value: float) -> float:
+    """The float closest to a number: infinity beyond the range of floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def of_size(name: str) -> Quantity:
@@ -210,17 +269,20 @@ def exponential(base: float, exponent: Quantity) -> Quantity:
     """``base`` to the power of a quantity; of a sum: with the exponent's leading size."""
     fixed = exponent.constant
     if fixed is not None:
-        low, likely, high = (_power(base, value) for value in fixed)
-        return Quantity({(): (low, likely, high)})
+        return _raised(base, fixed)
     leading = max(exponent.terms, key=degree)
     names = [name for (name, form), _ in leading if form == LINEAR]
     if not names:
         return exponent
-    slope = max(exponent.terms[leading][1], 0.0)
-    offset = exponent.terms.get((), (0.0, 0.0, 0.0))
-    grown = round(_power(base, slope), 4)
-    low, likely, high = (_power(base, value) for value in offset)
-    return Quantity({(((names[0], str(grown)), 1.0),): (low, likely, high)})
+    grown = round(raised(base, max(exponent.terms[leading][1], 0.0)), 4)
+    offset = _raised(base, exponent.terms.get((), (0.0, 0.0, 0.0)))
+    # What does not grow by a factor above 1 does not grow.
+    return offset * Quantity({(((names[0], str(grown)), 1.0),): (1.0, 1.0, 1.0)}) if grown > 1 else offset
+
+
+def _raised(base: float, exponents: Range) -> Quantity:
+    low, likely, high = (raised(base, exponent) for exponent in exponents)
+    return constant(low, high, likely)
 
 
 def mixed(branches: Iterable[tuple[float, Quantity]]) -> Quantity:
@@ -230,11 +292,10 @@ def mixed(branches: Iterable[tuple[float, Quantity]]) -> Quantity:
     none = (0.0, 0.0, 0.0)
     for monomial in dict.fromkeys(monomial for _, quantity in listed for monomial in quantity.terms):
         ranges = [(share, quantity.terms.get(monomial, none)) for share, quantity in listed]
-        terms[monomial] = (
-            min(coefficient[0] for _, coefficient in ranges),
-            sum(share * coefficient[1] for share, coefficient in ranges),
-            max(coefficient[2] for _, coefficient in ranges),
-        )
+        low = min(coefficient[0] for _, coefficient in ranges)
+        high = max(coefficient[2] for _, coefficient in ranges)
+        likely = sum(product(share, coefficient[1]) for share, coefficient in ranges)
+        terms[monomial] = (low, low if math.isnan(likely) else min(max(likely, low), high), high)
     return _bounded(terms)
 
 

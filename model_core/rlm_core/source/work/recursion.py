@@ -7,11 +7,13 @@ symbol changes (``n - 1``, ``n // 2``, a part of a list) and how many recursive 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from .combinatorics import ways_to_choose
 from .frames import Recursive
-from .quantities import LINEAR, ONE, Monomial, Quantity, Range, constant, exponential, of_size
+from .quantities import LINEAR, ONE, Monomial, Quantity, Range, ceiling, constant, exponential, of_size, product, raised
 from .recursion_moves import Move, falls, grows, move_of, narrows, split_range
 
 SYMBOL = "#"
@@ -178,23 +180,25 @@ def _backtracking(
 
     def count_to(places: float, each: float) -> float:
         filled = range(1, int(places) + 1)
-        return min(1.0 + sum(_ways_to_fill(items, place, places, in_order) * each**place for place in filled), 1e290)
+        return 1.0 + sum(
+            product(_ways_to_fill(items, place, places, in_order), raised(each, place)) for place in filled
+        )
 
     each = made / items if items else 0.0
     is_certain = each > _CERTAIN
     low = count_to(depth[0], each) if is_certain else depth[0] + 1
     high = count_to(depth[2], each if is_certain else 1.0)
-    calls = Quantity({(): (low, count_to(depth[1], each), high)})
+    calls = constant(low, high, count_to(depth[1], each))
     return Recurrence(calls, levels + ONE, "", 1.0, 2.0, "tries all ways")
 
 
 def _ways_to_fill(items: float, places: int, most: float, in_order: bool) -> float:
     """The ways to fill so many places from items: in order, each once if there are just enough, or with repetitions."""
-    if in_order:
-        return math.comb(round(items), places)
-    if abs(items - most) < 0.5:
-        return float(math.perm(round(items), places))
-    return min(items**places, 1e290) if items < 1e6 else 1e290
+    if in_order or abs(items - most) < 0.5:
+        return ways_to_choose(
+            "combinations" if in_order else "permutations", round(min(items, sys.float_info.max)), places
+        )
+    return raised(items, places)
 
 
 def _counted(
@@ -229,7 +233,7 @@ def _counted(
     stride = min(max(abs(move.added), 1e-9) for move in moves)
     depth = spans[symbol].times(1 / stride)
     if symbol in known:
-        depth = _each(known[symbol], lambda span: max(math.ceil(span / stride), 0.0) + 1)
+        depth = _each(known[symbol], lambda span: max(ceiling(span / stride), 0.0) + 1)
     symbols = list(spans)
     fallen = [other for other in others if other not in spans]
     if cached and len(symbols) + len(fallen) > 1:
@@ -280,7 +284,7 @@ def _counted(
         if all(way.is_certain for way in ways):
             calls = _each(known[symbol], lambda span: count(span, "likely"))
         else:
-            calls = Quantity({(): (max(low, 0.0) + 1, count(likely, "likely"), count(high, "most"))})
+            calls = constant(max(low, 0.0) + 1, count(high, "most"), count(likely, "likely"))
         return Recurrence(calls, depth, symbol, 1.0, several, name)
     weights = [way.likely(_TYPICAL_WAYS) for way in ways]
     root = _root(strides, weights) if sum(weights) > 1.05 else 1.05
@@ -349,7 +353,7 @@ def _typical(name: str) -> float:
 def _each(known: Range, count: Callable[[float], float]) -> Quantity:
     """A count for the least, the likely and the largest size."""
     low, likely, high = (count(size) for size in known)
-    return Quantity({(): (low, likely, high)})
+    return constant(low, high, likely)
 
 
 def _count(span: float, strides: Sequence[float], ways: Sequence[Callable[[float], float]], offset: float) -> float:
@@ -360,8 +364,8 @@ def _count(span: float, strides: Sequence[float], ways: Sequence[Callable[[float
     for level in range(1, levels + 1):
         total = 1.0
         for less, way in zip(steps, ways, strict=True):
-            total += way(level + offset) * (counts[level - less] if level >= less else 1.0)
-        counts[level] = min(total, 1e290)
+            total += product(way(level + offset), counts[level - less] if level >= less else 1.0)
+        counts[level] = total
     return counts[levels]
 
 
@@ -374,8 +378,8 @@ def _count_two(spans: Sequence[float], moves: Sequence[tuple[int, float, float]]
             total = 1.0
             for which, stride, calls in moves:
                 less = max(round(stride), 1)
-                total += calls * (counts[max(i - less, 0)][j] if which == 0 else counts[i][max(j - less, 0)])
-            counts[i][j] = min(total, 1e290)
+                total += product(calls, counts[max(i - less, 0)][j] if which == 0 else counts[i][max(j - less, 0)])
+            counts[i][j] = total
     return counts[first][second]
 
 

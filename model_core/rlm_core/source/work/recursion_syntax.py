@@ -108,7 +108,7 @@ def _limit(test: ast.Compare) -> tuple[str, float] | None:
     right, op = test.comparators[0], test.ops[0]
     name = test.left.id if isinstance(test.left, ast.Name) else _length_of(test.left)
     if name is not None and isinstance(right, ast.Constant) and isinstance(right.value, (int, float)):
-        value = float(right.value)
+        value = right.value
         if isinstance(op, (ast.Lt,)):
             return name, value - 1
         if isinstance(op, (ast.LtE, ast.Eq, ast.Gt)):

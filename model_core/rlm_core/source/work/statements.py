@@ -11,12 +11,13 @@ from .comprehensions import same_name
 from .conditions import Condition, rest_of
 from .containers import is_stored
 from .expressions import imported_value
+from .folding import MISSING
 from .frames import joined
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ZERO, Quantity, Range, constant, mixed
 from .syntax import leaving
 from .unit_costs import each, primitive
-from .values import MISSING, NUMBERS, UNKNOWN, Value
+from .values import NUMBERS, UNKNOWN, Value
 from .while_loops import WhileLoops
 
 _MOST_NESTING = 40

@@ -11,10 +11,13 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from rlm_core.source.canonical import dedent
 
+from .folding import MOST_BITS, LargeInteger
+
+_Tree = TypeVar("_Tree", ast.Module, ast.Expression)
 LoopNode = ast.For | ast.AsyncFor | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MOST_CHARACTERS = 100_000
@@ -22,6 +25,7 @@ _MOST_REPAIRS = 12
 _MOST_NESTING = 60  # of brackets, and of prefix operators
 _MOST_PARTS = 8
 _BRACKETS = re.compile(r"[()\[\]{}]")
+_LONG_NUMBER = re.compile(rf"[\dA-Fa-f_]{{{MOST_BITS // 4}}}")
 _PREFIXES = re.compile(r"[-+~]{60}")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -41,7 +45,7 @@ def parse(text: str) -> ast.Module | None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse("\n".join(lines))
+                return _bounded(ast.parse("\n".join(lines)), text)
         except SyntaxError as error:
             if not _repair(lines, (error.lineno or 0) - 1):
                 return None
@@ -95,6 +99,27 @@ def _default_of(value: ast.expr | None) -> ast.expr | None:
     given = {keyword.arg: keyword.value for keyword in value.keywords}
     factory = given.get("default_factory")
     return ast.copy_location(ast.Call(factory, [], []), value) if factory is not None else given.get("default")
+
+
+def parse_expression(text: str) -> ast.expr | None:
+    """The tree of an expression; None for a text that is none, or that is too long or too nested."""
+    if len(text) > MOST_CHARACTERS or _is_too_nested(text):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _bounded(ast.parse(text, mode="eval"), text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _bounded(tree: _Tree, text: str) -> _Tree:
+    """The tree of a text; a :class:`LargeInteger` stands for each literal that is too large to compute with."""
+    if _LONG_NUMBER.search(text) is not None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MOST_BITS:
+                node.value = LargeInteger(node.value.bit_length())  # type: ignore[assignment]
+    return tree
 
 
 def _repair(lines: list[str], number: int) -> bool:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from . import object_sizes
+from .folding import MISSING
 from .frames import joined
-from .quantities import Quantity, exponential
-from .values import MISSING, UNKNOWN, Entries, Value, literal
+from .quantities import Quantity, constant, exponential, product
+from .values import UNKNOWN, Entries, Value, literal
 
 _MULTIPLIED = frozenset({"list", "tuple", "str"})
 _LEAST_FACTOR, _SAME_FACTOR = 1.5, 0.1
@@ -20,11 +21,23 @@ _FARTHER = 1.4  # the second trip has to begin at a size that is so many times t
 
 def any_of(item: Value) -> Value:
     """An item like the known one of a container that gets others."""
-    parts = item.payload
-    kept = tuple(any_of(part) for part in parts if isinstance(part, Value)) if isinstance(parts, tuple) else None
-    if not kept and isinstance(item.constant, tuple):
-        kept = tuple(any_of(literal(part)) for part in item.constant)
-    return replace(item, constant=MISSING, number=None, payload=kept or None)
+    return _any_of(item, {})
+
+
+def _any_of(item: Value, done: dict[int, Value]) -> Value:
+    """``done`` are the items so far, by identity: the parts of a tuple may be one object many times over."""
+    result = done.get(id(item))
+    if result is None:
+        parts = item.payload
+        kept = (
+            tuple(_any_of(part, done) for part in parts if isinstance(part, Value))
+            if isinstance(parts, tuple)
+            else None
+        )
+        if not kept and isinstance(item.constant, tuple):
+            kept = tuple(_any_of(literal(part), {}) for part in item.constant)
+        result = done[id(item)] = replace(item, constant=MISSING, number=None, payload=kept or None)
+    return result
 
 
 def any_entries(entries: Entries) -> Entries:
@@ -40,8 +53,8 @@ def between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Qua
     if start is None or moved is None or trips is None or not math.isfinite(trips[2]):
         return old + step * count.times(0.5)
     most = max(trips[2] - 1, 0.0)
-    low, high = start[0] + min(moved[0] * most, 0.0), start[2] + max(moved[2] * most, 0.0)
-    return Quantity({(): (low, start[1] + moved[1] * max(trips[1] - 1, 0.0) / 2, high)})
+    low, high = start[0] + min(product(moved[0], most), 0.0), start[2] + max(product(moved[2], most), 0.0)
+    return constant(low, high, start[1] + product(moved[1], max(trips[1] - 1, 0.0) / 2))
 
 
 def rebound_names(

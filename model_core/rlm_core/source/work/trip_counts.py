@@ -10,12 +10,12 @@ from .calls import Calls
 from .frames import Loop, LoopVariable
 from .meter import ALWAYS
 from .method_effects import SHRINKING
-from .quantities import ONE, ZERO, Quantity, Range, constant, mixed
+from .quantities import ONE, ZERO, Quantity, Range, ceiling, constant, mixed
 from .scaling import scaling
 from .scope import Scope
 from .syntax import BlockSyntax, LoopNode, leaving, own_update
 from .trips import FLIPPED, NEGATED, NEVER, Counter, first_square
-from .values import UNKNOWN, literal, number_of
+from .values import UNKNOWN, number_of
 from .worklists import worklist
 
 _TRIED_TRIPS = 24
@@ -55,7 +55,7 @@ class TripCounts(Calls):
                 expected = min((1 - (1 - leaves) ** min(likely, 1e6)) / leaves, likely) if leaves < 0.06 else likely / 2
             else:
                 expected = likely / 2
-            return Quantity({(): (min(1.0, low), max(expected, min(likely, 1.0)), high)})
+            return constant(min(1.0, low), high, max(expected, min(likely, 1.0)))
         return mixed([(0.5, ZERO), (0.5, trips)])
 
     def _until_exit(self, node: LoopNode, loop: Loop, trips: Quantity, exit_: tuple[ast.If, Range] | None) -> Quantity:
@@ -75,7 +75,7 @@ class TripCounts(Calls):
             last = before[2] + 1
             if whole is None:
                 return constant(0.0, last, first)
-            return Quantity({(): (min(whole[0], first), min(whole[1], first), min(whole[2], last))})
+            return constant(min(whole[0], first), min(whole[2], last), min(whole[1], first))
         loop.exit, loop.exit_share = statement, 1 / first
         if variable is not None:
             variable.count = min(variable.count, first)
@@ -102,8 +102,7 @@ class TripCounts(Calls):
         self.frame.names = dict(names)
         try:
             for k in range(int(min(variable.count, _TRIED_TRIPS))):
-                number = variable.at(k)
-                self.frame.names[variable.name] = literal(int(number) if number == int(number) else number)
+                self.frame.names[variable.name] = variable.at(k)
                 truth = self.truth(self.scratch(test))
                 if truth is None:
                     return None
@@ -382,7 +381,7 @@ class TripCounts(Calls):
         if fixed is None:
             return distance
         low, likely, high = (abs(amount) for amount in fixed)
-        return Quantity({(): (min(low, high), likely, max(low, high))})
+        return constant(low, high, likely)
 
 
 def _may_leave(block: BlockSyntax) -> bool:
@@ -454,15 +453,16 @@ def _count_steps(sign: str, step: float, start: Quantity, bound: Quantity, *, cl
         fixed = distance.constant
         if fixed is None:
             return distance.times(1 / step)
-        low, likely, high = (max(math.ceil(value / step), 0.0) for value in fixed)
+        low, likely, high = (max(ceiling(value / step), 0.0) for value in fixed)
         # Not every iteration may move it, or some more than once.
-        return Quantity({(): (min(low, 1.0), likely, 2 * high)})
+        return constant(min(low, 1.0), 2 * high, likely)
     if step <= 1:
         return None
     ends = (start.constant, bound.constant)
     if ends[0] is not None and ends[1] is not None:
         smaller, larger_ = sorted((max(ends[0][1], 1.0), max(ends[1][1], 1.0)))
-        count = max(math.ceil(math.log(larger_ / smaller) / math.log(step)), 1.0)
+        factor = larger_ / smaller if larger_ < math.inf else larger_
+        count = max(ceiling(math.log(factor) / math.log(step)), 1.0) if step < math.inf else 1.0
         return constant(0.0, 2 * count, count)
     unknown = bound if sign == "*" else start
     return unknown.log().times(1 / math.log2(step)) if step != 2 else unknown.log()

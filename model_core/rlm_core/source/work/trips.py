@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .quantities import Range
+from .quantities import Range, is_whole
 
 _MOST_SIMULATED = 2000
-_MOST_INTEGER = 2.0**53
+_MOST_INTEGER, _MOST_FLOAT = 2.0**53, sys.float_info.max
 NEVER: Range = (math.inf, math.inf, math.inf)
 NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -40,12 +41,7 @@ class Counter:
     @property
     def is_whole(self) -> bool:
         """Whether all its values are whole numbers that a float holds exactly."""
-        return (
-            self.sign != "/"
-            and self.start == int(self.start)
-            and self.amount == int(self.amount)
-            and abs(self.start) < _MOST_INTEGER
-        )
+        return self.sign != "/" and is_whole(self.start) and is_whole(self.amount) and abs(self.start) < _MOST_INTEGER
 
     def moved(self) -> Counter:
         """The counter as it is after the first trip."""
@@ -66,7 +62,7 @@ class Counter:
 
     def first(self, op: type[ast.cmpop], bound: float) -> Range | None:
         """The number of trips before the first one with ``value op bound``; None where that takes too long to say."""
-        if op not in _COMPARE or not (math.isfinite(self.start) and math.isfinite(bound)):
+        if op not in _COMPARE or not all(map(math.isfinite, (self.start, self.amount, bound))):
             return None
         if self.sign in "+-":
             step = self.amount if self.sign == "+" else -self.amount
@@ -92,7 +88,7 @@ class Counter:
             if following == value:
                 return NEVER
             value = following
-            if abs(value) > 1e300:
+            if abs(value) > _MOST_FLOAT:
                 return NEVER if not compare(value, bound) else (trips + 1.0, trips + 1.0, trips + 1.0)
         return None
 
@@ -120,7 +116,10 @@ def _crossing(op: type[ast.cmpop], start: float, step: float, bound: float) -> f
     distance = bound - start
     if op is ast.Eq:
         trips = distance / step if step else -1.0
-        return trips if trips > 0 and trips == int(trips) else math.inf
+        return trips if trips > 0 and is_whole(trips) else math.inf
     if step <= 0:
         return math.inf
-    return float(math.floor(distance / step) + 1 if op is ast.Gt else math.ceil(distance / step))
+    trips = distance / step
+    if not math.isfinite(trips):
+        return math.inf
+    return float(math.floor(trips) + 1 if op is ast.Gt else math.ceil(trips))

@@ -13,22 +13,12 @@ from typing import Any, Protocol
 
 from rlm_core.types import WaitKind
 
+from .folding import MISSING, LargeInteger, is_bounded
 from .quantities import ONE, ZERO, Quantity, constant
 
 NUMBERS = frozenset({"int", "float", "bool"})
 SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "bytearray"})
-MOST_TEXT = 10_000  # characters and items of what is worked out
-MOST_BITS = 4096  # of a number that is worked out
 DIGIT_BITS = 30  # of a digit of CPython's integers
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING = _Missing()
-"""The constant of a value that is not known exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +121,21 @@ class Call(Protocol):
 
 
 def literal(value: Any) -> Value:
-    """A value that the text fixes: a constant, which takes no more memory when the program runs."""
+    """A value that the text fixes: a constant, which takes no more memory when the program runs.
+
+    Constants enter the analysis here: no larger number than ``MOST_BITS`` is kept, and no infinite one as a quantity.
+    """
+    if isinstance(value, LargeInteger):
+        return Value("int", size=constant(value.bits / DIGIT_BITS))
     if value is None:
         return NONE
     if isinstance(value, bool):
         return Value("bool", value, number=constant(float(value)))
     if isinstance(value, int):
         bits = value.bit_length()
-        size = constant(bits / DIGIT_BITS) if bits > 64 else None
-        number = constant(float(value)) if bits < 1000 else None
-        return Value("int", value, number=number, size=size)
+        if not is_bounded(value):
+            return literal(LargeInteger(bits))
+        return Value("int", value, number=constant(value), size=constant(bits / DIGIT_BITS) if bits > 64 else None)
     if isinstance(value, float):
         return Value("float", value, number=constant(value) if math.isfinite(value) else None)
     if isinstance(value, str):
@@ -148,7 +143,8 @@ def literal(value: Any) -> Value:
     if isinstance(value, bytes):
         return Value("bytes", value, size=constant(len(value)), item=Value("int"))
     if isinstance(value, tuple):
-        return Value("tuple", value, size=constant(len(value)), item=literal(value[0]) if value else UNKNOWN)
+        kept = value if is_bounded(value) else MISSING
+        return Value("tuple", kept, size=constant(len(value)), item=literal(value[0]) if value else UNKNOWN)
     return UNKNOWN
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 
 from rlm_core.types import CauseKind
 
+from . import library
 from .amortised import amortised_trips
-from .calls import ENDLESS
 from .frames import Frame, Loop, LoopVariable, restore_points
 from .loops import FEWEST_REPORTED, Loops
 from .meter import ALWAYS, Meter
@@ -45,7 +47,7 @@ class WhileLoops(Loops):
             return
         ends = self._ends(node)
         endless = ends == NEVER and not ends_inside(self.block(node))
-        trips = Quantity({(): ends}) if ends not in (None, NEVER) else None
+        trips = constant(ends[0], ends[2], ends[1]) if ends not in (None, NEVER) else None
         if ends is None:
             if _never_changes(node, self.block(node), self.frame):
                 if truth is None:
@@ -115,7 +117,7 @@ class WhileLoops(Loops):
         block = self.block(node)
         exit_ = self._trip_of_while(node)
         if exit_ is not None and exit_[1] != NEVER:
-            trips = self._until_exit(node, loop, constant(ENDLESS), exit_)
+            trips = self._until_exit(node, loop, library.ENDLESS, exit_)
             self._set_variable(node, loop, trips)
             self._loop(node, loop, trips, None)
             return
@@ -222,15 +224,22 @@ def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
     values = {name: frame.names.get(name) for name in names}
     if any(value is None for value in values.values()) or names & block.assigned.keys():
         return False
-    function = frame.node if frame.node is not None else node
-    if any(isinstance(inner, (ast.Nonlocal, ast.Global)) for inner in ast.walk(function)):
+    uses = _uses(frame.node if frame.node is not None else node)
+    if uses is None:
         return False
     # What is not a number or a text may be an object that its methods change, here or under another name.
     objects = {name for name, value in values.items() if value is not None and value.kind not in _UNCHANGING}
-    return not any(isinstance(inner, ast.Name) and inner.id in objects for inner in _outside(node.test, function))
+    inside = Counter(inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name))
+    return all(uses[name] == inside[name] for name in objects)
 
 
-def _outside(test: ast.expr, function: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a function without those of a condition."""
-    inside = {id(part) for part in ast.walk(test)}
-    return (part for part in ast.walk(function) if id(part) not in inside)
+@lru_cache(maxsize=128)
+def _uses(function: ast.AST) -> Counter[str] | None:
+    """How often a function mentions each name; None where it binds names of the functions around."""
+    names: Counter[str] = Counter()
+    for inner in ast.walk(function):
+        if isinstance(inner, (ast.Nonlocal, ast.Global)):
+            return None
+        if isinstance(inner, ast.Name):
+            names[inner.id] += 1
+    return names

@@ -112,7 +112,7 @@ def test_samples_of_a_loop_are_its_iterations(count: int, start: int, step: int)
     assert len(points) == min(count, SAMPLES)
     assert 0 <= points[0] <= points[-1] < count
     assert variable.is_sampled is (count > SAMPLES)
-    assert variable.at(points[-1]) == start + step * points[-1]
+    assert variable.at(points[-1]).constant == start + step * points[-1]
 
 
 def test_restored_points_are_those_of_the_loops_around() -> None:

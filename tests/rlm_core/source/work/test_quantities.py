@@ -189,8 +189,54 @@ def test_sums_keep_the_terms_that_grow_fastest() -> None:
     assert max(degree(monomial)[1] for monomial in total.terms) == 20
 
 
-@given(st.floats(1e200, 1e308), st.floats(1e200, 1e308))
-def test_huge_amounts_stay_finite(a: float, b: float) -> None:
-    huge = constant(a) * constant(b)
-    for quantity in (huge, huge * huge, constant(a).power(9), exponential(10.0, constant(a)), huge.times(b)):
-        assert all(math.isfinite(value) for value in quantity.evaluate(at(0, 0)))
+EXTREMES = st.sampled_from((0.0, -0.0, 1.0, 1e-320, 1e-9, 0.5, 3.0, 1e150, 1.7e308, math.inf)) | st.floats(0, 1e6)
+
+
+@st.composite
+def extreme_quantities(draw: st.DrawFn, depth: int = 3) -> Quantity:
+    """Any expression of numbers and sizes, infinite and negative ones included."""
+    if not depth or draw(st.integers(0, 3)) == 0:
+        fixed = constant(draw(EXTREMES), draw(EXTREMES | st.none()), draw(EXTREMES | st.none()))
+        return draw(st.sampled_from((fixed, fixed.times(-1.0), N, M, N.log(), exponential(1.5, N))))
+    left, right = draw(extreme_quantities(depth - 1)), draw(extreme_quantities(depth - 1))
+    number = draw(EXTREMES)
+    return draw(
+        st.sampled_from(
+            (
+                lambda: left + right,
+                lambda: left - right,
+                lambda: left * right,
+                lambda: larger(left, right),
+                lambda: mixed([(0.5, left), (0.5, right)]),
+                lambda: mixed([(0.0, left), (1.0, right)]),
+                lambda: left.times(number),
+                lambda: left.times(-number),
+                lambda: left.power(number),
+                lambda: left.log(),
+                lambda: left.at_most(number),
+                lambda: exponential(number, right),
+                lambda: left.substituted({"n": right}),
+            )
+        )
+    )()
+
+
+@given(extreme_quantities(), EXTREMES, EXTREMES)
+def test_no_amount_is_nan_and_the_least_is_at_most_the_most(quantity: Quantity, n: float, m: float) -> None:
+    for low, likely, high in (*quantity.terms.values(), quantity.evaluate(at(n, m))):
+        assert low <= likely <= high  # which fails for NaN
+
+
+@given(st.integers(-(10**400), 10**400) | st.floats(), st.integers(-(10**400), 10**400) | st.floats() | st.none())
+def test_a_constant_takes_any_number(value: float, most: float | None) -> None:
+    low, likely, high = constant(value, most).evaluate(at(0, 0))
+    assert low <= likely <= high
+
+
+def test_there_is_one_infinity() -> None:
+    endless = constant(math.inf)
+    assert endless.exact == constant(10**400).exact == constant(1e300).power(2).exact == math.inf
+    assert (endless + ONE).exact == (endless * endless).exact == endless.log().exact == math.inf
+    assert (endless * ZERO).evaluate(at(0, 0)) == endless.times(0).evaluate(at(0, 0)) == (0, 0, 0)
+    assert (endless - endless).constant == (-math.inf, 0, math.inf)
+    assert (constant(2) - constant(3)) * constant(0, 5, 1) == constant(-5, 0, -1)

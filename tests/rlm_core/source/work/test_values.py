@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 
 import pytest
+from rlm_core.source.work.folding import MISSING
 from rlm_core.source.work.quantities import ZERO, constant
-from rlm_core.source.work.values import MISSING, NONE, UNKNOWN, Entries, Value, literal, number_of
+from rlm_core.source.work.values import NONE, UNKNOWN, Entries, Value, literal, number_of
 
 
 def test_an_unknown_value_says_nothing() -> None:

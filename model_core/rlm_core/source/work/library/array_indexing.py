@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..folding import MISSING
 from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import each, primitive, seconds
-from ..values import MISSING, NONE, Call, Value
+from ..values import NONE, Call, Value
 from .array_values import (
     ARRAY,
     SHARE,
@@ -76,7 +77,7 @@ def _sliced(length: Quantity, bounds: Value) -> Quantity:
     numbers = [integer(item) if isinstance(item, Value) else None for item in given]
     missing = [not isinstance(item, Value) or item.kind == "none" for item in given]
     if all(absent or value is not None for absent, value in zip(missing, numbers, strict=True)):
-        if fixed is not None and fixed < 1e15:
+        if fixed is not None and 0 <= fixed < 1e15:
             try:
                 return constant(float(len(range(*slice(*numbers).indices(int(fixed))))))
             except ValueError:
@@ -178,7 +179,7 @@ def _whole(count: Quantity | None) -> Value:
     if count is None:
         return Value("int")
     exact = count.exact
-    fixed = int(exact) if exact is not None and exact < 2**53 else MISSING
+    fixed = int(exact) if exact is not None and 0 <= exact < 2**53 else MISSING
     return Value("int", fixed, number=count)
 
 

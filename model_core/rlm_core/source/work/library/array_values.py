@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..folding import MISSING
 from ..quantities import ONE, ZERO, Quantity, constant, larger
 from ..unit_costs import each, primitive, seconds
-from ..values import MISSING, UNKNOWN, Call, Value
+from ..values import UNKNOWN, Call, Value, literal
 from .rules import argument
 
 Shape = tuple[Quantity, ...]
@@ -116,8 +117,6 @@ def number(value: Value) -> Quantity | None:
     """The value of a number; of an unknown argument with a name, the size of that name."""
     if value.number is not None:
         return value.number
-    if value.known and isinstance(value.constant, int | float):
-        return constant(float(value.constant))
     if value.kind == "unknown" and value.name:
         return Quantity({(((value.name, ""), 1.0),): (1.0, 1.0, 1.0)})
     return None
@@ -142,7 +141,7 @@ def parts(value: Value) -> tuple[Value, ...] | None:
 def scalar(part: object) -> Value:
     """A Python constant as a value."""
     if isinstance(part, bool | int | float):
-        return Value(type(part).__name__, part, number=constant(float(part)))
+        return literal(part)
     if isinstance(part, tuple):
         return Value("tuple", part, size=constant(len(part)))
     return Value("none", None) if part is None else UNKNOWN

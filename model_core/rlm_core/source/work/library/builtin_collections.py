@@ -103,7 +103,7 @@ def distinct(value: Value, count: Quantity) -> Quantity:
             return count
     if _has_characters(value) and fixed_count is not None:
         low, likely, high = fixed_count
-        return Quantity({(): (min(low, 1.0), min(likely, _ALPHABET), high)})
+        return constant(min(low, 1.0), high, min(likely, _ALPHABET))
     item = value.item
     if item is None or value.kind == "range" or item.number is None or fixed_count is None:
         return count

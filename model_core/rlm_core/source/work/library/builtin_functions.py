@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import math
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant
+from ..folding import MISSING, formatted_value, operation, rounded
+from ..quantities import ONE, ZERO, constant
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
@@ -99,8 +101,8 @@ def text_of(call: Call, value: Value, *, quoted: bool = False) -> Value:
                 return text(SHORT)
         limits = value.number.constant if value.number is not None else None
         if value.kind == "int" and limits is not None:
-            low, likely, high = (math.floor(math.log10(max(abs(limit), 1.0))) + 1.0 for limit in limits)
-            return text(Quantity({(): (min(low, high), likely, high)}))
+            low, likely, high = (math.log10(max(abs(limit), 1.0)) // 1 + 1 for limit in limits)
+            return text(constant(low, high, likely))
         return text(constant(16.0, 20.0) if value.kind == "float" else constant(1.0, 12.0, 4.0))
     if value.kind in ("list", "tuple", "set", "dict", "frozenset", "deque") and value.size is not None:
         item = value.item or UNKNOWN
@@ -168,7 +170,7 @@ def _pow(call: Call) -> Value:
     known = constants(call.args)
     if known is not None and len(known) == 2 and all(isinstance(part, (int, float)) for part in known):
         base, exponent = known
-        if isinstance(base, float) or isinstance(exponent, float) or abs(exponent) * base.bit_length() <= 4096:
+        if operation(ast.Pow, base, exponent) is not MISSING or isinstance(base, float) or isinstance(exponent, float):
             return folded(call, pow) or UNKNOWN
         bits = min(abs(exponent), 10**15) * base.bit_length()
         digits = constant(bits / 30)
@@ -238,12 +240,12 @@ def _of_digits(function: Callable[..., Any]) -> Rule:
 
 def _format(call: Call) -> Value:
     call.spend(primitive("builtins.format"))
-    return folded(call, format) or text(SHORT)
+    return folded(call, formatted_value) or text(SHORT)
 
 
 FUNCTIONS: dict[str, Rule] = {
     "builtins.abs": _same_number("call.builtin", abs),
-    "builtins.round": _same_number("builtins.round", round),
+    "builtins.round": _same_number("builtins.round", rounded),
     "builtins.int": _int,
     "builtins.float": _float,
     "builtins.complex": fixed("builtins.float", Value("complex", bytes=constant(32))),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant, larger, mixed
+from ..quantities import ONE, ZERO, Quantity, ceiling, constant, larger, mixed
 from ..unit_costs import each, primitive, seconds
 from ..values import UNKNOWN, Call, Value, number_of
 from .rules import (
@@ -40,8 +40,8 @@ def _range(call: Call) -> Value:
     step = parts[2] if len(parts) == 3 else literal(1)
     exact = [exact_number(part) for part in (start, stop, step)]
     a, b, c = exact
-    if a is not None and b is not None and c is not None and c:
-        count = float(max(math.ceil((b - a) / c), 0))
+    count = max(ceiling((b - a) / c), 0.0) if a is not None and b is not None and c else math.inf
+    if a is not None and b is not None and c is not None and count < math.inf:
         middle, last = a + c * max(count - 1, 0) / 2, a + c * max(count - 1, 0)
         item = Value("int", number=constant(middle), bytes=_int_bytes(a, last))
         return Value("range", size=constant(count), item=item, payload=(a, c, count), step=_range_step(item))
@@ -73,8 +73,8 @@ def _not_negative(size: Quantity) -> Quantity:
     limits = size.constant
     if limits is None:
         return size
-    low, likely, high = sorted(max(value, 0.0) for value in limits)
-    return Quantity({(): (low, likely, high)})
+    low, likely, high = (max(value, 0.0) for value in limits)
+    return constant(low, high, likely)
 
 
 def _int_bytes(first: float, last: float) -> Quantity:
@@ -222,7 +222,7 @@ def _least(left: Quantity, right: Quantity) -> Quantity:
 def _most(left: Quantity, right: Quantity) -> Quantity:
     a, b = left.constant, right.constant
     if a is not None and b is not None:
-        return Quantity({(): (max(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2]))})
+        return constant(max(a[0], b[0]), max(a[2], b[2]), max(a[1], b[1]))
     return larger(left, right)
 
 

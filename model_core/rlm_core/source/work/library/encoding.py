@@ -210,7 +210,7 @@ def converting(cost: str, low: float, high: float, kind: str = "bytes") -> Rule:
 def _repeats(data: Value) -> bool:
     """Whether bytes are a short part over and over, as those of examples often are."""
     if data.known and isinstance(data.constant, (bytes, str)):
-        content = data.constant.encode() if isinstance(data.constant, str) else data.constant
+        content = data.constant.encode("utf-8", "surrogatepass") if isinstance(data.constant, str) else data.constant
         return len(zlib.compress(content, 1)) < _REPETITIVE * len(content)
     return data.payload is REPEATED
 

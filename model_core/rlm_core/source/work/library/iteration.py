@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import replace
+from functools import partial
 
+from ..combinatorics import Choice, ways_to_choose
+from ..folding import BINARY, operation
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, UNKNOWN, Call, Value, number_of
@@ -154,7 +157,7 @@ def _product(call: Call) -> Value:
     return lazy(size, item, each("itertools.product"))
 
 
-def _chosen(kind: str) -> Rule:
+def _chosen(kind: Choice) -> Rule:
     """``permutations`` and ``combinations``: their number, by the formulas of combinatorics."""
 
     def rule(call: Call) -> Value:
@@ -167,7 +170,7 @@ def _chosen(kind: str) -> Rule:
         item = Value("tuple", item=bare(value.item))
         if whole is not None and (chosen is not None or wanted is UNKNOWN or wanted.kind == "none"):
             width = whole if chosen is None else chosen
-            size = constant(_ways(kind, whole, width))
+            size = constant(ways_to_choose(kind, whole, width))
         elif chosen is not None:
             width = chosen
             size = count.power(chosen)
@@ -181,21 +184,6 @@ def _chosen(kind: str) -> Rule:
         return lazy(size, item, each("itertools.permutations" if kind == "permutations" else "itertools.combinations"))
 
     return rule
-
-
-def _ways(kind: str, whole: float, part: float) -> float:
-    if part < 0 or whole < 0 or (part > whole and kind != "repeated"):
-        return 0.0
-    if kind == "repeated":
-        whole = max(whole + part - 1, 0.0)
-    if part > whole:
-        return float(part == 0)
-    if whole > 1e6:
-        return 1e300
-    log = math.lgamma(whole + 1) - math.lgamma(whole - part + 1)
-    if kind != "permutations":
-        log -= math.lgamma(part + 1)
-    return float(round(math.exp(log))) if log < 34 else math.exp(min(log, 690.0))
 
 
 def _accumulate(call: Call) -> Value:
@@ -299,7 +287,9 @@ def _same(cost: str) -> Rule:
 
 
 def _operator(name: str) -> Rule:
-    return fixed("call.builtin", UNKNOWN, getattr(operator, name))
+    function = getattr(operator, name)
+    op = next((kind for kind, computes in BINARY.items() if computes is function), None)
+    return fixed("call.builtin", UNKNOWN, function if op is None else partial(operation, op))
 
 
 def _getter(call: Call) -> Value:

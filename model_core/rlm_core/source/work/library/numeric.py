@@ -105,7 +105,7 @@ def _factorial(call: Call) -> Value:
         call.spend(seconds("math.factorial", number))
         return Value("int", size=number * number.log().times(1 / 30), bytes=number * number.log().times(4 / 30))
     low, likely, high = (_factorial_digits(min(max(limit, 0.0), 1e15)) for limit in limits)
-    digits = Quantity({(): (low, likely, high)})
+    digits = constant(low, high, likely)
     call.spend(seconds("math.factorial", number))
     return Value("int", size=digits, bytes=digits.times(4.0) + constant(24))
 

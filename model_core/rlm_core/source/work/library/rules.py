@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from .. import object_sizes
+from ..folding import is_small
 from ..quantities import ONE, ZERO, Quantity, constant
 from ..unit_costs import seconds
-from ..values import MOST_BITS, MOST_TEXT, NONE, UNKNOWN, Call, Value
+from ..values import UNKNOWN, Call, Value
+from ..values import literal as constant_value
 
 Rule = Callable[[Call], Value]
 Attribute = Callable[[Value], Value | None]
@@ -38,7 +40,7 @@ SHORT = constant(1.0, 40.0, 8.0)
 
 def is_endless(size: Quantity | None) -> bool:
     """Whether a size is that of an iterator without end."""
-    return size is not None and any(high >= 1e290 for _, _, high in size.terms.values())
+    return size is not None and any(high == math.inf for _, _, high in size.terms.values())
 
 
 def argument(call: Call, position: int, *names: str) -> Value:
@@ -72,31 +74,12 @@ def arguments(call: Call) -> Sequence[Value]:
 
 def literal(value: Any) -> Value:
     """A value that a call returns: a new object, which takes memory; ``UNKNOWN`` if the analysis does not keep it."""
-    if value is None:
-        return NONE
-    if isinstance(value, bool):
-        return Value("bool", value, number=constant(float(value)))
-    if isinstance(value, int):
-        bits = value.bit_length()
-        return Value(
-            "int",
-            value,
-            number=constant(float(value)) if bits < 1000 else None,
-            size=constant(bits / 30) if bits > 64 else None,
-            bytes=constant(object_sizes.scalar("int", value)),
-        )
-    if isinstance(value, float):
-        return Value("float", value, number=constant(value) if math.isfinite(value) else None, bytes=FLOAT.bytes)
-    if isinstance(value, str):
-        return Value(
-            "str", value, size=constant(len(value)), item=CHARACTER, bytes=constant(object_sizes.scalar("str", value))
-        )
-    if isinstance(value, bytes):
-        return Value("bytes", value, size=constant(len(value)), item=BYTE, bytes=constant(33.0 + len(value)))
+    known = constant_value(value)
     if isinstance(value, tuple):
-        items = [literal(part) for part in value]
-        return Value("tuple", value, size=constant(len(value)), item=items[0] if items else UNKNOWN)
-    return UNKNOWN
+        return replace(known, item=literal(value[0])) if value else known
+    if known.kind in ("int", "float", "str", "bytes"):
+        return replace(known, bytes=constant(object_sizes.scalar(known.kind, value)))
+    return known
 
 
 def integer(number: Quantity | None = None) -> Value:
@@ -206,13 +189,13 @@ def fewest(left: Quantity, right: Quantity) -> Quantity:
         return left
     a, b = left.constant, right.constant
     if a is not None and b is not None:
-        return Quantity({(): (min(a[0], b[0]), min(a[1], b[1]), min(a[2], b[2]))})
+        return constant(min(a[0], b[0]), min(a[2], b[2]), min(a[1], b[1]))
     if a is None and b is None:
         return left
     # A size that is not known and a limit: likely the limit, which holds in any case.
     limit = a if a is not None else b
     assert limit is not None
-    return Quantity({(): (0.0, limit[1], limit[2])})
+    return constant(0.0, limit[2], limit[1])
 
 
 def share_of(part: Quantity, whole: Quantity) -> Quantity:
@@ -234,17 +217,6 @@ def constants(values: Sequence[Value]) -> list[Any] | None:
     return listed
 
 
-def is_small(value: Any) -> bool:
-    """Whether computing with a constant is cheap."""
-    if isinstance(value, int):
-        return value.bit_length() <= MOST_BITS
-    if isinstance(value, (str, bytes)):
-        return len(value) <= MOST_TEXT
-    if isinstance(value, tuple):
-        return len(value) <= 64 and all(is_small(part) for part in value)
-    return value is None or isinstance(value, float)
-
-
 def folded(call: Call, function: Callable[..., Any], values: Sequence[Value] | None = None) -> Value | None:
     """The literal that a pure function returns for known arguments, None where an argument is not known."""
     if call.keywords:
@@ -258,7 +230,7 @@ def folded(call: Call, function: Callable[..., Any], values: Sequence[Value] | N
         return None
     if isinstance(result, list):
         return None
-    value = literal(result) if is_small(result) else UNKNOWN
+    value = literal(result) if isinstance(result, int) or is_small(result) else UNKNOWN
     return value if value.kind != "unknown" else None
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import object_sizes
+from ..folding import expanded, formatted, replaced
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
@@ -110,7 +111,7 @@ def _format(call: Call) -> Value:
     value = receiver(call)
     parts = constant(float(len(arguments(call)) + len(call.keywords)))
     call.spend(seconds("str.format", parts))
-    known = folded(call, lambda *values: str(values[0]).format(*values[1:]), [value, *arguments(call)])
+    known = folded(call, formatted, [value, *arguments(call)])
     return known or text(call.length(value) + parts * constant(1.0, 20.0, 4.0))
 
 
@@ -164,13 +165,15 @@ _SCANNED: dict[str, tuple[str, Value | Callable[[Quantity], Value]]] = {
 _SAME_SIZE = {
     "upper": "str.upper", "lower": "str.upper", "title": "str.title", "capitalize": "str.upper",
     "casefold": "str.upper", "swapcase": "str.title", "strip": "str.strip", "lstrip": "str.strip",
-    "rstrip": "str.strip", "replace": "str.replace", "translate": "str.translate", "expandtabs": "str.title",
+    "rstrip": "str.strip", "replace": "str.replace", "expandtabs": "str.title",
     "removeprefix": "str.strip",
     "removesuffix": "str.strip",
 }  # fmt: skip
+_GROWING: dict[str, Callable[..., Any]] = {"replace": replaced, "expandtabs": expanded}
 _TEXT: dict[str, Rule] = {
     **{name: reading(cost, result, getattr(str, name)) for name, (cost, result) in _SCANNED.items()},
-    **{name: _same_size(cost, getattr(str, name)) for name, cost in _SAME_SIZE.items()},
+    **{name: _same_size(cost, _GROWING.get(name) or getattr(str, name)) for name, cost in _SAME_SIZE.items()},
+    "translate": _same_size("str.translate"),
     "join": _join,
     "split": _split,
     "rsplit": _split,
@@ -255,7 +258,7 @@ def _parts(pattern: str) -> int:
 def fewest_characters(size: Quantity) -> Quantity:
     """The characters that a match at the start reads, of a text of known size."""
     limits = size.constant or (0.0, 0.0, 0.0)
-    return Quantity({(): (min(limits[0], 1.0), min(limits[1], 30.0), limits[2])})
+    return constant(min(limits[0], 1.0), limits[2], min(limits[1], 30.0))
 
 
 def _matching(cost: str, result: Callable[[Quantity], Value], *, subject: int = 1, compiles: bool = True) -> Rule:

@@ -33,9 +33,8 @@ def seconds_of(value: Value) -> Quantity | None:
     """The seconds that an argument says, None where the text does not fix them."""
     if value.number is not None:
         return value.number
-    if value.known and isinstance(value.constant, int | float):
-        return constant(max(float(value.constant), 0.0))
-    return None
+    # A number without a quantity is not finite.
+    return constant(max(value.constant, 0.0)) if value.known and isinstance(value.constant, float) else None
 
 
 def time_limit(value: Value) -> Quantity | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 SPACE = re.compile(r"\s+")
@@ -31,7 +32,7 @@ _PRECEDENCE = (("**",), ("*",), ("+", "-"), ("<<",))
 
 
 def number(text: str) -> float | None:
-    """The value of a literal or of a sum, product, power or shift of literals; None for anything else."""
+    """The value of a literal or of a sum, product, power or shift of literals; None for anything else, or infinite."""
     text = SPACE.sub("", text)
     if not text or len(text) > 40 or not (text[0].isdigit() or text[0] in "(-il"):
         return None
@@ -52,7 +53,7 @@ def number(text: str) -> float | None:
                     at += 1
     except (ValueError, OverflowError, TypeError):
         return None
-    return values[0]
+    return values[0] if math.isfinite(values[0]) else None
 
 
 def _value(literal: str) -> float:

@@ -184,7 +184,7 @@ def _each(loop: Loop, rest: str) -> None:
             every = float(dots[3] or 1) or 1.0
             loop.count, loop.kind = max(last - first + ("..=" in compact), 0.0) / every, "literal"
     elif (value := number(compact)) is not None:
-        loop.count, loop.kind = value, "literal"  # Go: for i := range 10
+        loop.count, loop.kind = max(value, 0.0), "literal"  # Go: for i := range 10
     elif compact[:1] in "([{" and compact[-1:] in ")]}" and len(compact) < HEADER - 20:
         items = split_arguments(compact[1:-1])
         if len(items) > 1 or re.match(r"[\[(]", compact[1:2]):

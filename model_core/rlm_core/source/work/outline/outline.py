@@ -10,11 +10,11 @@ import re
 from bisect import bisect_right
 from functools import cache
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
 from rlm_core.source import languages
 from rlm_core.source.node_categories import node_category
-from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.parsed import ParsedSource, query_cursor
 
 from .loops import HEADER, read_loop
 from .parts import MAX_DEPTH, CallSite, Loop, Outline, Routine
@@ -47,7 +47,7 @@ def outline(parsed: ParsedSource) -> Outline:
         SourceError: the language is unknown or is read without a grammar.
     """
     source = parsed.source[:MAX_BYTES]
-    cursor = QueryCursor(_query(parsed.language))
+    cursor = query_cursor(_query(parsed.language))
     cursor.set_byte_range(0, MAX_BYTES)
     captures = cursor.captures(parsed.root)
     nodes: list[tuple[int, int, str, Node]] = []

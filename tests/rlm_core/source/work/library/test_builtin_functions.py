@@ -7,9 +7,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.source.work.folding import MISSING
 from rlm_core.source.work.library.rules import ENDLESS, ORDERED
 from rlm_core.source.work.quantities import constant, of_size
-from rlm_core.source.work.values import MISSING, UNKNOWN, Value
+from rlm_core.source.work.values import UNKNOWN, Value
 
 from .calls import exact, run, sized
 

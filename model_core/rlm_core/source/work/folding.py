@@ -1,0 +1,126 @@
+"""Computes with the constants of an analysed text, in little time and memory: what would be large is ``MISSING``.
+
+Every bound is checked before the operation. Integers are below ``2 ** MOST_BITS``, so that each fits a float and a text
+of a few hundred digits; containers of constants have at most ``MOST_TEXT`` parts at all depths together.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+MOST_TEXT = 10_000  # characters and items of what is worked out
+MOST_BITS = 1_000  # of an integer that is worked out: a float holds it
+_MOST_ITEMS = 64  # of a tuple that a function of the library gets
+_MOST_MADE = 1_000_000  # characters that a function may make
+# A width or precision of four digits, or one that is an argument.
+_WIDE = re.compile(r"\d{4}|\{[^{}]*\{")
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+"""The constant of a value that is not known exactly."""
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LargeInteger:
+    """An integer literal that is too large to compute with; stands in its place in a syntax tree."""
+
+    bits: int
+
+    def __repr__(self) -> str:
+        return f"<integer of {self.bits} bits>"
+
+
+def is_bounded(value: Any) -> bool:
+    """Whether a constant is small enough to be kept: a number below the limit, or a tuple of few parts in all."""
+    left = MOST_TEXT
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, int) and part.bit_length() > MOST_BITS:
+            return False
+        if isinstance(part, tuple):
+            left -= len(part)
+            if left < 0:
+                return False
+            stack += part
+    return True
+
+
+def is_small(value: Any) -> bool:
+    """Whether computing with a constant is cheap."""
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    if isinstance(value, (str, bytes)):
+        return len(value) <= MOST_TEXT
+    if isinstance(value, tuple):
+        return len(value) <= _MOST_ITEMS and is_bounded(value) and all(is_small(part) for part in value)
+    return value is None or isinstance(value, float)
+
+
+def operation(op: type[ast.operator], left: Any, right: Any) -> Any:
+    """The value of a binary operation; ``MISSING`` where it would be large or fails."""
+    is_whole = isinstance(left, int) and isinstance(right, int)
+    if op in (ast.Pow, ast.LShift) and is_whole:
+        bits = right + left.bit_length() if op is ast.LShift else abs(right) * max(left.bit_length(), 1)
+        if bits > MOST_BITS:
+            return MISSING
+    if not is_whole and isinstance(left, (str, bytes, tuple)) | isinstance(right, (str, bytes, tuple)):
+        if op is ast.Mult:
+            return repeated(left, right) if isinstance(right, int) else repeated(right, left)
+        if op is not ast.Add or type(left) is not type(right) or len(left) + len(right) > MOST_TEXT:
+            return MISSING
+    try:
+        result = BINARY[op](left, right)
+    except (ArithmeticError, TypeError, ValueError, KeyError):
+        return MISSING
+    return MISSING if isinstance(result, complex) else result
+
+
+def repeated(items: Any, count: Any, most: int = MOST_TEXT) -> Any:
+    """``items * count`` of a text or tuple; ``MISSING`` where it has more than ``most`` parts or fails."""
+    if not isinstance(items, (str, bytes, tuple)) or not isinstance(count, int):
+        return MISSING
+    if not items or count <= 0:
+        return items[:0]
+    return items * count if len(items) * count <= most else MISSING
+
+
+def replaced(text: str, old: str, new: str, count: int = -1) -> Any:
+    """``str.replace``."""
+    return text.replace(old, new, count) if (len(text) + 1) * len(new) <= _MOST_MADE else MISSING
+
+
+def expanded(text: str, width: int = 8) -> Any:
+    """``str.expandtabs``."""
+    return text.expandtabs(width) if text.count("\t") * width <= _MOST_MADE else MISSING
+
+
+def formatted(template: Any, *values: Any) -> Any:
+    """``str.format``."""
+    return MISSING if _WIDE.search(str(template)) else str(template).format(*values)
+
+
+def formatted_value(value: Any, layout: str = "") -> Any:
+    """The built-in function ``format``."""
+    return MISSING if _WIDE.search(layout) else format(value, layout)
+
+
+def rounded(number: Any, digits: int | None = None) -> Any:
+    """The built-in function ``round``, which computes 10 to the power of digits before the point."""
+    return round(number) if digits is None else round(number, max(digits, -MOST_BITS))
