@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, cast
 
 from tree_sitter import Language, Node, Parser, QueryCursor, Tree
@@ -23,6 +24,9 @@ _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
 _PIECE_BYTES = 4096  # that a parser reads at once
 _NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
+# A query looks from each sign for a named node after it, some nanoseconds per step: of these runs the squares of their
+# lengths count. There are long ones only in code with syntax errors.
+_LONG_RUN, _MOST_STEPS = 1_000, 40_000_000
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
@@ -40,7 +44,7 @@ class ParsedSource:
         self._seconds = seconds
         self._tree: Tree | None = None
         self._previous: ParsedSource | None = None
-        self._is_too_complex = False
+        self._too_complex: str | None = None  # why the text has no tree
 
     @property
     def root(self) -> Node:
@@ -48,20 +52,23 @@ class ParsedSource:
 
         Raises:
             SourceError: the language is unknown or is read without a grammar.
-            TooComplexError: parsing takes too long; a ``SourceError``.
+            TooComplexError: parsing takes too long, or reading the tree would; a ``SourceError``.
         """
         tree = self._tree
         if tree is None:
-            if self._is_too_complex:
-                raise _too_complex(self._seconds)
+            if self._too_complex is not None:
+                raise TooComplexError(self._too_complex)
             previous, self._previous = self._previous, None
             # A new parser: parsers are not thread-safe, grammars are.
             grammar = languages.grammar(self.language, self.source)
             try:
                 tree = previous._edited(self.source, grammar, self._seconds) if previous is not None else None
-                self._tree = tree = tree or _parse(self.source, grammar, self._seconds)
-            except TooComplexError:
-                self._is_too_complex = True
+                tree = tree or _parse(self.source, grammar, self._seconds)
+                if _is_slow_to_query(tree.root_node):
+                    raise TooComplexError("too complex to analyse: thousands of signs without operands")
+                self._tree = tree
+            except TooComplexError as error:
+                self._too_complex = str(error)
                 raise
         return tree.root_node
 
@@ -162,6 +169,25 @@ class _Pieces:
 
 
 _buffer = _Buffer()
+
+
+def _is_slow_to_query(root: Node) -> bool:
+    """Return whether queries of a tree take a time that grows with the square of its size."""
+    steps = 0
+    stack = [root] if root.has_error else []
+    while stack:
+        node = stack.pop()
+        if node.descendant_count <= _LONG_RUN:
+            continue
+        children = node.children
+        if node.child_count - node.named_child_count > _LONG_RUN:
+            for named, run in groupby(child.is_named for child in children):
+                length = 0 if named else sum(1 for _ in run)
+                steps += length**2 if length > _LONG_RUN else 0
+        if steps > _MOST_STEPS:
+            return True
+        stack += children
+    return False
 
 
 def _depth_exceeds(source: bytes, limit: int) -> bool:

@@ -228,8 +228,13 @@ def _number(token: bytes) -> bytes:
     return (whole or b"0") + point + (rest if rest[:1].isdigit() else b"0" + rest) if point else token
 
 
+_LONGEST_JOINED = 2**12  # bytes; each string that is joined copies those before it
+
+
 def _joined(first: bytes, second: bytes) -> bytes | None:
-    """Two neighbouring strings as one; None if they are not alike, or the first token is not a string."""
+    """Two neighbouring strings as one; None if they are not alike, one is long, or the first token is not a string."""
+    if len(first) > _LONGEST_JOINED:
+        return None
     before, after = _PLAIN_STRING.fullmatch(first), _PLAIN_STRING.fullmatch(second)
     if before is None or after is None:
         return None
