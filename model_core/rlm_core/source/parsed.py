@@ -24,9 +24,10 @@ _PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
 _PIECE_BYTES = 4096  # that a parser reads at once
 _NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
-# A query looks from each sign for a named node after it, some nanoseconds per step: of these runs the squares of their
-# lengths count. There are long ones only in code with syntax errors.
+# A query looks from each sign for a named node after it, and from each node at those around it that a pattern may still
+# match: some nanoseconds per step. Long runs of signs are only in code with syntax errors.
 _LONG_RUN, _MOST_STEPS = 1_000, 40_000_000
+_OPEN_PATTERNS = frozenset(("attribute", "call"))  # those of `module_index`, in Python
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
@@ -65,7 +66,9 @@ class ParsedSource:
                 tree = previous._edited(self.source, grammar, self._seconds) if previous is not None else None
                 tree = tree or _parse(self.source, grammar, self._seconds)
                 if _is_slow_to_query(tree.root_node):
-                    raise TooComplexError("too complex to analyse: thousands of signs without operands")
+                    raise TooComplexError(
+                        "too complex to analyse: thousands of signs without operands, or of calls in each other"
+                    )
                 self._tree = tree
             except TooComplexError as error:
                 self._too_complex = str(error)
@@ -174,9 +177,9 @@ _buffer = _Buffer()
 def _is_slow_to_query(root: Node) -> bool:
     """Return whether queries of a tree take a time that grows with the square of its size."""
     steps = 0
-    stack = [root] if root.has_error else []
+    stack = [(root, 0)]
     while stack:
-        node = stack.pop()
+        node, depth = stack.pop()
         if node.descendant_count <= _LONG_RUN:
             continue
         children = node.children
@@ -184,9 +187,10 @@ def _is_slow_to_query(root: Node) -> bool:
             for named, run in groupby(child.is_named for child in children):
                 length = 0 if named else sum(1 for _ in run)
                 steps += length**2 if length > _LONG_RUN else 0
-        if steps > _MOST_STEPS:
+        depth += node.type in _OPEN_PATTERNS
+        if max(steps, depth * node.descendant_count) > _MOST_STEPS:
             return True
-        stack += children
+        stack += ((child, depth) for child in children)
     return False
 
 

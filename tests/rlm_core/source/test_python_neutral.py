@@ -156,7 +156,7 @@ def test_hostile_text_is_read_in_linear_time(hostile: str) -> None:
     assert isinstance(neutral("def f():\n    " + hostile), str)
 
 
-@pytest.mark.parametrize("part", [" + 1", ".a", " 'a'"])
+@pytest.mark.parametrize("part", [" + 1", " 'a'"])
 def test_a_deep_expression_is_read_in_linear_time(part: str) -> None:
     deep = "def f(n):\n    return n" + part * 25_000 + "\n"
     start = time.thread_time()
