@@ -58,6 +58,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def network_of(host: str) -> str:
+    """Return whose address this is: an IPv4 address itself, the /64 network of an IPv6 address, which one site has."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False))
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens on a host's port; port 0 takes any that is free.
 

@@ -11,18 +11,20 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from .access import network_of
+
 MOST_CONNECTIONS = 1000
 HEAD_SECONDS = 10.0
 # Connections without a whole head, also those between two requests; of those above it the oldest is closed.
 MOST_WAITING, MOST_WAITING_OF_CLIENT = 500, 250
-# Half for one address: the other half is there for everybody else.
+# Half for one network: the other half is there for everybody else.
 MOST_OF_CLIENT = MOST_CONNECTIONS // 2
 
 
 class TimedConnection(H11Protocol):
     """A connection that is closed when the head of a request takes longer than :data:`HEAD_SECONDS`."""
 
-    _waiting: dict[TimedConnection, str] = {}  # with the client's address, the oldest first  # noqa: RUF012
+    _waiting: dict[TimedConnection, str] = {}  # with the client's network, the oldest first  # noqa: RUF012
     _of_clients: dict[str, int] = {}  # noqa: RUF012
     _timer: asyncio.TimerHandle | None = None
     _address: str | None = None
@@ -30,7 +32,7 @@ class TimedConnection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a head."""
         super().connection_made(transport)
-        self._address = self.client[0] if self.client else ""
+        self._address = network_of(self.client[0]) if self.client else ""
         count = self._of_clients[self._address] = self._of_clients.get(self._address, 0) + 1
         if count > MOST_OF_CLIENT and not self._close_oldest(self._address):
             self.transport.abort()

@@ -24,8 +24,9 @@ from rlm_core.source.languages import LANGUAGES
 from rlm_core.types import LEVELS, Basis
 
 from . import openapi, wire
-from .access import same_token
+from .access import network_of, same_token
 from .batching import Batcher, Batching, QueueFullError
+from .fair_queue import Path
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -196,10 +197,10 @@ def _defaults(predictor: Predictor, basis: Basis) -> list[wire.Defaults]:
     return found
 
 
-def _client(request: Request) -> str:
-    """Who gets a turn: the client's own mark, combined with its address, else the address."""
+def _client(request: Request) -> Path:
+    """Who gets a turn: the network of the address, and in it the client's own mark."""
     host = request.client.host if request.client is not None else ""
-    return f"{host} {request.headers.get(wire.CLIENT_HEADER, '')[:64]}"
+    return network_of(host), request.headers.get(wire.CLIENT_HEADER, "")[:64]
 
 
 async def _aside(large: bool, work: Callable[[_A], _T], value: _A) -> _T:

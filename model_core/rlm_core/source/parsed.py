@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, cast
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -24,6 +25,10 @@ _PIECE_BYTES = 4096  # that a parser reads at once
 _NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
 _MOST_DEPTH = 1_000  # of nodes that queries find: a step of a query takes as long as its node is deep
+# A query looks from each sign for a named node after it, and from each node at those around it that a pattern may still
+# match: some nanoseconds per step. Long runs of signs are only in code with syntax errors.
+_LONG_RUN, _MOST_STEPS = 1_000, 40_000_000
+_OPEN_PATTERNS = frozenset(("attribute", "call"))  # those of `module_index`, in Python
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
@@ -41,7 +46,7 @@ class ParsedSource:
         self._seconds = seconds
         self._tree: Tree | None = None
         self._previous: ParsedSource | None = None
-        self._is_too_complex = False
+        self._too_complex: str | None = None  # why the text has no tree
 
     @property
     def root(self) -> Node:
@@ -49,20 +54,25 @@ class ParsedSource:
 
         Raises:
             SourceError: the language is unknown or is read without a grammar.
-            TooComplexError: parsing takes too long; a ``SourceError``.
+            TooComplexError: parsing takes too long, or reading the tree would; a ``SourceError``.
         """
         tree = self._tree
         if tree is None:
-            if self._is_too_complex:
-                raise _too_complex(self._seconds)
+            if self._too_complex is not None:
+                raise TooComplexError(self._too_complex)
             previous, self._previous = self._previous, None
             # A new parser: parsers are not thread-safe, grammars are.
             grammar = languages.grammar(self.language, self.source)
             try:
                 tree = previous._edited(self.source, grammar, self._seconds) if previous is not None else None
-                self._tree = tree = tree or _parse(self.source, grammar, self._seconds)
-            except TooComplexError:
-                self._is_too_complex = True
+                tree = tree or _parse(self.source, grammar, self._seconds)
+                if _is_slow_to_query(tree.root_node):
+                    raise TooComplexError(
+                        "too complex to analyse: thousands of signs without operands, or of calls in each other"
+                    )
+                self._tree = tree
+            except TooComplexError as error:
+                self._too_complex = str(error)
                 raise
         return tree.root_node
 
@@ -170,6 +180,26 @@ class _Pieces:
 
 
 _buffer = _Buffer()
+
+
+def _is_slow_to_query(root: Node) -> bool:
+    """Return whether queries of a tree take a time that grows with the square of its size."""
+    steps = 0
+    stack = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if node.descendant_count <= _LONG_RUN:
+            continue
+        children = node.children
+        if node.child_count - node.named_child_count > _LONG_RUN:
+            for named, run in groupby(child.is_named for child in children):
+                length = 0 if named else sum(1 for _ in run)
+                steps += length**2 if length > _LONG_RUN else 0
+        depth += node.type in _OPEN_PATTERNS
+        if max(steps, depth * node.descendant_count) > _MOST_STEPS:
+            return True
+        stack += ((child, depth) for child in children)
+    return False
 
 
 def _depth_exceeds(source: bytes, limit: int) -> bool:

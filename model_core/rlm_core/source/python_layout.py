@@ -232,7 +232,7 @@ def _number(token: bytes) -> bytes:
 
 
 def _joined(first: bytes, second: bytes) -> bytes | None:
-    """Two neighbouring strings as one; None if they are not alike, or the first token is not a string."""
+    """Two neighbouring strings as one; None if they are not alike, one is long, or the first token is not a string."""
     if len(first) > _MOST_JOINED:
         return None
     before, after = _PLAIN_STRING.fullmatch(first), _PLAIN_STRING.fullmatch(second)

@@ -25,7 +25,7 @@ _PARAMETERS = """[
 # A pattern for any node with parameters would be tried at each node, in a time that grows with the square of the depth.
 QUERY = """
 (identifier) @name
-(attribute attribute: (identifier) @fixed)
+(attribute) @attribute
 (keyword_argument name: (identifier) @fixed)
 (keyword_pattern . (identifier) @fixed)
 [(function_definition) (lambda) (class_definition) (list_comprehension) (set_comprehension) (dictionary_comprehension)
@@ -55,6 +55,7 @@ QUERY = """
 """.replace("PARAMETERS", _PARAMETERS)
 # A later role takes precedence: a splat among parameters is also a pattern.
 _ROLES = ("bound", "walrus", "parameter", "fixed", "global", "nonlocal", "import")
+_AFTER_FIXED = _ROLES[_ROLES.index("fixed") :]
 _COMPREHENSIONS = frozenset(
     ("list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression")
 )
@@ -106,6 +107,11 @@ def local_names(
         skipped: spans whose identifiers do not count, ascending.
     """
     roles = {node.start_byte: role for role in _ROLES for node in captures.get(role, ())}
+    for node in captures.get("attribute", ()):
+        # As a pattern it would stay open at all nodes inside, in a time that grows with the square of the depth.
+        attribute = node.child_by_field_name("attribute")
+        if attribute is not None and roles.get(attribute.start_byte) not in _AFTER_FIXED:
+            roles[attribute.start_byte] = "fixed"
     for node in captures.get("module", ()):
         roles.update(dict.fromkeys(range(node.start_byte, node.end_byte), "fixed"))
     regions = iter(_regions(captures.get("scope", ())))

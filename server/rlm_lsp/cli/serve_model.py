@@ -6,6 +6,7 @@ Without a token, only clients on this machine are answered.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -97,7 +98,13 @@ def command(
     predictor = with_corrections(rlm_core.load(model, threads=threads), cpu=False)
     settings = Settings(
         Limits(texts=max_texts, characters=max_characters, body_bytes=max_body * 2**20),
-        Batching(texts=max_batch, wait=max_wait / 1000, queue=max_queue, workers=workers),
+        Batching(
+            texts=max_batch,
+            parallel=threads or os.cpu_count() or 1,
+            wait=max_wait / 1000,
+            queue=max_queue,
+            workers=workers,
+        ),
         timeout,
     )
     config = uvicorn.Config(

@@ -115,3 +115,18 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert str(caught.value) == (
         f"--host 127.0.0.1 --port {port}: cannot listen (Address already in use); choose others"
     )
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+        ("testclient", "testclient"),
+    ],
+)
+def test_the_addresses_of_one_site_are_one_network(host: str, network: str) -> None:
+    assert access.network_of(host) == network

@@ -37,9 +37,9 @@ async def until(happened: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
-def ask(batcher: Batcher, client: str, *texts: str) -> asyncio.Task[list[list[Prediction]]]:
+def ask(batcher: Batcher, client: str, *texts: str, network: str = "192.0.2.1") -> asyncio.Task[list[list[Prediction]]]:
     questions = [Question.about(call(text), LATENCY) for text in texts]
-    return asyncio.create_task(batcher.answer(client, questions))
+    return asyncio.create_task(batcher.answer((network, client), questions))
 
 
 async def keep_busy(batcher: Batcher, predictor: LengthPredictor) -> asyncio.Task[list[list[Prediction]]]:
@@ -108,8 +108,51 @@ async def test_a_small_question_does_not_wait_for_the_rest_of_a_large_one() -> N
         predictor.gate.set()
         await asyncio.gather(*tasks)
     # One text of each in turn: both of the small client's are in the first batch that could hold them.
-    assert [code.text for code in predictor.calls[1]] == ["l", "s", "ll", "ss"]
+    assert sorted(code.text for code in predictor.calls[1]) == ["l", "ll", "s", "ss"]
     assert sizes(predictor) == [1, 4, *[4] * 9, 2]
+
+
+async def test_a_batch_is_a_small_step_whatever_waits() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(step=2_000, parallel=2)) as batcher:
+        tasks = [await keep_busy(batcher, predictor)]
+        tasks.append(ask(batcher, "large", *("x" * 1_000 for _ in range(9)), "y" * 9_000, "z" * 9_000, "z" * 500))
+        await until(lambda: batcher.waiting == 12)
+        predictor.gate.set()
+        await asyncio.gather(*tasks)
+    # Texts count a little more than their length. A text that is longer than a step goes with others of its length.
+    assert [[len(code.text) for code in texts] for texts in predictor.calls[1:]] == [
+        *[[1_000] * 3] * 3,
+        [9_000] * 2,
+        [500],
+    ]
+
+
+async def test_clients_have_the_same_share_of_the_time_not_of_the_texts() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=1)) as batcher:
+        tasks = [await keep_busy(batcher, predictor)]
+        tasks.append(ask(batcher, "long", *("l" * 10_000 for _ in range(5))))
+        tasks.append(ask(batcher, "short", *("s" * 1_000 for _ in range(20))))
+        await until(lambda: batcher.waiting == 25)
+        predictor.gate.set()
+        await asyncio.gather(*tasks)
+    order = "".join(texts[0].text[0] for texts in predictor.calls[1:])
+    # A text of 10,000 characters takes as long as eight of 1,000, with what each text takes whatever its length.
+    assert order == "l" + "s" * 9 + "l" + "s" * 8 + "l" + "sss" + "ll"
+
+
+async def test_many_clients_of_one_network_have_one_share() -> None:
+    predictor = LengthPredictor()
+    async with working(predictor, Batching(texts=1)) as batcher:
+        tasks = [await keep_busy(batcher, predictor)]
+        tasks += [ask(batcher, f"mark {n}", "a", "a", network="2001:db8::/64") for n in range(10)]
+        tasks.append(ask(batcher, "good", *"gggg", network="192.0.2.7"))
+        await until(lambda: batcher.waiting == 24)
+        predictor.gate.set()
+        await asyncio.gather(*tasks)
+    order = "".join(texts[0].text for texts in predictor.calls[1:])
+    assert order.startswith("agagagag")
 
 
 async def test_a_text_with_many_queries_is_sent_in_parts_and_answered_as_one() -> None:
@@ -117,7 +160,7 @@ async def test_a_text_with_many_queries_is_sent_in_parts_and_answered_as_one() -
     devices = [Query("latency", f"device {n}") for n in range(25)]
     async with working(predictor, Batching(queries=10)) as batcher:
         [line, [single]] = await batcher.answer(
-            "a", [Question.about(call("x"), devices), Question.about(call("yy"), LATENCY)]
+            ("a",), [Question.about(call("x"), devices), Question.about(call("yy"), LATENCY)]
         )
     assert [answer.device for answer in line] == [query.device for query in devices]
     assert single.median == pytest.approx(2e-6)
@@ -151,8 +194,8 @@ async def test_answers_of_another_shape_are_model_errors() -> None:
 async def test_no_question_and_no_query_need_no_model() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching()) as batcher:
-        assert await batcher.answer("a", []) == []
-        assert await batcher.answer("a", [Question.about(call("x"), [])]) == [[]]
+        assert await batcher.answer(("a",), []) == []
+        assert await batcher.answer(("a",), [Question.about(call("x"), [])]) == [[]]
     assert predictor.calls == []
 
 

@@ -261,7 +261,7 @@ def test_the_rest_of_a_cancelled_request_does_not_reach_the_model() -> None:
     predictor = LengthPredictor()
     predictor.gate.clear()
     large = [{**QUESTION, "text": "x" * 60} for _ in range(3)]
-    settings = Settings(batching=Batching(characters=100), seconds=1)
+    settings = Settings(batching=Batching(step=100), seconds=1)
     with serving(predictor, settings) as url:
         found = refusal(post(url, {"questions": large}))
         assert queued(url) == 0

@@ -97,6 +97,24 @@ def test_no_text_is_parsed_for_long(language: str, text: str) -> None:
     assert time.process_time() - began < 15
 
 
+@pytest.mark.parametrize(
+    "text", ["x=" + "-" * 40_000, "x=" + "not " * 40_000, "x=a" + ".b" * 20_000, "x=a" + ".b()" * 20_000]
+)
+def test_a_text_whose_tree_takes_long_to_read_is_too_complex(text: str) -> None:
+    parsed = ParsedSource(text.encode(), "python")
+    with pytest.raises(TooComplexError, match="too complex to analyse: thousands of signs without operands"):
+        parsed.root  # noqa: B018
+    assert parsed.comments() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x = [" + "1, " * 40_000 + "]", "x = " + "-" * 20_000 + "1", "x = a" + ".b(1)" * 2_000, "#" + "-" * 40_000],
+)
+def test_long_literals_and_comments_have_a_tree(text: str) -> None:
+    assert not ParsedSource(text.encode(), "python").root.has_error
+
+
 def test_a_text_that_is_too_complex_stays_so() -> None:
     parsed = ParsedSource(b"/*" * 20_000, "kotlin")
     for _ in range(2):

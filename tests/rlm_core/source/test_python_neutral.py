@@ -156,9 +156,10 @@ def test_hostile_text_is_read_in_linear_time(hostile: str) -> None:
     assert isinstance(neutral("def f():\n    " + hostile), str)
 
 
-def test_a_deep_expression_is_read_in_linear_time() -> None:
-    deep = "def f(n):\n    return n" + " + 1" * 25_000 + "\n"
+@pytest.mark.parametrize("part", [" + 1", " 'a'"])
+def test_a_deep_expression_is_read_in_linear_time(part: str) -> None:
+    deep = "def f(n):\n    return n" + part * 25_000 + "\n"
     start = time.thread_time()
-    assert neutral(deep).count("+") == 25_000
+    assert neutral(deep).count(part.strip(" '")[0]) >= 25_000
     # A second of processor time; it took five while each node was tried as one with parameters.
     assert time.thread_time() - start < 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from .node_codec import NodeSlot
 
-_LONGEST, _EFFORT = 96, 400_000  # items in a block; steps of one search
+_LONGEST, _EFFORT = 96, 150_000  # items in a block; steps of one search
 _MOST_INPUTS, _MOST_OUTPUTS, _MOST_CROSSING = 6, 2, 2
 _ENDS_IN_JOIN = 2  # tokens per copy in favour of blocks that end where branches meet, as people draw them
 _FEW_CUTS = 12  # at most so many items per cut, for cuts that a single value crosses to suffice

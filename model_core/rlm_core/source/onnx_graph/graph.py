@@ -87,6 +87,7 @@ Shape = tuple["int | str", ...] | None
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 
 _MOST_ELEMENTS = 2**100  # of hostile shapes; products of three stay numbers that a float can hold
+MAX_RANK = 64  # of shapes that are followed; ONNX's own operators have at most five sizes
 MAX_VALUES = 8  # of a constant are kept: axes, shapes, scalars; never weights
 _SYMBOLS = "NMKPQRSTUVWYZABCDEFGHIJL"
 

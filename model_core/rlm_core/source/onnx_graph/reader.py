@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rlm_core.errors import ModelError
 from rlm_core.files import open_regular
 
-from .graph import MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
+from .graph import MAX_RANK, MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
+from .inference_size import is_inferable
 from .shapes import infer
 from .wire import MAX_NODES, Deadline, without_weights
 
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 _NEEDS_ONNX = "reading a .onnx file needs the onnx package; run: pip install '.[onnx]'"
 _MAX_BYTES = 2**31  # what protobuf can write; most of it are weights, which are not read
 _MAX_SECONDS = 10.0  # of processor time
-_MAX_RANK = 64
 _MAX_CALLS = 50  # of local functions in each other
+_MAX_BODIES = 8  # in each other; the names that a body reads are looked up in every graph around it
 _MAX_TEXT, _MAX_LIST = 40, 32  # longer attributes are data of a custom operator, not its meaning
+_MAX_NAME = 200  # of an operator with its domain
 _OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 # Irrelevant for cost and meaning.
 _IGNORED = {"epsilon", "momentum", "spatial", "training_mode", "consumed_inputs", "storage_order", "saturate"}
@@ -126,6 +128,8 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     if model.functions:
         with contextlib.suppress(Exception):  # the calls then remain operators
             model = onnx.inliner.inline_local_functions(model)
+    if not is_inferable(model.graph):
+        return model
     try:
         return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
     except Exception:  # a custom operator, an unknown version: our own rules have to do
@@ -150,7 +154,7 @@ class _GraphReader:
         for tensor in proto.initializer:
             self._constant(tensor.name, tensor, names, values)
         for sparse in proto.sparse_initializer:
-            constant = Constant(tuple(sparse.dims), self._dtype(sparse.values.data_type))
+            constant = Constant(tuple(sparse.dims[:MAX_RANK]), self._dtype(sparse.values.data_type))
             names[sparse.values.name] = constant
             values[sparse.values.name] = Value(constant.shape, constant.dtype)
         inputs: list[Value] = []
@@ -226,7 +230,7 @@ class _GraphReader:
         if attribute.name == "value" and isinstance(value, self._onnx.TensorProto):
             return self._tensor(value)
         if attribute.name == "sparse_value" and isinstance(value, self._onnx.SparseTensorProto):
-            return Constant(tuple(value.dims), self._dtype(value.values.data_type))
+            return Constant(tuple(value.dims[:MAX_RANK]), self._dtype(value.values.data_type))
         if not attribute.name.startswith("value_"):
             return None
         many = list(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else [value]
@@ -243,7 +247,7 @@ class _GraphReader:
         names[name], values[name] = constant, Value(constant.shape, constant.dtype)
 
     def _tensor(self, tensor: onnx.TensorProto) -> Constant:
-        shape, dtype = tuple(tensor.dims[:_MAX_RANK]), self._dtype(tensor.data_type)
+        shape, dtype = tuple(tensor.dims[:MAX_RANK]), self._dtype(tensor.data_type)
         external = tensor.data_location == self._onnx.TensorProto.EXTERNAL
         if _is_large(shape) or external or not re.match(r"u?int|float(16|32|64)$|double|bool", dtype):
             return Constant(shape, dtype)
@@ -294,7 +298,7 @@ class _GraphReader:
             return Value(None, entry.type.WhichOneof("value") or "float32")
         tensor = entry.type.tensor_type
         dtype = self._dtype(tensor.elem_type)
-        if not tensor.HasField("shape"):
+        if not tensor.HasField("shape") or len(tensor.shape.dim) > MAX_RANK:
             return Value(None, dtype)
         return Value(tuple(_size(dim) for dim in tensor.shape.dim), dtype)
 
@@ -309,7 +313,7 @@ class _GraphReader:
 def _size(dim: Any) -> int | str:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
-    name = dim.dim_param
+    name = dim.dim_param[:_MAX_TEXT]
     return name if name and not name.startswith("unk__") else "?"
 
 
@@ -322,18 +326,24 @@ def _merged(stored: Shape, inferred: Shape) -> Shape:
 
 def _name(node: onnx.NodeProto) -> str:
     name = node.op_type if node.domain in _OWN_DOMAINS else f"{node.domain}.{node.op_type}"
-    name = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    name = re.sub(r"[^A-Za-z0-9_.]", "_", name[:_MAX_NAME])
     return name if re.match(r"[A-Za-z]", name) else f"Op{name}"
 
 
 def _is_large(dims: Sequence[int]) -> bool:
     """Whether a tensor has more values than are kept. The product of a million sizes would take minutes."""
-    return len(dims) > _MAX_RANK or math.prod(dims) > MAX_VALUES
+    return len(dims) > MAX_RANK or math.prod(dims) > MAX_VALUES
 
 
-def _node_count(graph: onnx.GraphProto) -> int:
-    """The number of nodes of a graph and of all bodies in it."""
-    return len(graph.node) + sum(_node_count(body) for node in graph.node for body in _bodies(node))
+def _node_count(graph: onnx.GraphProto, depth: int = 0) -> int:
+    """The number of nodes of a graph and of all bodies in it.
+
+    Raises:
+        ModelError: bodies are nested too deeply.
+    """
+    if depth > _MAX_BODIES:
+        raise ModelError(f"the ONNX graph has more than {_MAX_BODIES} bodies in each other; name a part of it")
+    return len(graph.node) + sum(_node_count(body, depth + 1) for node in graph.node for body in _bodies(node))
 
 
 def _inlined_count(model: onnx.ModelProto) -> int:

@@ -222,11 +222,11 @@ class _Writer:
         item = self._items[number]
         if item.chain is not None:
             return item.chain
-        indices = [index for index, operand in enumerate(item.operands) if operand.value is not None]
+        indices = _value_operands(item)
         before = self._before(number)
         direct = [index for index in indices if item.operands[index].value == before]
-        usual = [index for index in direct if _usual(item, index)]
-        candidates = usual or direct or [index for index in indices if _usual(item, index)] or indices
+        usual = [index for index in direct if _is_usual(indices, index)]
+        candidates = usual or direct or [index for index in indices if _is_usual(indices, index)] or indices
         return candidates[-1] if candidates else None
 
     def _needing_names(self) -> set[int]:
@@ -258,7 +258,7 @@ class _Writer:
                 text += slot.glue + slot.short
         for index, operand in enumerate(item.operands):
             if index == chained:
-                text += "" if _usual(item, index) else " _"
+                text += "" if _is_usual(_value_operands(item), index) else " _"
             elif operand.slot is not None:
                 text += item.slots[operand.slot].short
             else:
@@ -270,7 +270,13 @@ class _Writer:
         return text + shape
 
 
-def _usual(item: Item, index: int) -> bool:
-    """Whether a chained operand has its default position: after the last named one, else first."""
-    others = [number for number, operand in enumerate(item.operands) if operand.value is not None and number != index]
-    return index == (others[-1] + 1 if others else 0)
+def _value_operands(item: Item) -> list[int]:
+    """The positions of the operands that are values."""
+    return [index for index, operand in enumerate(item.operands) if operand.value is not None]
+
+
+def _is_usual(indices: Sequence[int], index: int) -> bool:
+    """Whether a chained operand has its default position: after the last other value, else first."""
+    others = indices[-2:] if indices[-1] == index else indices[-1:]
+    last = next((other for other in others if other != index), None)
+    return index == (0 if last is None else last + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from .graph import BROADCAST, GLOBAL_POOLS, POOLS, REDUCTIONS, Attribute, Constant, Operand, Shape
+from .graph import BROADCAST, GLOBAL_POOLS, MAX_RANK, POOLS, REDUCTIONS, Attribute, Constant, Operand, Shape
 
 Attributes = Mapping[str, Attribute]
 Size = int | str
@@ -19,6 +19,14 @@ def infer(
     operator: str, operands: Sequence[Operand], shapes: Sequence[Shape], attributes: Attributes, outputs: int
 ) -> tuple[Shape, ...]:
     """The shapes of the outputs; None where the rules do not know. ``shapes``: of the operands."""
+    # Some operators add the ranks of their operands: in a chain of them sizes double at each.
+    found = _inferred(operator, operands, shapes, attributes, outputs)
+    return tuple(shape if shape is None or len(shape) <= MAX_RANK else None for shape in found)
+
+
+def _inferred(
+    operator: str, operands: Sequence[Operand], shapes: Sequence[Shape], attributes: Attributes, outputs: int
+) -> tuple[Shape, ...]:
     rule = _RULES.get(operator)
     try:
         if rule is not None:

@@ -7,22 +7,15 @@ tensors are skipped without reading them, and a file with too many parts is refu
 from __future__ import annotations
 
 import time
-from collections import Counter
 from io import BufferedReader
 
 from rlm_core.errors import ModelError
 
-MAX_NODES = 50_000  # with those of bodies; the largest exported networks have a few thousand
-# Of messages of a kind in a file; of all others `_MOST_OTHERS`.
-_MOST = {
-    "node": (MAX_NODES, "nodes"),
-    "tensor": (50_000, "tensors"),
-    "value": (100_000, "inputs, outputs and value infos"),
-    "attribute": (400_000, "attributes"),
-    "size": (500_000, "sizes of shapes"),
-}
-_MOST_OTHERS = 100_000
-_MOST_KEPT = 32 * 2**20  # bytes; without weights, the largest exported networks have a few MiB
+MAX_NODES = 3_000  # with those of bodies; the largest networks of the training data have a few hundred
+# Of fields, with those of messages in messages. Networks with as many nodes as are read have half as many.
+_MOST_PARTS = 150_000
+_NUMBERS_PER_PART = 8  # that are in a list and take as long as a field; of numbers with one byte each
+_MOST_KEPT = 8 * 2**20  # bytes; without weights, the largest exported networks have a few MiB
 _MOST_DEPTH = 100  # of messages in each other, as in protobuf
 _LONG_TENSOR = 4096  # bytes; the values of longer ones are weights
 _BLOCK_BYTES = 256 * 2**10
@@ -49,6 +42,8 @@ _FIELDS = {
     "size": {1: "", 2: ""},
 }
 _TENSOR_VALUES = frozenset({4, 5, 6, 7, 9, 10, 11})
+# The fields that hold lists of numbers: protobuf makes an object of some bytes, and Python another, of each.
+_NUMBERS = {"tensor": frozenset({1, 4, 5, 7, 10, 11}), "sparse tensor": frozenset({3}), "attribute": frozenset({7, 8})}
 
 
 class Deadline:
@@ -77,24 +72,17 @@ class _Walk:
     def __init__(self, file: BufferedReader, deadline: Deadline) -> None:
         self._file, self._deadline = file, deadline
         self._block, self._base = b"", 0
-        self._counts: Counter[str] = Counter()
-        self._kept = self._steps = 0
+        self._kept = self._parts = 0
 
     def message(self, kind: str, at: int, end: int, depth: int = 0) -> bytearray:
         """The kept part of the message in the bytes ``[at, end)``."""
-        self._counts[kind] += 1
-        most, what = _MOST.get(kind, (_MOST_OTHERS, f"messages of the kind {kind!r}"))
-        if self._counts[kind] > most:
-            raise ModelError(f"the ONNX graph has more than {most:,} {what}; name a part of it")
         if depth > _MOST_DEPTH:
             raise ValueError("nested too deeply")
-        fields = _FIELDS[kind]
+        fields, numbers = _FIELDS[kind], _NUMBERS.get(kind, ())
         dropped = _TENSOR_VALUES if kind == "tensor" and end - at > _LONG_TENSOR else frozenset[int]()
         kept = bytearray()
         while at < end:
-            self._steps += 1
-            if not self._steps % 1024:
-                self._deadline.check()
+            self._count(1)
             head = self._read(at, min(_HEAD_BYTES, end - at))
             key, after_key = _varint(head, 0)
             number, wire_type = key >> 3, key & 7
@@ -112,9 +100,19 @@ class _Walk:
                 if self._kept > _MOST_KEPT:
                     limit = f"{_MOST_KEPT // 2**20} MiB"
                     raise ModelError(f"the ONNX graph takes more than {limit} without its weights; name a part of it")
+                if number in numbers:
+                    self._count(length // _NUMBERS_PER_PART)
                 kept += self._read(at, stop - at)
             at = stop
         return kept
+
+    def _count(self, parts: int) -> None:
+        self._parts += parts
+        if self._parts > _MOST_PARTS:
+            what = "nodes, attributes, sizes and numbers in lists, together"
+            raise ModelError(f"the ONNX graph has more than {_MOST_PARTS:,} parts ({what}); name a part of it")
+        if not self._parts % 1024:
+            self._deadline.check()
 
     def _read(self, at: int, size: int) -> bytes:
         """Bytes of the file; it is read forward, in blocks."""

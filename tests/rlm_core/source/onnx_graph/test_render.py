@@ -188,3 +188,13 @@ def test_no_text_raises_anything_else(text: str) -> None:
 def test_symbols_are_distinct_and_start_with_the_arrow() -> None:
     assert len(set(SYMBOLS)) == len(SYMBOLS)
     assert all(symbol.startswith("·") for symbol in SYMBOLS)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("distinct", [True, False])
+def test_an_operator_with_many_operands_is_written_in_a_time_that_grows_with_their_number(distinct: bool) -> None:
+    count = 20_000
+    inputs = tuple(Value((2,), "float32") for _ in range(count if distinct else 1))
+    operands = tuple(Edge(-1, number if distinct else 0) for number in range(count))
+    graph = Graph(inputs, (Node("Concat", operands, (("axis", 0),), ((2 * count,),)),), (Edge(0, 0),))
+    assert render(graph).count(" ") >= count

@@ -68,17 +68,39 @@ def test_weights_are_not_read_into_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("part", ["initializer", "value_info", "input", "attribute", "dim"])
+@pytest.mark.parametrize("part", ["initializer", "value_info", "input", "output", "attribute", "dim"])
 def test_a_file_with_too_many_parts_is_refused(tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_MOST", {kind: (100, what) for kind, (_, what) in wire._MOST.items()})
+    monkeypatch.setattr(wire, "_MOST_PARTS", 200)
     model = network(2)
+    read_onnx(written(model, tmp_path))
     kept = model.graph.node[0].attribute if part == "attribute" else None
     if part == "dim":
         kept = model.graph.input[0].type.tensor_type.shape.dim
-    for _ in range(101):
+    for _ in range(201):
         (getattr(model.graph, part) if kept is None else kept).add()
-    with pytest.raises(ModelError, match=r"network\.onnx: the ONNX graph has more than 100 .*; name a part of it"):
+    with pytest.raises(
+        ModelError, match=r"network\.onnx: the ONNX graph has more than 200 parts .*; name a part of it"
+    ):
         read_onnx(written(model, tmp_path))
+
+
+def length_of(size: int) -> bytes:
+    return bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14 & 127 | 128, size >> 21])
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "one by one"])
+@pytest.mark.parametrize("where", ["sizes of a tensor", "sizes of a sparse tensor", "integers of an attribute"])
+def test_a_million_numbers_are_refused(tmp_path: Path, where: str, packed: bool) -> None:
+    number = {"sizes of a tensor": 1, "sizes of a sparse tensor": 3, "integers of an attribute": 8}[where]
+    count = 2_000_000
+    numbers = bytes([number << 3 | 2]) + length_of(count) + b"\1" * count if packed else bytes([number << 3, 1]) * count
+    path = {"sizes of a tensor": [5], "sizes of a sparse tensor": [15], "integers of an attribute": [1, 5]}[where]
+    for field in reversed([7, *path]):  # of the graph in the model, and so on
+        numbers = bytes([field << 3 | 2]) + length_of(len(numbers)) + numbers
+    file = tmp_path / "network.onnx"
+    file.write_bytes(network(2).SerializeToString() + numbers)
+    with pytest.raises(ModelError, match=r"more than 150,000 parts \(nodes, .*\); name a part of it"):
+        read_onnx(file)
 
 
 def test_a_graph_that_is_large_without_its_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
