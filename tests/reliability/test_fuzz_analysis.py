@@ -65,7 +65,7 @@ def test_a_failure_is_seen_and_the_inputs_after_it_are_read(
     monkeypatch: pytest.MonkeyPatch, read: object, kind: str
 ) -> None:
     monkeypatch.setattr(fuzz_analysis, "read", read)
-    monkeypatch.setattr(fuzz_analysis, "SLOW_SECONDS", 0.2)
+    monkeypatch.setattr(fuzz_analysis, "SLOW_SECONDS", 1.0)
     assert fuzz_analysis.outcome("x = 1") == kind
 
 

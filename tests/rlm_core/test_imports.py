@@ -14,7 +14,12 @@ CORE = REPOSITORY / "model_core" / "rlm_core"
 HEAVY = {"torch", "pyarrow", "scipy", "sklearn", "onnx", "onnxscript", "ray"}
 TRAINING = ("training/", "measurement/gpu/")
 # Reading .onnx files, working on a cluster and Parquet are extras; nothing else may take them in.
-OPTIONAL = {"source/onnx_graph/reader.py": {"onnx"}, "serving/ray_cluster.py": {"ray"}, "tables.py": {"pyarrow"}}
+OPTIONAL = {
+    "source/onnx_graph/inference_size.py": {"onnx"},
+    "source/onnx_graph/reader.py": {"onnx"},
+    "serving/ray_cluster.py": {"ray"},
+    "tables.py": {"pyarrow"},
+}
 
 
 def imported(path: Path, *, at_once: bool = False) -> Iterator[str]:

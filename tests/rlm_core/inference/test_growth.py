@@ -157,3 +157,11 @@ def test_with_growth_leaves_other_metrics_alone() -> None:
     estimate = GrowthEstimate("n", 0.9)
     first, second = growth.with_growth(plain, {"latency": estimate})
     assert (first.growth, second.growth) == (estimate, None)
+
+
+@pytest.mark.parametrize(
+    "loop", ["range(1e999)", "range(10**400)", "range(9e307 * 9e99)", "-5", "range(0, 1e99, 1e-300)"]
+)
+def test_a_loop_may_have_any_number_as_its_bound(loop: str) -> None:
+    features = growth_features(f"def f():\n    for i in {loop}:\n        pass\n", "python")
+    assert np.isfinite(features.dense).all()

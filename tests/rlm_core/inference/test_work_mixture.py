@@ -48,6 +48,8 @@ from rlm_core.types import (
     Amount,
     CalibrationSource,
     Callee,
+    Cause,
+    CauseKind,
     CodeText,
     CostFacts,
     Prediction,
@@ -330,3 +332,17 @@ def test_memory_is_the_same_where_the_text_shows_all_of_it(after: str, is_same: 
     assert takes_the_same_memory(first, second) is is_same
     assert not takes_the_same_memory(first, None)
     assert not takes_the_same_memory(WorkFacts(), WorkFacts())
+
+
+def test_infinite_facts_give_finite_features_and_predictions() -> None:
+    endless = Amount(math.inf, math.inf, math.inf)
+    cause = Cause(CauseKind.LOOP, 1, "x", math.inf, math.inf)
+    cost = CostFacts(endless, math.inf, math.inf, (), (cause,))
+    facts = WorkFacts(
+        latency=cost, memory=cost, waits=(Wait(WaitKind.TIME, 1, "sleep", endless),), unknown_calls=math.inf
+    )
+    for metric in METRICS:
+        assert np.isfinite(features(facts, metric, np.linspace(-9, 0, len(LEVELS)))).all()
+        assert math.isfinite(log_work(facts, metric))
+        assert math.isfinite(stated_floor(facts, metric))
+    assert all(map(math.isfinite, known_wait(facts)))

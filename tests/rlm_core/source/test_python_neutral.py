@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.source.canonical import CanonicalForm, canonical
+from rlm_core.source.module_index import index_units
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import find_functions
 
 from tests.rlm_core.neutral_edits import STANDARD_LIBRARY, annotated, formatted, renamed
 from tests.rlm_core.source.test_canonical import functions
@@ -163,3 +166,21 @@ def test_a_deep_expression_is_read_in_linear_time(part: str) -> None:
     assert neutral(deep).count(part.strip(" '")[0]) >= 25_000
     # A second of processor time; it took five while each node was tried as one with parameters.
     assert time.thread_time() - start < 2
+
+
+@pytest.mark.parametrize("chain", [".a" * 20_000, ".f(1)" * 10_000, "[0]" * 20_000, " + a" * 20_000])
+def test_a_long_chain_takes_no_quadratic_time(chain: str) -> None:
+    text = f"def f(a):\n    return a{chain}\n"
+    started = time.process_time()
+    assert neutral(text).startswith("def")
+    root = ParsedSource(text.encode(), "python").root
+    functions = find_functions(text.encode(), root)
+    assert [unit.qualname for unit in functions] == ["f"]
+    assert index_units(functions, root).units.keys() == {"f"}
+    assert time.process_time() - started < 3  # it was over 20
+
+
+def test_many_adjacent_strings_take_no_quadratic_time() -> None:
+    started = time.process_time()
+    assert neutral("x = " + " ".join(["'ab'"] * 15_000))
+    assert time.process_time() - started < 2  # it was over 10 in a text of 256 KB

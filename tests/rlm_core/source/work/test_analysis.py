@@ -243,3 +243,44 @@ def _facts(text: str) -> WorkFacts:
     facts = work_facts(text)
     assert facts is not None
     return facts
+
+
+def _read(text: str) -> WorkFacts:
+    """The facts of the function in a text; what a rule of the library raises is raised."""
+    source = "import concurrent.futures, itertools, numpy, time\n\n" + text
+    [unit] = Analyser().analyse(ParsedSource(source.encode(), "python"))
+    assert unit.code.work is not None
+    return unit.code.work
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    for i in itertools.count():\n        if i % 7 == 3: pass\n",
+        "def f():\n    for i in itertools.count(1, 0.1):\n        if i < 3: print(i)\n        elif i == 7: print(2)\n",
+        f"def f(n):\n    if n > {2**2048 - 1942289}: return 0\n    return f(n + 1)\n",
+        "def f(n):\n    while n < 0x" + "f" * 4_200 + ": n = n * 2\n    n.g(0x" + "f" * 4_200 + ").h()\n",
+        "def f():\n    return b'' * 2**64\n",
+        "def f():\n    k = [-2**63 * 100]\n    return k[0] * 'ab'\n",
+        "def f(n=1.79e308): return f(n - 1e-09)\n",
+        "def f(path, n=20_000):\n    if len(path) == n: return\n    for k in range(10**6):\n"
+        "        path.append(k)\n        f(path)\n        path.pop()\n",
+        "def f(n):\n    while numpy.float32(float('nan')): n += 1\n",
+        "def f():\n    x = 10**308\n    while x != 0.3: x //= 5e-324\n",
+        "def f():\n    time.sleep(10**400)\n    numpy.zeros(10**400)\n    bytes(10**400)\n",
+        "def f():\n    return concurrent.futures.ThreadPoolExecutor(2).map(print, range(10**400))\n",
+    ],
+)
+def test_no_number_is_too_large(text: str) -> None:
+    facts = _read(text)
+    for cost in (facts.latency, facts.memory):
+        assert 0 <= cost.known.least <= cost.known.most
+        assert cost.known.likely >= 0
+        assert cost.typical >= 0
+
+
+def test_a_tuple_of_tuples_of_the_same_is_read_once() -> None:
+    doubling = "    t, u = (t, t), (u, u)\n" * 60
+    _read(
+        f"def f(n):\n    t = u = (n,)\n{doubling}    for k in t: t == u\n    return sorted([t, u]), str(t), hash(t)\n"
+    )

@@ -200,25 +200,22 @@ def extreme_quantities(draw: st.DrawFn, depth: int = 3) -> Quantity:
         return draw(st.sampled_from((fixed, fixed.times(-1.0), N, M, N.log(), exponential(1.5, N))))
     left, right = draw(extreme_quantities(depth - 1)), draw(extreme_quantities(depth - 1))
     number = draw(EXTREMES)
-    return draw(
-        st.sampled_from(
-            (
-                lambda: left + right,
-                lambda: left - right,
-                lambda: left * right,
-                lambda: larger(left, right),
-                lambda: mixed([(0.5, left), (0.5, right)]),
-                lambda: mixed([(0.0, left), (1.0, right)]),
-                lambda: left.times(number),
-                lambda: left.times(-number),
-                lambda: left.power(number),
-                lambda: left.log(),
-                lambda: left.at_most(number),
-                lambda: exponential(number, right),
-                lambda: left.substituted({"n": right}),
-            )
-        )
-    )()
+    operations: tuple[Callable[[], Quantity], ...] = (
+        lambda: left + right,
+        lambda: left - right,
+        lambda: left * right,
+        lambda: larger(left, right),
+        lambda: mixed([(0.5, left), (0.5, right)]),
+        lambda: mixed([(0.0, left), (1.0, right)]),
+        lambda: left.times(number),
+        lambda: left.times(-number),
+        lambda: left.power(number),
+        lambda: left.log(),
+        lambda: left.at_most(number),
+        lambda: exponential(number, right),
+        lambda: left.substituted({"n": right}),
+    )
+    return draw(st.sampled_from(operations))()
 
 
 @given(extreme_quantities(), EXTREMES, EXTREMES)
