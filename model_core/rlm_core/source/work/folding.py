@@ -38,7 +38,7 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class LargeInteger:
-    """An integer literal that is too large to compute with; is its place in a syntax tree."""
+    """An integer literal that is too large to compute with, as a syntax tree holds it."""
 
     bits: int
 
