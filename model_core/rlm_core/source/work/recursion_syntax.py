@@ -178,6 +178,7 @@ def _joined(first: float, second: float) -> float:
     return -math.inf if -math.inf in (first, second) else first + second
 
 
+@lru_cache(maxsize=128)
 def base_share(node: Function) -> float:
     """The share of calls of a recursive function that end at once: half of them if each calls itself twice or more."""
     if isinstance(node, ast.Lambda):
@@ -189,6 +190,7 @@ def base_share(node: Function) -> float:
     return 0.05 if sites < 2 else _EVEN_BASE
 
 
+@lru_cache(maxsize=128)
 def checks(node: Function) -> int:
     """The number of statements that end a call of a recursive function at once, at least 1."""
     found = 0
@@ -213,6 +215,7 @@ def filled_around(node: Function) -> tuple[str, ...]:
     return tuple(name for name in block.assigned if name in block.filled and name not in block.stores)
 
 
+@lru_cache(maxsize=128)
 def is_cached(node: Function) -> bool:
     """Whether a function runs once for equal arguments: it keeps results, or marks what it has seen for good."""
     if isinstance(node, ast.Lambda):
