@@ -90,7 +90,7 @@ def test_huge_numbers_are_read_in_time(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "for " * 7000,
+        "for " * 6000,
         "for" + " " * 25_000 + "x",
         "int " * 7000,
         "int a:" * 5000,
