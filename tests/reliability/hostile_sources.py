@@ -311,7 +311,7 @@ _DEFINITIONS: dict[str, str] = {
     ),
     "properties": (
         "class C:\n" + "".join(f"    @property\n"
-        f"    def p{k}(self): return self.p{(k + 1) % 200} + self.p{(k + 2) % 200}\n" for k in range(200))
+        f"    def p{k}(self): return self.p{(k + 1) % 100} + self.p{(k + 2) % 100}\n" for k in range(100))
     ),
     "constructors": (
         "class C:\n" "    def __init__(self, n): self.left, self.right = C(n - 1), C(n - 1)\n"

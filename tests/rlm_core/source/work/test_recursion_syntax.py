@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 import pytest
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.recursion_syntax import (
     base_share,
     changing_parameters,
@@ -89,3 +91,13 @@ def test_a_list_that_is_filled_and_emptied() -> None:
     assert found is not None
     assert (found[0], ast.unparse(found[1])) == ("path", "n")
     assert filled_list(function(text.replace("    path.pop()", "    pass"))) is None
+
+
+def test_the_syntax_of_a_function_is_read_once_however_often_it_is_called() -> None:
+    names = [f"f{k}" for k in range(40)]
+    source = "\n".join(f"def {name}(n): return {' + '.join(f'{other}(n)' for other in names)}" for name in names)
+    for read in (base_share, checks, is_cached):
+        read.cache_clear()
+    Analyser().analyse(ParsedSource(source.encode(), "python"))
+    # Once for each function, not once for each of the 40 calls in each.
+    assert all(0 < read.cache_info().misses <= 4 * len(names) for read in (base_share, checks, is_cached))
