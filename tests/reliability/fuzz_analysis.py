@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
+from rlm_core.boundary import STRICT
 from rlm_core.errors import SourceError
 from rlm_core.inference.growth import read_text
 from rlm_core.inference.growth_facts import fact_estimate, fact_features
@@ -174,7 +175,8 @@ def _in_child(work: Callable[[Callable[[object], None]], None]) -> tuple[int, in
     try:
         os.close(reading)
         _limit()
-        State.strict = True  # an error in a rule of the library must not pass for an unknown call
+        # An error must not pass for a unit without facts, nor one in a rule of the library for an unknown call.
+        os.environ[STRICT], State.strict = "1", True
         with os.fdopen(writing, "w", buffering=1) as pipe:
             work(lambda value: print(json.dumps(value), file=pipe))
         status = 0
