@@ -279,7 +279,7 @@ _DEFINITIONS: dict[str, str] = {
         "def f300(n): return n"
     ),
     "calls of everything": (
-        "".join(f"def f{k}(n): return {' + '.join(f'f{j}(n)' for j in range(60))}\n" for k in range(60))
+        "".join(f"def f{k}(n): return {' + '.join(f'f{j}(n)' for j in range(40))}\n" for k in range(40))
     ),
     "generators that recurse": (
         "def g(n):\n    yield n\n    yield from g(n - 1)\n"
