@@ -52,6 +52,10 @@ import array, asyncio, bisect, collections, concurrent.futures, functools, heapq
 import numpy, operator, os, re, statistics, string, struct, subprocess, sys, threading, time, zlib
 from collections import Counter, deque, namedtuple
 """
+_FIXED_ARGUMENTS = "data='a b c', n=5, items=(3, 1, 2)"
+_FIXED = "data, n, items = 'a b c', 5, [3, 1, 2]\n"
+_READ = "n = int(input())\ndata = input()\nitems = list(map(int, data.split()))\n"
+_LONG_TEXT = 1_000
 
 # Statements; each is tried in a function and as a program.
 _STATEMENTS: dict[str, str] = {
@@ -372,8 +376,10 @@ def sources() -> list[Source]:
     listed = []
     for name, text in _STATEMENTS.items():
         body = indent(text, "    ", lambda line: True)
-        listed.append(_file(f"{name}, function", f"def hostile(data, n, items):\n{body}\n"))
-        program = f"n = int(input())\ndata = input()\nitems = list(map(int, data.split()))\n{text}\nprint(n)\n"
+        listed.append(_file(f"{name}, function", f"def hostile({_FIXED_ARGUMENTS}):\n{body}\n"))
+        # What a short text does may depend on its inputs; of a long one they say little.
+        values = _FIXED if len(text) < _LONG_TEXT else _READ
+        program = f"{values}{text}\nprint(n)\n"
         listed.append(Source(f"{name}, program", f"# rlm: program\n{_around(program)}"))
     return listed + [_file(name, f"{text}\n") for name, text in _DEFINITIONS.items()]
 
