@@ -77,7 +77,9 @@ def test_answers_in_parquet_are_those_in_json(tmp_path: Path, form: str) -> None
 
 
 def test_every_field_of_an_answer_has_a_column(tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    (tmp_path / "rows.jsonl").write_text(
+        json.dumps({**ROWS[0], "text": "def f(n):\n    return sum(i for i in range(n))\n"})
+    )
     predict(tmp_path / "rows.jsonl", tmp_path / "answers.jsonl")
     [answer] = lines(tmp_path / "answers.jsonl")
     [columns] = ANSWER_COLUMNS["predictions"]
