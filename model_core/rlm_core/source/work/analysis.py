@@ -16,7 +16,7 @@ from .frames import Frame, TooComplex
 from .meter import Meter, PendingCause, PendingWait
 from .parameters import assumed
 from .quantities import LINEAR, LOG, Monomial, Quantity, degree
-from .recursion import SYMBOL
+from .recursion_moves import SYMBOL
 from .scope import Definition, Scope, Texts
 from .statements import Interpreter
 from .syntax import parse, parsed_function

@@ -20,7 +20,10 @@ from .frames import Frame, Recursive, TooComplex, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
 from .parameters import assumed, bind_arguments, defaults_of, is_abstract, is_method
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
-from .recursion import SYMBOL, recurrence
+from .recursion import recurrence
+from .recursion_moves import SYMBOL
+from .recursion_results import results_per_result
+from .recursion_search import takes_back
 from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached, most_calls
 from .scope import Definition, Scope
 from .syntax import Function, called_name, data_fields, parsed_class, parsed_function
@@ -329,6 +332,8 @@ class FunctionBodies(Expressions):
             most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
             bounds=self._bounds(frame),
             levels=self._levels(frame),
+            multiplies=results_per_result(frame.node),
+            searches=takes_back(frame.node),
         )
         result = Meter(body.parallel)
         if shape.guessed:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from .combinatorics import ways_to_choose
 from .frames import Recursive
 from .quantities import LINEAR, ONE, Monomial, Quantity, Range, ceiling, constant, exponential, of_size, product, raised
-from .recursion_moves import Move, falls, grows, move_of, narrows, split_range
+from .recursion_moves import Move, falls, grows, move_of, narrows, repeats_on_others, split_range
 
-SYMBOL = "#"
 _MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
 _CERTAIN = 0.9  # share of the runs
 _PARTITION = (0.7, 1.1)  # of the size, passed on by all recursive calls together
 _FEWEST_MET = 0.1  # of the combinations of arguments
 _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
+_SEARCH = 1.5  # calls for each item that a search places and takes back
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,8 @@ def recurrence(
     most: float = math.inf,
     bounds: Mapping[str, Quantity] | None = None,
     levels: Quantity | None = None,
+    multiplies: float = 1.0,
+    searches: bool = False,
 ) -> Recurrence:
     """The recursion with these recursive calls.
 
@@ -119,6 +121,8 @@ def recurrence(
         most: how many recursive calls a call makes on one path at most; infinite where a loop repeats one.
         bounds: what symbols are compared with where that ends the recursion, by symbol.
         levels: how deep the recursion gets, where a list that each level appends to says so.
+        multiplies: how many results a call makes of each result of a recursive call.
+        searches: whether calls take back what they changed, to try something else.
     """
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
@@ -130,7 +134,10 @@ def recurrence(
         size = of_size(end)
         return Recurrence(size.times(1.5), size.log(), end, 0.5, 2.0, "halves its input", share)
     moves = [move for step in steps if (move := move_of(step, start, bounds or {})) is not None]
-    if not moves or (len(moves) < len(steps) and branches >= _BRANCHING):
+    if searches and not moves and not cached:
+        size = of_size(fallback)
+        return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")
+    if not moves or (len(moves) < len(steps) and (branches >= _BRANCHING or _repeats(steps, moves))):
         # A call that nothing makes smaller is for a part of the input: how deep the others get does not say how many.
         size = of_size(fallback)
         values = [value for step in steps for value in step.arguments.values()]
@@ -146,6 +153,8 @@ def recurrence(
             size, size.log(), sized, 1.0, 1.0, "calls itself for each part", parts=(fallback, *start), guessed=guessed
         )
     symbol = moves[0].symbol
+    if any(move.any_less for move in moves):
+        return _of_all_smaller(moves, start, base, bounds or {}, share, cached=cached or most < 2)
     ratios = [move.ratio for move in moves if move.ratio < 1]
     if ratios:
         passed_on = sum(ratios)
@@ -160,8 +169,47 @@ def recurrence(
         power = round(power) if abs(power - round(power)) < 0.1 else power
         calls = of_size(symbol).power(power).times(2.0 - 1.0 / branches)
         return Recurrence(calls, depth, symbol, ratio, branches, "halves its input", share)
+    if multiplies > 1 and not cached and branches < 1.3:
+        # What handles each result counts like calls, which would make as many.
+        size = of_size(symbol)
+        span = (bounds or {}).get(symbol, size) if moves[0].added > 0 else size - constant(base)
+        multiplies = min(multiplies, _TYPICAL_WAYS)
+        return Recurrence(exponential(multiplies, span), span, symbol, 1.0, multiplies, "tries all ways")
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached or most < 2, share, branches, bounds or {}, others, most)
+
+
+def _repeats(steps: Sequence[Recursive], moves: Sequence[Move]) -> bool:
+    """Whether a loop repeats a call that no argument makes smaller."""
+    moving = [move.step for move in moves]
+    return any(step.times.constant is None for step in steps if not any(step is other for other in moving))
+
+
+def _of_all_smaller(
+    moves: Sequence[Move],
+    start: Mapping[str, Quantity],
+    base: float,
+    bounds: Mapping[str, Quantity],
+    share: float,
+    *,
+    cached: bool,
+) -> Recurrence:
+    """The recursion of calls that call themselves for each smaller size: each size doubles their number."""
+    move = next(move for move in moves if move.any_less)
+    if move.added > 0:
+        span = bounds[move.symbol].substituted(start) - start.get(move.symbol, of_size(move.symbol))
+    else:
+        span = of_size(move.symbol) - constant(base)
+    if cached:
+        return Recurrence(span, span, move.symbol, 1.0, 1.0, "calls itself")
+    several = len(moves)
+    likely = sum(min(one.step.share[1] / share, 1.0) for one in moves)
+    known = span.substituted(start).constant
+    calls = exponential(1 + likely, span)
+    if known is not None and known[2] <= _MOST_EXACT:
+        least = raised(1 + several, max(known[0], 0.0)) if likely > _CERTAIN * several else max(known[0], 0.0) + 1
+        calls = constant(least, raised(1 + several, max(known[2], 0.0)), raised(1 + likely, max(known[1], 0.0)))
+    return Recurrence(calls, span, move.symbol, 1.0, 1.0 + likely, "tries all ways")
 
 
 def _backtracking(
@@ -307,15 +355,22 @@ class _Ways:
     def of(cls, move: Move, symbol: str, all_runs: float) -> _Ways:
         """From the loops around the call; ``all_runs`` is the share of runs that do not end at once.
 
-        A loop over the parts of an object, which may be a node of a tree, counts once.
+        A loop over the parts of an object counts once where the call gets another one: it may be a node of a tree.
         """
         share = min(move.step.share[1] / max(all_runs, 1e-9), 1.0)
         linear = (((symbol, LINEAR), 1.0),)
         times = move.step.times
         terms = times.terms
+        left = terms.get(linear, (0.0, 0.0, 0.0))
+        if move.added > 0 and left[2] < 0:
+            # A loop over what is left up to the end of the range.
+            return cls(-left[0], max(terms.get((), (0.0, 0.0, 0.0))[2], 0.0), share)
         if not terms.keys() <= {(), linear}:
-            is_tree = any("." in name or name.startswith("?") for name in times.names)
-            return cls(0.0, 1.0, share) if is_tree else cls(0.0, max(times.evaluate(_typical)[1], 1.0), min(share, 0.9))
+            return (
+                cls(0.0, 1.0, share)
+                if repeats_on_others(move.step)
+                else cls(0.0, max(times.evaluate(_typical)[1], 1.0), min(share, 0.9))
+            )
         slope, fixed = (terms.get(key, (0.0, 0.0, 0.0)) for key in (linear, ()))
         most = slope[2] + fixed[2]
         return cls(slope[2], fixed[2], share * (slope[1] + fixed[1]) / most if most > 0 else share)

@@ -9,21 +9,27 @@ from .frames import Recursive
 from .quantities import LINEAR, Quantity
 from .values import Value
 
+SYMBOL = "#"
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How a recursive call changes a symbol: the share that it passes on, or the fixed amount that it adds."""
+    """How a recursive call changes a symbol: the share that it passes on, or the fixed amount that it adds.
+
+    ``any_less``: a loop makes the call once for each smaller size, or for each one closer to the end.
+    """
 
     symbol: str
     ratio: float
     added: float
     step: Recursive
+    any_less: bool = False
 
 
 def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str, Quantity]) -> Move | None:
     """How a recursive call gets closer to its end; None where that is not known."""
     best: Move | None = None
-    for value in step.arguments.values():
+    for name, value in step.arguments.items():
         amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
         if amount is None:
             continue
@@ -33,13 +39,42 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
                 continue
             slope = amount.terms[key][1]
             added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
-            if 0 < slope < 0.99:
+            # What is collected of another argument does not end the recursion.
+            if 0 < slope < 0.99 and is_of(symbol, name):
+                # The mean over a loop that runs once for each item that is left.
+                per_item = step.times.terms.get(key, (0.0, 0.0, 0.0))[1]
+                if per_item > 0 or (per_item < 0 and symbol in bounds):
+                    return Move(symbol, 1.0, -per_item, step, any_less=True)
                 return Move(symbol, slope, 0.0, step)
             # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
             if abs(slope - 1) < 0.01 and (added < 0 or (added > 0 and symbol in bounds)):
                 move = Move(symbol, 1.0, added, step)
                 best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
+    if best is None and step.times.constant is None and not repeats_on_others(step):
+        # `rest - cost` for each of several costs.
+        best = next((Move(symbol, 1.0, -1.0, step) for symbol in start if falls(step, symbol)), None)
     return best
+
+
+def is_of(symbol: str, parameter: str) -> bool:
+    """Whether a symbol is that of a parameter: its name, or that with the depth of the call."""
+    return symbol == parameter or symbol.removeprefix(f"{SYMBOL}{parameter}").isdigit()
+
+
+def repeats_on_others(step: Recursive) -> bool:
+    """Whether loops around a call run over what it does not pass on as it is: mostly the parts of an object.
+
+    Each call then gets a part, such as a child of a node, and all together no more than there are.
+    """
+    changed = {
+        name for name, value in step.arguments.items() if value.number is None and not _is_passed_on(name, value)
+    }
+    roots = {name.partition(".")[0].partition("[")[0] for name in step.times.names}
+    return bool(changed) and any(root in changed or root.startswith("?") for root in roots)
+
+
+def _is_passed_on(name: str, value: Value) -> bool:
+    return value.kind == "unknown" and value.name == name
 
 
 def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:

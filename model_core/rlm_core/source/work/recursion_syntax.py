@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .syntax import BlockSyntax, Function
@@ -93,6 +94,12 @@ def filled_list(node: Function) -> tuple[str, ast.expr] | None:
     return None
 
 
+def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a call in a function is written as one of that function."""
+    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+    return _calls(call.func, node.name, is_method=is_method)
+
+
 def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
     if isinstance(function, ast.Name):
         return function.id == name and not is_method
@@ -134,48 +141,79 @@ def most_calls(node: Function) -> float:
             return math.inf
         return total + (isinstance(part, ast.Call) and _calls(part.func, node.name, is_method=is_method))
 
-    def of_block(body: Sequence[ast.stmt]) -> tuple[float, float]:
-        """The calls on a path that goes on behind the statements, -inf where none does, and on one that leaves."""
-        goes_on, leaves = 0.0, -math.inf
+    def of_block(body: Sequence[ast.stmt]) -> _Paths:
+        before, ends = 0.0, _Paths(behind=_NEVER)
         for statement in body:
-            behind, gone = of_statement(statement)
-            leaves, goes_on = max(leaves, _joined(goes_on, gone)), _joined(goes_on, behind)
-        return goes_on, leaves
+            then = of_statement(statement).after(before)
+            ends, before = ends.or_else(then), then.behind
+            if before == _NEVER:
+                break
+        return replace(ends, behind=before)
 
-    def of_statement(statement: ast.stmt) -> tuple[float, float]:
+    def of_statement(statement: ast.stmt) -> _Paths:
+        before, last = 0.0, 0.0
         match statement:
             case ast.Return() | ast.Raise():
-                return -math.inf, of_expression(statement)
-            case ast.Break() | ast.Continue():
-                return 0.0, -math.inf  # what follows in the loop is read as if it ran too
+                return _Paths(behind=_NEVER, left=of_expression(statement))
+            case ast.Break():
+                return _Paths(behind=_NEVER, broken=0.0)
+            case ast.Continue():
+                return _Paths(behind=_NEVER, again=0.0)
             case ast.If():
-                arms, before = [of_block(statement.body), of_block(statement.orelse)], of_expression(statement.test)
+                arms, before = [statement.body, statement.orelse], of_expression(statement.test)
             case ast.Match():
-                arms, before = [of_block(case.body) for case in statement.cases], of_expression(statement.subject)
-                arms.append((0.0, -math.inf))
+                arms = [*(case.body for case in statement.cases), []]
+                before = of_expression(statement.subject)
             case ast.For() | ast.AsyncFor() | ast.While():
-                inner = of_block([*statement.body, *statement.orelse])
+                inner, otherwise = of_block(statement.body), of_block(statement.orelse)
                 header = of_expression(statement.test if isinstance(statement, ast.While) else statement.iter)
-                repeated = math.inf if max(*inner) > 0 else 0.0
-                return header + repeated, header + repeated if inner[1] >= 0 else -math.inf
+                repeated = header + (math.inf if max(inner.behind, inner.again) > 0 else 0.0)
+                ended = otherwise.or_else(_Paths(behind=inner.broken)).or_else(_Paths(_NEVER, left=inner.left))
+                return ended.after(repeated)
             case ast.Try() | ast.TryStar():
-                tried = of_block([*statement.body, *statement.orelse])
-                arms, before = [tried, *(of_block(handler.body) for handler in statement.handlers)], 0.0
-                last = of_block(statement.finalbody)
-                before = max(last[0], 0.0)
+                arms = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
+                last = max(of_block(statement.finalbody).behind, 0.0)
             case ast.With() | ast.AsyncWith():
-                arms = [of_block(statement.body)]
-                before = sum(of_expression(item) for item in statement.items)
+                arms, before = [statement.body], sum(of_expression(item) for item in statement.items)
             case _:
-                return of_expression(statement), -math.inf
-        return _joined(before, max(arm[0] for arm in arms)), _joined(before, max(arm[1] for arm in arms))
+                return _Paths(behind=of_expression(statement))
+        paths = _Paths(behind=_NEVER)
+        for arm in arms:
+            paths = paths.or_else(of_block(arm))
+        return paths.after(before + last)
 
-    return max(*of_block(node.body), 0.0)
+    paths = of_block(node.body)
+    return max(paths.behind, paths.left, 0.0)
 
 
-def _joined(first: float, second: float) -> float:
-    """The calls on two parts of a path; -inf where one of them is never passed."""
-    return -math.inf if -math.inf in (first, second) else first + second
+_NEVER = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """The most calls on a path through statements by where it ends; -inf where none does.
+
+    Behind them, behind the loop around them, in its next trip, or behind the function.
+    """
+
+    behind: float
+    broken: float = _NEVER
+    again: float = _NEVER
+    left: float = _NEVER
+
+    def or_else(self, other: _Paths) -> _Paths:
+        """The paths through one of two alternatives."""
+        return _Paths(
+            max(self.behind, other.behind),
+            max(self.broken, other.broken),
+            max(self.again, other.again),
+            max(self.left, other.left),
+        )
+
+    def after(self, calls: float) -> _Paths:
+        """The same paths after so many calls."""
+        ends = (self.behind, self.broken, self.again, self.left)
+        return _Paths(*(_NEVER if end == _NEVER else end + calls for end in ends))
 
 
 @lru_cache(maxsize=128)

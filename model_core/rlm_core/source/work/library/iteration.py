@@ -36,6 +36,7 @@ from .rules import (
 )
 
 _MOST_FACTORS = 12
+_TYPICAL_ITEMS = 3.0  # of an iterable of unknown size
 
 
 def _adaptor(call: Call) -> None:
@@ -141,12 +142,12 @@ def _product(call: Call) -> Value:
     repeat = argument(call, 99, "repeat")
     times = number_of(repeat)
     if repeat is not UNKNOWN:
-        base = size.exact
         fixed_times = times.exact if times is not None else None
         if fixed_times is not None:
             size = size.power(max(fixed_times, 0.0))
-        elif times is not None and base is not None:
-            size = exponential(base, times)
+        elif times is not None:
+            base = size.constant
+            size = exponential(base[1] if base is not None else _TYPICAL_ITEMS, times)
     parts = [value.item or UNKNOWN for value in call.args[:_MOST_FACTORS]]
     width = len(parts) * (times.exact or 1.0 if times is not None else 1.0)
     item = (

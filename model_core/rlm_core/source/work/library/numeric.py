@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant
+from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
 from ..values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
@@ -74,8 +74,13 @@ def _power(call: Call) -> Value:
     known = folded(call, math.pow)
     if known is not None:
         return known
-    value, exponent = number_of(argument(call, 0)), exact_number(argument(call, 1))
-    return real(value.power(exponent) if value is not None and exponent is not None and 0 <= exponent <= 8 else None)
+    value, exponent = number_of(argument(call, 0)), number_of(argument(call, 1))
+    if value is None or exponent is None:
+        return real()
+    base, fixed_exponent = value.constant, exponent.exact
+    if fixed_exponent is None:
+        return real(exponential(base[1], exponent) if base is not None and base[1] > 1 else None)
+    return real(value.power(fixed_exponent) if 0 <= fixed_exponent <= 8 else None)
 
 
 def _gcd(call: Call) -> Value:

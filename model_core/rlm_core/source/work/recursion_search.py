@@ -1,0 +1,147 @@
+"""Whether a recursive function searches: it changes something, calls itself, and takes the change back to try another.
+
+That is how boards are filled and paths are found: what was tried does not count for the next try, so that the number of
+calls grows exponentially. A walk over the parts of an object that keeps a stack of where it is does the same, but each
+call gets another part; it is no search.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from .recursion_syntax import calls_itself
+from .syntax import Function
+
+_PUTS = frozenset({"append", "add", "push", "insert", "appendleft"})
+_TAKES = frozenset({"pop", "remove", "discard", "popleft", "popitem"})
+_Plain = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@lru_cache(maxsize=128)
+def takes_back(node: Function) -> bool:
+    """Whether a function tries one of several ways after another, and takes each back."""
+    if isinstance(node, ast.Lambda):
+        return False
+    return any(_tries(loop, node) or _finds_paths(loop, node) for loop in _loops(node))
+
+
+def _loops(node: _Plain) -> Iterator[ast.For | ast.AsyncFor]:
+    return (inner for inner in ast.walk(node) if isinstance(inner, (ast.For, ast.AsyncFor)))
+
+
+def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
+    """Whether a loop changes something before a recursive call and takes it back behind it."""
+    targets = _names(loop.target)
+    for block in _blocks(loop.body):
+        for index, statement in enumerate(block):
+            calls = [part for part in ast.walk(statement) if isinstance(part, ast.Call) and calls_itself(part, node)]
+            passed = {name for call in calls for argument in _arguments(call) for name in _names(argument)}
+            if not calls or (passed & targets and not _is_counted(loop.iter)):
+                continue
+            if _changed(block[:index]) & _changed(block[index + 1 :], taken=True):
+                return True
+    return False
+
+
+def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
+    """Whether a loop goes on to what is not on the way here, and the way is taken back."""
+    kept = _changed(node.body) & _changed(node.body, taken=True)
+    # What is set twice: marked, and unmarked.
+    marked = [ast.dump(target.value) for target in _entries(node)]
+    kept |= {place for place in marked if marked.count(place) > 1}
+    for test, body in _guarded(loop):
+        calls = [
+            part
+            for statement in body
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Call) and calls_itself(part, node)
+        ]
+        asked = set(_asked(test))
+        if calls and (
+            asked & kept or any(_extends(argument, node) & asked for call in calls for argument in _arguments(call))
+        ):
+            return True
+    return False
+
+
+def _guarded(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, Sequence[ast.stmt]]]:
+    """What runs in a loop under a condition."""
+    for place, statement in enumerate(loop.body):
+        if not isinstance(statement, ast.If):
+            continue
+        yield statement.test, statement.body
+        if isinstance(statement.body[-1], ast.Continue):
+            yield statement.test, loop.body[place + 1 :]
+
+
+def _asked(test: ast.expr) -> Iterator[str]:
+    """The containers that a condition looks something up in."""
+    for part in ast.walk(test):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn)):
+            yield ast.dump(part.comparators[0])
+        elif isinstance(part, ast.Subscript):
+            yield ast.dump(part.value)
+
+
+def _extends(argument: ast.expr, node: _Plain) -> set[str]:
+    """The containers to which an argument adds: ``path + [item]``, or a name that was bound to that."""
+    found: set[str] = set()
+    if isinstance(argument, ast.BinOp) and isinstance(argument.op, (ast.Add, ast.BitOr)):
+        found |= {ast.dump(argument.left)}
+    if isinstance(argument, ast.Name):
+        for inner in ast.walk(node):
+            match inner:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(op=ast.Add() | ast.BitOr())) if (
+                    name == argument.id
+                ):
+                    found |= {ast.dump(argument)}
+    return found
+
+
+def _changed(statements: Sequence[ast.stmt], *, taken: bool = False) -> set[str]:
+    """The places that statements change: entries that are set, containers that something is put into or taken from."""
+    methods = _TAKES if taken else _PUTS
+    found: set[str] = set()
+    for statement in statements:
+        for part in ast.walk(statement):
+            match part:
+                case ast.Call(func=ast.Attribute(value=container, attr=name)) if name in methods:
+                    found.add(ast.dump(container))
+                case ast.Subscript(ctx=ast.Store()):
+                    found.add(ast.dump(part))
+                case ast.Delete(targets=[ast.Subscript(value=value, slice=place)]) if taken:
+                    found.add(ast.dump(ast.Subscript(value, place, ast.Store())))
+    return found
+
+
+def _entries(node: _Plain) -> Iterator[ast.Subscript]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
+
+
+def _blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """A block and those inside it, without those of loops and functions."""
+    yield body
+    for statement in body:
+        if isinstance(statement, (ast.If, ast.With, ast.Try)):
+            yield from _blocks(statement.body)
+        if isinstance(statement, (ast.If, ast.Try)) and statement.orelse:
+            yield from _blocks(statement.orelse)
+
+
+def _arguments(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords)
+
+
+def _names(part: ast.expr) -> set[str]:
+    return {inner.id for inner in ast.walk(part) if isinstance(inner, ast.Name)}
+
+
+def _is_counted(iterable: ast.expr) -> bool:
+    """Whether a loop runs over numbers."""
+    match iterable:
+        case ast.Call(func=ast.Name(id="range")):
+            return True
+    return False

@@ -1,0 +1,490 @@
+"""Exponential growth: searches and enumerations of many forms have it, walks that look like them do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_claims import exponential
+
+_HEADER = "import itertools\nimport math\nfrom itertools import product\n\n\n"
+_EXPONENTIAL = """
+def rod(n, prices):
+    if n == 0:
+        return 0
+    best = -1
+    for i in range(1, n + 1):
+        best = max(best, prices[i - 1] + rod(n - i, prices))
+    return best
+
+
+def partitions(target, coins):
+    if target < 0:
+        return 0
+    if target == 0:
+        return 1
+    return sum(partitions(target - c, coins) for c in coins)
+
+
+def determinant(matrix):
+    if len(matrix) == 1:
+        return matrix[0][0]
+    total = 0
+    for i in range(len(matrix)):
+        sub = [row[:i] + row[i + 1:] for row in matrix[1:]]
+        total += (-1) ** i * matrix[0][i] * determinant(sub)
+    return total
+
+
+def heaps(arr):
+    res = []
+
+    def generate(k, arr):
+        if k == 1:
+            res.append(tuple(arr))
+            return
+        generate(k - 1, arr)
+        for i in range(k - 1):
+            if k % 2 == 0:
+                arr[i], arr[k - 1] = arr[k - 1], arr[i]
+            else:
+                arr[0], arr[k - 1] = arr[k - 1], arr[0]
+            generate(k - 1, arr)
+
+    generate(len(arr), arr)
+    return res
+
+
+def dice(sides, n):
+    counts = [0] * (sides * n + 1)
+    for numbers in product(range(1, sides + 1), repeat=n):
+        counts[sum(numbers)] += 1
+    return counts
+
+
+def words(alphabet, length):
+    for letters in itertools.product(alphabet, repeat=length):
+        print("".join(letters))
+
+
+def permute_iter(elements):
+    if len(elements) <= 1:
+        yield elements
+    else:
+        for perm in permute_iter(elements[1:]):
+            for i in range(len(elements)):
+                yield perm[:i] + elements[0:1] + perm[i:]
+
+
+def part_sum(x, i=0):
+    if i == len(x):
+        yield 0
+    else:
+        for s in part_sum(x, i + 1):
+            yield s
+            yield s + x[i]
+
+
+class Graph:
+    def print_path(self, s, d, visited, path):
+        visited[s] = True
+        path.append(s)
+        if s == d:
+            print(path)
+        else:
+            for i in self.graph[s]:
+                if visited[i] == False:
+                    self.print_path(i, d, visited, path)
+        path.pop()
+        visited[s] = False
+
+
+def all_paths(graph, start, end, path=[]):
+    path = path + [start]
+    if start == end:
+        return [path]
+    paths = []
+    for node in graph[start]:
+        if node not in path:
+            paths.extend(all_paths(graph, node, end, path))
+    return paths
+
+
+def subsets(n):
+    if n == 1:
+        return [[1]]
+    a = subsets(n - 1)
+    return a + [x + [0] for x in a] + [[1]]
+
+
+def perft(depth, board):
+    if depth == 1:
+        return board.legal_moves.count()
+    count = 0
+    for move in board.legal_moves:
+        board.push(move)
+        count += perft(depth - 1, board)
+        board.pop()
+    return count
+
+
+def knapsack(items, cap):
+    n = len(items)
+    best = 0
+    for i in range(1, int(math.pow(2, n))):
+        best = max(best, i)
+    return best
+
+
+def queens(board, col):
+    if col >= len(board):
+        return True
+    for i in range(len(board)):
+        if safe(board, i, col):
+            board[i][col] = 1
+            if queens(board, col + 1):
+                return True
+            board[i][col] = 0
+    return False
+
+
+def sudoku(grid):
+    for r in range(9):
+        for c in range(9):
+            if grid[r][c] == 0:
+                for v in range(1, 10):
+                    if ok(grid, r, c, v):
+                        grid[r][c] = v
+                        if sudoku(grid):
+                            return True
+                        grid[r][c] = 0
+                return False
+    return True
+
+
+def add_ops(num, target):
+    res = []
+
+    def dfs(path, pos, value, last):
+        if pos == len(num):
+            if value == target:
+                res.append(path)
+            return
+        for i in range(pos, len(num)):
+            cur = int(num[pos:i + 1])
+            dfs(path + "+" + str(cur), i + 1, value + cur, cur)
+            dfs(path + "-" + str(cur), i + 1, value - cur, -cur)
+            dfs(path + "*" + str(cur), i + 1, value - last + last * cur, last * cur)
+
+    dfs("", 0, 0, 0)
+    return res
+
+
+def word_break(s, words):
+    if not s:
+        return True
+    for i in range(1, len(s) + 1):
+        if s[:i] in words and word_break(s[i:], words):
+            return True
+    return False
+
+
+def permutations(items):
+    if len(items) <= 1:
+        return [items]
+    result = []
+    for i in range(len(items)):
+        rest = items[:i] + items[i + 1:]
+        for p in permutations(rest):
+            result.append([items[i]] + p)
+    return result
+
+
+def permute(a, l, r):
+    if l == r:
+        print(a)
+    else:
+        for i in range(l, r + 1):
+            a[l], a[i] = a[i], a[l]
+            permute(a, l + 1, r)
+            a[l], a[i] = a[i], a[l]
+
+
+def combos(n):
+    out = []
+    for r in range(n + 1):
+        out.extend(itertools.combinations(range(n), r))
+    return out
+
+
+def masks(items):
+    best = 0
+    for mask in range(1 << len(items)):
+        best = max(best, mask)
+    return best
+
+
+def tsp(cities):
+    return min(itertools.permutations(cities), key=len)
+
+
+def color(graph, m, colors, v):
+    if v == len(graph):
+        return True
+    for c in range(1, m + 1):
+        if is_safe(graph, colors, v, c):
+            colors[v] = c
+            if color(graph, m, colors, v + 1):
+                return True
+            colors[v] = 0
+    return False
+
+
+def binary(n, prefix=""):
+    if n == 0:
+        print(prefix)
+        return
+    binary(n - 1, prefix + "0")
+    binary(n - 1, prefix + "1")
+
+
+def parens(n, open_, close, s, out):
+    if len(s) == 2 * n:
+        out.append(s)
+        return
+    if open_ < n:
+        parens(n, open_ + 1, close, s + "(", out)
+    if close < open_:
+        parens(n, open_, close + 1, s + ")", out)
+
+
+def powerset(items):
+    result = [[]]
+    for item in items:
+        result += [subset + [item] for subset in result]
+    return result
+
+
+def gray(n):
+    if n == 0:
+        return [""]
+    rest = gray(n - 1)
+    return ["0" + x for x in rest] + ["1" + x for x in reversed(rest)]
+
+
+def look(n, k):
+    def walk(i, chosen):
+        if i == n:
+            yield list(chosen)
+            return
+        yield from walk(i + 1, chosen)
+        yield from walk(i + 1, chosen + [i])
+    return list(walk(0, []))
+
+
+def grid_paths(m, n):
+    if m == 1 or n == 1:
+        return 1
+    return grid_paths(m - 1, n) + grid_paths(m, n - 1)
+
+
+def powers(n):
+    for i in range(int(math.pow(2, n))):
+        print(i)
+"""
+# Walks over the parts of an object, results that are remembered, loops that end with the call; and a game, whose
+# positions may be few: its text does not say that each move leads to new ones.
+_OTHERS = """
+def walk(node, path):
+    for name, child in node.items():
+        path.append(name)
+        walk(child, path)
+        path.pop()
+
+
+def encode(obj, markers):
+    key = id(obj)
+    if key in markers:
+        raise ValueError("circular")
+    markers[key] = obj
+    for item in obj:
+        encode(item, markers)
+    del markers[key]
+
+
+def limited(node, depth):
+    if depth == 0:
+        return
+    for child in node.children:
+        limited(child, depth - 1)
+
+
+class Client:
+    def poll(self, retries):
+        if retries == 0:
+            raise OSError
+        for host in self.hosts:
+            try:
+                return self.get(host)
+            except OSError:
+                return self.poll(retries - 1)
+
+
+def rod(n, prices, memo):
+    if n in memo:
+        return memo[n]
+    if n == 0:
+        return 0
+    best = -1
+    for i in range(1, n + 1):
+        best = max(best, prices[i - 1] + rod(n - i, prices, memo))
+    memo[n] = best
+    return best
+
+
+def lines(n):
+    if n == 0:
+        yield ""
+        return
+    for x in lines(n - 1):
+        if x:
+            yield x + "a"
+        else:
+            yield x + "b"
+
+
+def include(elem, loader, depth):
+    i = 0
+    while i < len(elem):
+        e = elem[i]
+        if e.tag == "include":
+            if depth == 0:
+                raise ValueError
+            node = loader(e.href)
+            include(node, loader, depth - 1)
+            elem[i] = node
+        else:
+            include(e, loader, depth)
+        i += 1
+
+
+def scoped(node, env):
+    for child in node.children:
+        env["x"] = child.name
+        scoped(child, env)
+        env["x"] = None
+
+
+def listing(folder, depth):
+    import os
+    for name in os.listdir(folder):
+        if depth > 0:
+            listing(os.path.join(folder, name), depth - 1)
+
+
+def dfs(graph, node, visited, stack):
+    visited.add(node)
+    stack.append(node)
+    for other in graph[node]:
+        if other not in visited:
+            dfs(graph, other, visited, stack)
+        elif other in stack:
+            raise ValueError
+    stack.pop()
+
+
+def flatten(values, out=None):
+    if out is None:
+        out = []
+    for value in values:
+        if isinstance(value, list):
+            flatten(value, out)
+        else:
+            out.append(value)
+    return out
+
+
+def partition(items, low, high):
+    if low < high:
+        i = low
+        for j in range(low, high):
+            if items[j] < items[high]:
+                items[i], items[j] = items[j], items[i]
+                i += 1
+        partition(items, low, i - 1)
+        partition(items, i + 1, high)
+
+
+def heapify(items, n, i):
+    largest = i
+    left, right = 2 * i + 1, 2 * i + 2
+    if left < n and items[left] > items[largest]:
+        largest = left
+    if largest != i:
+        items[i], items[largest] = items[largest], items[i]
+        heapify(items, n, largest)
+
+
+def pairs(items):
+    rest = items[1:]
+    if not rest:
+        return []
+    done = pairs(rest)
+    return done + [items[0]]
+
+
+def fill(image, x, y, color):
+    if image[x][y] == color:
+        return
+    image[x][y] = color
+    fill(image, x + 1, y, color)
+    fill(image, x - 1, y, color)
+    fill(image, x, y + 1, color)
+    fill(image, x, y - 1, color)
+
+
+def chunked(data, size):
+    if not data:
+        return
+    for i in range(len(data)):
+        if data[i] == 0:
+            chunked(data[i + 1:], size)
+            break
+
+
+def parse(tokens, i):
+    while i < len(tokens):
+        if tokens[i] == "(":
+            i = parse(tokens, i + 1)
+        elif tokens[i] == ")":
+            return i + 1
+        else:
+            i += 1
+    return i
+
+
+def retry(job, left):
+    for delay in (1, 2, 3):
+        if job.run():
+            return True
+    return left > 0 and retry(job, left - 1)
+
+
+def play(game, state, depth):
+    if depth == 0:
+        return game.value(state)
+    return max(play(game, game.result(state, move), depth - 1) for move in game.moves(state))
+"""
+
+
+def _functions(texts: str) -> list[str]:
+    return [text.strip() + "\n" for text in texts.split("\n\n\n")]
+
+
+@pytest.mark.parametrize("text", _functions(_EXPONENTIAL), ids=lambda text: text.split("(")[0].split()[-1])
+def test_searches_and_enumerations_grow_exponentially(text: str) -> None:
+    assert exponential(_HEADER + text)
+
+
+@pytest.mark.parametrize("text", _functions(_OTHERS), ids=lambda text: text.split("(")[0].split()[-1])
+def test_walks_do_not_grow_exponentially(text: str) -> None:
+    assert not exponential(_HEADER + text)
