@@ -370,7 +370,7 @@ def _probe(address: str) -> None:
             raise RlmError(f"--ray {address}: cannot be reached ({error}); {way_out}") from None
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _PROBE, address],
+            [sys.executable, "-P", "-c", _PROBE, address],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -148,7 +148,7 @@ class _Child:
         root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__package__}.runner_process import main; main()"],
+            [sys.executable, "-P", "-c", f"from {__package__}.runner_process import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -55,7 +55,7 @@ def find_wheel(cache: Path, package: str, version: str, *, download: bool) -> Pa
         return wheel
     folder = cache / "wheels"
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command += ["--python-version", "3.12", *(f"--platform={platform}" for platform in _PLATFORMS)]
     with ScratchFolder(folder) as scratch:
         command += ["--dest", str(scratch), "--", f"{package}=={version}"]
