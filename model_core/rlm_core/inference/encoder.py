@@ -20,7 +20,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 from cachetools import LRUCache
 
-from rlm_core.errors import ModelError
+from rlm_core.errors import ModelError, StoppedError
 from rlm_core.files import read_regular
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import structure
@@ -84,10 +84,20 @@ class Encodings:
         self._lock = threading.Lock()
 
     def of(self, entries: Iterable[Entry]) -> dict[Entry, Encoding]:
-        """The encodings of (text, language, basis) entries; those not yet known are computed."""
+        """The encodings of (text, language, basis) entries; those not yet known are computed.
+
+        Raises:
+            StoppedError: the process ends.
+        """
         found = {entry: self._known(entry) for entry in entries}
         missing = [entry for entry, encoding in found.items() if encoding is None]
-        found |= dict(zip(missing, self._pool.map(self._made, missing), strict=True))
+        try:
+            found |= dict(zip(missing, self._pool.map(self._made, missing), strict=True))
+        except RuntimeError:
+            if threading.main_thread().is_alive():
+                raise
+            # The process ends, and pools take nothing more.
+            raise StoppedError from None
         return {entry: encoding for entry, encoding in found.items() if encoding is not None}
 
     def bag(self, text: str, part: str) -> ngram_ridge.Bag | None:

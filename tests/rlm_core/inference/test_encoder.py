@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -232,3 +234,28 @@ def test_a_product_shows_whether_sums_saturate(result: int, monkeypatch: pytest.
 
     monkeypatch.setattr("onnxruntime.InferenceSession", Product)
     assert encodings.saturates.__wrapped__() == (result != 64 * 255 * 127)
+
+
+_ENDING = """
+import sys, threading
+from rlm_core.errors import StoppedError
+from rlm_core.inference.encoder import Encodings
+from rlm_core.inference.model_store import builtin
+from rlm_core.inference.student import OnnxPredictor
+
+encodings = OnnxPredictor(builtin(), threads=1)._encodings
+
+def ask():
+    threading.main_thread().join()  # the main thread has ended: the process waits for this one
+    try:
+        encodings.of([("def f(): pass", "python", "call")])
+    except StoppedError:
+        print("stopped")
+
+threading.Thread(target=ask).start()
+"""
+
+
+def test_what_is_asked_while_the_process_ends_is_given_up() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", _ENDING], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")

@@ -20,7 +20,7 @@ from .method_effects import MethodEffects
 from .quantities import ONE, ZERO, Quantity, constant, larger
 from .syntax import called_name
 from .unit_costs import each, primitive, seconds
-from .values import UNKNOWN, Value
+from .values import STARRED, UNKNOWN, Value
 
 _STARTING = frozenset({"create_task", "ensure_future"})
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
@@ -184,7 +184,8 @@ class Calls(MethodEffects):
         value = self.value(argument)
         count = value.size.exact if isinstance(argument, ast.Starred) and value.size is not None else None
         if count is None or not 0 <= count <= _MOST_STARRED or value.kind not in ("list", "tuple"):
-            return [value]
+            is_open = isinstance(argument, ast.Starred) and count is None and value.payload is None
+            return [replace(value, payload=STARRED) if is_open else value]
         if isinstance(value.payload, tuple) and len(value.payload) == count:
             return [part if isinstance(part, Value) else UNKNOWN for part in value.payload]
         return [value.item or UNKNOWN] * round(count)

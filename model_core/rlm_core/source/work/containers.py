@@ -240,13 +240,22 @@ class Containers(Conditions):
             parts = value.payload if isinstance(value.payload, tuple) and value.kind in ("tuple", "list") else None
             if parts is None and value.known and isinstance(value.constant, tuple):
                 parts = tuple(literal(part) for part in value.constant)
-            for index, element in enumerate(target.elts):
+            starred = next((k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)), len(target.elts))
+            for place, element in enumerate(target.elts):
+                # Behind a starred name the parts are counted from the end.
+                index = place if place <= starred or parts is None else len(parts) - len(target.elts) + place
                 inner = element.value if isinstance(element, ast.Starred) else element
-                if parts is not None and index < len(parts) and isinstance(parts[index], Value):
+                if isinstance(element, ast.Starred):
+                    left = self.length(value) - constant(len(target.elts) - 1)
+                    item = value.item or Value("unknown", name=_label(inner))
+                    self.bind_target(
+                        inner, Value("list", size=left, item=item, bytes=object_sizes.container("list", left))
+                    )
+                elif parts is not None and 0 <= index < len(parts) and isinstance(parts[index], Value):
                     self.bind_target(inner, parts[index])
                 else:
-                    item = value.item if value.item is not None and value.kind != "unknown" else None
-                    self.bind_target(inner, item or Value("unknown", name=_label(inner)))
+                    known = value.item if value.kind != "unknown" else None
+                    self.bind_target(inner, known or Value("unknown", name=_label(inner)))
         elif isinstance(target, ast.Starred):
             self.bind_target(target.value, value)
         elif isinstance(target, ast.Subscript):

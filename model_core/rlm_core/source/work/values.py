@@ -71,6 +71,15 @@ REPEATED = _Repeated()
 """The payload of a long text or bytes that is a short one over and over."""
 
 
+class _Starred:
+    def __repr__(self) -> str:
+        return "STARRED"
+
+
+STARRED = _Starred()
+"""The payload of what a call passes as ``*items`` where the number of items is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entries:
     """The payload of a dict display: its keys, which the text fixes, with their values."""

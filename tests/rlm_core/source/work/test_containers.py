@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.source.work.quantities import constant
 from rlm_core.source.work.values import Value
 
+from .counting import count, ran
 from .evaluating import evaluated
 
 
@@ -38,3 +40,13 @@ def test_a_dictionary_knows_the_values_of_its_keys() -> None:
     assert evaluated("{'a': 1, 'b': 2}['b']").constant == 2
     assert not evaluated("{'a': 1, 'b': 2}['c']").known
     assert not evaluated("{True: 1, 2: 3}[1.0]").known
+
+
+@pytest.mark.parametrize("names", ["*rest, last", "first, *rest", "first, *rest, last", "*rest,"])
+def test_a_starred_name_gets_what_the_others_leave(names: str) -> None:
+    loops = "".join(
+        f"    for _ in range({name}):\n        time.sleep(1)\n" for name in ("first", "last") if name in names
+    )
+    text = f"def f():\n    {names} = [2, 3, 5, 7]\n    for _ in rest:\n        time.sleep(1)\n{loops}"
+    known = count(text)
+    assert known.least == known.likely == known.most == ran(text)

@@ -6,7 +6,7 @@ import pytest
 
 from .test_claims import exponential
 
-_HEADER = "import itertools\nimport math\nfrom itertools import product\n\n\n"
+_HEADER = "import itertools\nimport math\nfrom itertools import combinations, product\n\n\n"
 _EXPONENTIAL = """
 def rod(n, prices):
     if n == 0:
@@ -290,6 +290,185 @@ def grid_paths(m, n):
 def powers(n):
     for i in range(int(math.pow(2, n))):
         print(i)
+
+
+def grid(options):
+    result = []
+    for values in product(*options.values()):
+        result.append(dict(zip(options, values)))
+    return result
+
+
+def grid2(lists):
+    return list(itertools.product(*lists))
+
+
+def partitions(n, largest=None):
+    if largest is None:
+        largest = n
+    if n == 0:
+        yield []
+        return
+    for k in range(min(n, largest), 0, -1):
+        for rest in partitions(n - k, k):
+            yield [k] + rest
+
+
+def compositions(n):
+    if n == 0:
+        yield ()
+    for k in range(1, n + 1):
+        for rest in compositions(n - k):
+            yield (k,) + rest
+
+
+def lcs(a, b, i, j):
+    if i == len(a) or j == len(b):
+        return 0
+    if a[i] == b[j]:
+        return 1 + lcs(a, b, i + 1, j + 1)
+    return max(lcs(a, b, i + 1, j), lcs(a, b, i, j + 1))
+
+
+def edit(a, b):
+    if not a:
+        return len(b)
+    if not b:
+        return len(a)
+    if a[0] == b[0]:
+        return edit(a[1:], b[1:])
+    return 1 + min(edit(a[1:], b), edit(a, b[1:]), edit(a[1:], b[1:]))
+
+
+def knap(i, w, weights, values):
+    if i < 0 or w <= 0:
+        return 0
+    skip = knap(i - 1, w, weights, values)
+    take = 0
+    if weights[i] <= w:
+        take = values[i] + knap(i - 1, w - weights[i], weights, values)
+    return max(skip, take)
+
+
+def subset_sum(nums, target):
+    if target == 0:
+        return True
+    if not nums:
+        return False
+    first, *rest = nums
+    return subset_sum(rest, target) or subset_sum(rest, target - first)
+
+
+def combos(items, k):
+    if k == 0:
+        return [[]]
+    if not items:
+        return []
+    head, tail = items[0], items[1:]
+    return [[head] + c for c in combos(tail, k - 1)] + combos(tail, k)
+
+
+def alphabeta(node, depth, alpha, beta, maximizing):
+    if depth == 0 or node.is_terminal():
+        return node.value()
+    if maximizing:
+        for move in node.legal_moves():
+            node.push(move)
+            alpha = max(alpha, alphabeta(node, depth - 1, alpha, beta, False))
+            node.pop()
+            if alpha >= beta:
+                break
+        return alpha
+    for move in node.legal_moves():
+        node.push(move)
+        beta = min(beta, alphabeta(node, depth - 1, alpha, beta, True))
+        node.pop()
+        if alpha >= beta:
+            break
+    return beta
+
+
+def passwords(chars, n):
+    if n == 0:
+        yield ""
+        return
+    for c in chars:
+        for rest in passwords(chars, n - 1):
+            yield c + rest
+
+
+def expand(pattern):
+    if "{" not in pattern:
+        return [pattern]
+    head, _, rest = pattern.partition("{")
+    alternatives, _, tail = rest.partition("}")
+    result = []
+    for a in alternatives.split(","):
+        for t in expand(tail):
+            result.append(head + a + t)
+    return result
+
+
+def held_karp(distances):
+    n = len(distances)
+    best = {}
+    for size in range(2, n):
+        for subset in combinations(range(1, n), size):
+            for k in subset:
+                best[(subset, k)] = min(distances[m][k] for m in subset)
+    return best
+
+
+def tsp2(cities, path):
+    if len(path) == len(cities):
+        return length(path)
+    best = float("inf")
+    for c in cities:
+        if c not in path:
+            best = min(best, tsp2(cities, path + [c]))
+    return best
+
+
+def truth(variables, env, expr):
+    if not variables:
+        return [expr(env)]
+    name, *rest = variables
+    out = []
+    for value in (False, True):
+        env[name] = value
+        out += truth(rest, env, expr)
+    return out
+
+
+def count(n, memo={}):
+    if n <= 1:
+        return 1
+    return count(n - 1) + count(n - 2)
+
+
+def ackermann(m, n):
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return ackermann(m - 1, 1)
+    return ackermann(m - 1, ackermann(m, n - 1))
+
+
+def hilbert(depth, turtle):
+    if depth == 0:
+        return
+    turtle.left(90)
+    hilbert(depth - 1, turtle)
+    turtle.forward(1)
+    hilbert(depth - 1, turtle)
+    hilbert(depth - 1, turtle)
+
+
+def flips(text):
+    results = [""]
+    for ch in text:
+        results = [r + c for r in results for c in (ch.lower(), ch.upper())]
+    return results
 """
 # Walks over the parts of an object, results that are remembered, loops that end with the call; and a game, whose
 # positions may be few: its text does not say that each move leads to new ones.

@@ -11,7 +11,7 @@ from ..combinatorics import Choice, ways_to_choose
 from ..folding import BINARY, operation
 from ..quantities import ONE, ZERO, Quantity, constant, exponential
 from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value, number_of
+from ..values import NONE, STARRED, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     COUNTING,
@@ -137,7 +137,8 @@ def _product(call: Call) -> Value:
     _adaptor(call)
     size = ONE
     for value in call.args[:_MOST_FACTORS]:
-        size = size * call.consume(value)
+        count = call.consume(value)
+        size = size * (exponential(_TYPICAL_ITEMS, count) if value.payload is STARRED else count)
         _pool(call, value)
     repeat = argument(call, 99, "repeat")
     times = number_of(repeat)
