@@ -7,6 +7,7 @@
 #     time-zone   local time is 14 hours ahead of UTC
 #     user        a user without root, in a clone that is theirs (needs root, to become that user)
 #     space       a clone whose path has a space
+#     all         all four at once (needs root)
 #
 # Without arguments it runs the tests that `make test` runs. The packages are those of .venv, which `make test` makes. A
 # clone has what is committed, and is removed at the end. Nothing outside it is changed: mounts are in a namespace.
@@ -18,6 +19,7 @@ shift || true
 [ $# -gt 0 ] || set -- -q -n 2 --dist loadfile --max-worker-restart 1
 PROCESSOR='Intel(R) *Xeon*_[x](y) `@ 2.50GHz` <b>|'
 TESTER=54321 # an id that no user has
+FAR='<+14>-14'
 
 fail() {
     echo "tests/surroundings.sh: $1" >&2
@@ -58,6 +60,13 @@ for script in (ours / "bin").iterdir():
 PYTHON
 }
 
+# What /proc/cpuinfo says of a processor with that name, in $1.
+name_processor() {
+    PROCESSOR=$PROCESSOR awk -F: '/^model name/ { print $1 ": " ENVIRON["PROCESSOR"]; next } { print }' \
+        /proc/cpuinfo >"$1"
+    grep -q '^model name' "$1" || printf 'model name\t: %s\n' "$PROCESSOR" >>"$1"
+}
+
 [ -x .venv/bin/python ] || fail "there is no .venv; run: make test"
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
@@ -65,30 +74,34 @@ trap 'rm -rf "$WORK"' EXIT
 case $NAME in
 processor)
     need_root
-    PROCESSOR=$PROCESSOR awk -F: '/^model name/ { print $1 ": " ENVIRON["PROCESSOR"]; next } { print }' \
-        /proc/cpuinfo >"$WORK/cpuinfo"
-    grep -q '^model name' "$WORK/cpuinfo" || printf 'model name\t: %s\n' "$PROCESSOR" >>"$WORK/cpuinfo"
+    name_processor "$WORK/cpuinfo"
     unshare --mount bash -c 'mount --bind "$0" /proc/cpuinfo && exec "$@"' "$WORK/cpuinfo" \
         .venv/bin/python -m pytest "$@"
     ;;
 time-zone)
-    TZ='<+14>-14' .venv/bin/python -m pytest "$@"
+    TZ=$FAR .venv/bin/python -m pytest "$@"
     ;;
 space)
     clone "$WORK/a clone"
     cd "$WORK/a clone"
     env -u PYTHONPATH .venv/bin/python -m pytest "$@"
     ;;
-user)
+user | all)
     need_root
-    clone "$WORK/clone"
+    clone=$WORK/clone zone=UTC
+    cp /proc/cpuinfo "$WORK/cpuinfo"
+    if [ "$NAME" = all ]; then
+        clone="$WORK/a clone" zone=$FAR
+        name_processor "$WORK/cpuinfo"
+    fi
+    clone "$clone"
     mkdir "$WORK/home" "$WORK/tmp"
     chmod 755 "$WORK"
-    chown -R "$TESTER:$TESTER" "$WORK/clone" "$WORK/home" "$WORK/tmp"
+    chown -R "$TESTER:$TESTER" "$clone" "$WORK/home" "$WORK/tmp"
     sed "\$a tester:x:$TESTER:$TESTER::$WORK/home:/bin/sh" /etc/passwd >"$WORK/passwd"
     sed "\$a tester:x:$TESTER:" /etc/group >"$WORK/group"
-    chmod 644 "$WORK/passwd" "$WORK/group"
-    export WORK TESTER
+    chmod 644 "$WORK/passwd" "$WORK/group" "$WORK/cpuinfo"
+    export WORK TESTER clone zone
     # Where the interpreter or .venv is below a folder that the user may not enter, as /root is, that folder is replaced
     # by one that has nothing else.
     # shellcheck disable=SC2016 # the inner shell expands them
@@ -96,6 +109,7 @@ user)
         set -euo pipefail
         mount --bind "$WORK/passwd" /etc/passwd
         mount --bind "$WORK/group" /etc/group
+        mount --bind "$WORK/cpuinfo" /proc/cpuinfo
         needed=("$(.venv/bin/python -c "import sys; print(sys.base_prefix)")" "$(realpath .venv)")
         as_tester=(setpriv --reuid "$TESTER" --regid "$TESTER" --clear-groups --inh-caps=-all)
         for folder in "${needed[@]}"; do
@@ -110,10 +124,10 @@ user)
                 umount "$WORK/kept"
             done
         done
-        cd "$WORK/clone"
-        exec env -i PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 HOME="$WORK/home" TMPDIR="$WORK/tmp" USER=tester \
+        cd "$clone"
+        exec env -i PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 TZ="$zone" HOME="$WORK/home" TMPDIR="$WORK/tmp" USER=tester \
             LOGNAME=tester "${as_tester[@]}" .venv/bin/python -m pytest "$@"
     ' bash "$@"
     ;;
-*) fail "name one of processor, time-zone, user and space" ;;
+*) fail "name one of processor, time-zone, user, space and all" ;;
 esac
