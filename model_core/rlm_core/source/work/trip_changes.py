@@ -130,12 +130,18 @@ def multiplied_sizes(
         if end.kind not in _MULTIPLIED:
             continue
         sizes = [_likely(values.get(name)) for values in (starts, ends, starts_again, ends_again)]
-        if min(sizes) <= 0 or sizes[2] < _FARTHER * sizes[0]:
+        if min(sizes) <= 0 or sizes[2] < _FARTHER * sizes[0] or _is_of_parts(end):
             continue
         first, second = sizes[1] / sizes[0], sizes[3] / sizes[2]
         if first >= _LEAST_FACTOR and abs(second / first - 1) < _SAME_FACTOR:
             factors[name] = second
     return factors
+
+
+def _is_of_parts(value: Value) -> bool:
+    """Whether a size depends on parts of objects, or on what nothing names: a tree has only so many nodes."""
+    names = value.size.names if value.size is not None else ()
+    return any(name.startswith("?") or ("." in name and not name.startswith("self.")) for name in names)
 
 
 def _likely(value: Value | None) -> float:

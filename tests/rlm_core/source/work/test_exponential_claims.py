@@ -469,6 +469,20 @@ def flips(text):
     for ch in text:
         results = [r + c for r in results for c in (ch.lower(), ch.upper())]
     return results
+
+
+def cartesian(pools):
+    result = [[]]
+    for pool in pools:
+        result = [x + [y] for x in result for y in pool]
+    return result
+
+
+def walks(graph, start, steps):
+    found = [[start]]
+    for _ in range(steps):
+        found = [path + [node] for path in found for node in graph[path[-1]]]
+    return found
 """
 # Walks over the parts of an object, results that are remembered, loops that end with the call; and a game, whose
 # positions may be few: its text does not say that each move leads to new ones.
@@ -652,6 +666,24 @@ def play(game, state, depth):
     if depth == 0:
         return game.value(state)
     return max(play(game, game.result(state, move), depth - 1) for move in game.moves(state))
+
+
+def levels(root, depth):
+    frontier = [root]
+    for _ in range(depth):
+        frontier = [child for node in frontier for child in node.children]
+    return frontier
+
+
+class Index:
+    def nodes(self, keys):
+        found = [(0, sorted(keys))]
+        for start in self.offsets[1:-1]:
+            following = []
+            for index, part in found:
+                following.extend([(start + place, some) for place, some in self.positions(part, index)])
+            found = following
+        return found
 """
 
 
