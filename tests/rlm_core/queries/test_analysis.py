@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,6 +17,8 @@ from rlm_core.source import module_index
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
+from rlm_core.source.work.operations import Operations
+from rlm_core.source.work.values import Value
 from rlm_core.types import BASIS_OF_KIND, CalledFunction, CodeText, FoundCost, MeasuredCost, Unit
 from tree_sitter import Language, Parser
 
@@ -421,6 +424,25 @@ def test_a_unit_whose_analysis_fails_has_its_text_alone(monkeypatch: pytest.Monk
     assert before["bad"].code.callees
     del before["bad"], after["bad"]
     assert after == before
+
+
+@pytest.mark.usefixtures("lenient")
+def test_a_called_function_whose_analysis_fails_leaves_its_callers_their_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"def caller(items):\n    called(1)\n    return sorted(items)\n\n\ndef called(n):\n    return n @ n\n"
+    real = Operations.operation
+
+    def failing(self: Operations, op: ast.operator, left: Value, right: Value) -> Value:
+        if isinstance(op, ast.MatMult):
+            raise RecursionError
+        return real(self, op, left, right)
+
+    monkeypatch.setattr(Operations, "operation", failing)
+    caller, called = Analyser().analyse(ParsedSource(text, "python"))
+    assert called.failure == "RecursionError"
+    assert caller.failure == ""
+    assert caller.code.work is not None
+    assert caller.code.work.latency.growth[0].size == "items"
+    assert caller.code.work.unknown_calls > 0
 
 
 @pytest.mark.usefixtures("lenient")

@@ -6,6 +6,7 @@ Nothing is run. The time that the analysis takes is bounded by a budget of synta
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -139,7 +140,7 @@ def _solution(interpreter: Interpreter, node: ast.ClassDef) -> None:
 def _facts(meter: Meter, nodes: int) -> WorkFacts:
     seconds, memory, unknown = meter.total, meter.peak, meter.unknown
     sizes = {name for quantity in (seconds, unknown) for name in quantity.names}
-    missing = max(unknown.evaluate(lambda name: TYPICAL_SIZE)[1], 0.0)
+    missing = _stated(unknown.evaluate(lambda name: TYPICAL_SIZE)[1])
     waits = [_wait(wait) for wait in meter.waits]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
@@ -163,9 +164,9 @@ def _wait(wait: PendingWait) -> Wait:
     per: tuple[str, ...] = ()
     share = min(max(wait.share[1], 0.0), 1.0)
     if wait.seconds is not None:
-        low, likely, high = (max(value, 0.0) for value in wait.seconds.evaluate(lambda name: 1.0))
+        low, likely, high = (_stated(value) for value in wait.seconds.evaluate(lambda name: 1.0))
         per = tuple(dict.fromkeys(name.removeprefix(SYMBOL) for name in wait.seconds.names))
-        low = max(wait.seconds.evaluate(lambda name: 0.0)[0], 0.0)
+        low = _stated(wait.seconds.evaluate(lambda name: 0.0)[0])
         if share < _EVEN or wait.on_error:
             likely = 0.0
         elif share == _EVEN:
@@ -175,13 +176,13 @@ def _wait(wait: PendingWait) -> Wait:
 
 
 def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, extra: float = 0.0) -> CostFacts:
-    low, likely, high = (max(value, 0.0) for value in quantity.evaluate(lambda name: 0.0))
-    typical = max(quantity.evaluate(lambda name: TYPICAL_SIZE)[1], 0.0) + extra
+    low, likely, high = (_stated(value) for value in quantity.evaluate(lambda name: 0.0))
+    typical = _stated(_stated(quantity.evaluate(lambda name: TYPICAL_SIZE)[1]) + extra)
     kept = [cause for cause in causes if (cause.kind is CauseKind.ALLOCATION) is memory]
     listed: dict[tuple[CauseKind, int], tuple[float, float | None, str | ast.AST]] = {}
     for cause in kept:
-        amount = cause.amount.evaluate(lambda name: TYPICAL_SIZE)[1]
-        count = cause.count.exact
+        amount = _stated(cause.amount.evaluate(lambda name: TYPICAL_SIZE)[1])
+        count = None if cause.count.exact is None else _stated(cause.count.exact)
         key = (cause.kind, cause.line)
         if key not in listed or listed[key][0] < amount:
             listed[key] = (amount, count, cause.name)
@@ -193,8 +194,13 @@ def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, e
         ),
         key=lambda cause: (-cause.amount, cause.line),
     )[:_MOST_CAUSES]
-    large = max(quantity.evaluate(lambda name: LARGE_SIZE)[1], 0.0) + extra
+    large = _stated(_stated(quantity.evaluate(lambda name: LARGE_SIZE)[1]) + extra)
     return CostFacts(Amount(low, likely, high), typical, large, _growth(quantity), tuple(ranked))
+
+
+def _stated(value: float) -> float:
+    """A number as facts have it: of no negative size, and finite, since JSON knows no infinity."""
+    return min(max(value, 0.0), sys.float_info.max)
 
 
 def _text(name: str | ast.AST) -> str:
@@ -219,7 +225,8 @@ def _growth(quantity: Quantity) -> tuple[Growth, ...]:
         else:
             entry[2] *= float(form)
     growth = [
-        Growth(name, round(values[0], 3), round(values[1], 3), round(values[2], 4)) for name, values in by_name.items()
+        Growth(name, *(_stated(round(value, digits)) for value, digits in zip(values, (3, 3, 4), strict=True)))
+        for name, values in by_name.items()
     ]
     growth.sort(key=lambda entry: (-entry.base, -entry.degree, -entry.logs, entry.size))
     return tuple(growth)

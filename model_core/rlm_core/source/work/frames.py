@@ -84,13 +84,15 @@ class Recursive:
     """A recursive call inside a function that is being read.
 
     The arguments, the share of runs that gets there, and how often the loops around it repeat it. ``direct``: it is in
-    the function's own text, and not in that of a function that it calls.
+    the function's own text, and not in that of a function that it calls. ``given`` are the names that sizes of the
+    parameters have, where they have one.
     """
 
     arguments: Mapping[str, Value]
     share: tuple[float, float, float]
     times: Quantity = ONE
     direct: bool = True
+    given: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -120,9 +122,11 @@ class Frame:
     recursive: list[Recursive] = field(default_factory=list)
     recurses: bool = False
     cached: bool = False
-    # Of a recursive function: the share of calls that end at once, and how many checks end them.
+    # Of a recursive function: the share of calls that end at once, how many checks end them, and what its parameters
+    # were given, by the name of its size.
     base_share: float = 0.5
     checks: int = 1
+    given: Mapping[str, str] = field(default_factory=dict)
     handlers: int = 0
     # The share of the runs of the caller that call this function.
     entered: Range = ALWAYS

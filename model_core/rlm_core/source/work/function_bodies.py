@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rlm_core.boundary import absorb
 from rlm_core.types import CauseKind
 
 from . import object_sizes
@@ -121,7 +122,7 @@ class FunctionBodies(Expressions):
             times = ONE
             for loop in active.loops:
                 times = times * loop.trips
-            active.recursive.append(Recursive(names, share, times, direct=active is caller))
+            active.recursive.append(Recursive(names, share, times, active is caller, active.given))
             # A function that takes a container usually returns one of about the same size.
             sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
             return Value(size=sized.size) if sized is not None else UNKNOWN
@@ -136,7 +137,12 @@ class FunctionBodies(Expressions):
         try:
             self.bind_defaults(frame)
             result, body = self.measured(frame)
-        except TooComplex:
+        except Exception as error:
+            if not isinstance(error, TooComplex):
+                if not self.open:
+                    raise
+                # A fault of the analysis costs the caller what this call costs, not all its facts.
+                absorb("the analysis of a called function", error)
             self.left, self.frame, self.loop_depth = kept, caller, loop_depth
             self.meter.miss()
             self.opaque += 1
@@ -284,6 +290,7 @@ class FunctionBodies(Expressions):
             size = mixed([(0.5, ZERO), (0.5, levels)])
             frame.names[filled[0]] = replace(path, constant=MISSING, payload=None, size=size)
         start: dict[str, Quantity] = {}
+        given = {name: value.name for name, value in frame.names.items() if value.kind == "unknown" and value.name}
         for name in changing:
             value = frame.names.get(name)
             if value is None:
@@ -296,6 +303,7 @@ class FunctionBodies(Expressions):
                 continue
             symbol = f"{SYMBOL}{name}{len(self.open)}"
             start[symbol] = amount
+            given[name] = symbol
             is_sized = value.kind not in ("int", "float", "bool")
             frame.names[name] = replace(
                 value,
@@ -304,6 +312,7 @@ class FunctionBodies(Expressions):
                 size=of_size(symbol) if is_sized else None,
                 payload=None,
             )
+        frame.given = given
         return start
 
     def _repeated_body(self, frame: Frame, body: Meter, start: dict[str, Quantity]) -> tuple[Meter, Quantity]:

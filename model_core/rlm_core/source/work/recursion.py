@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from .combinatorics import ways_to_choose
 from .frames import Recursive
 from .quantities import LINEAR, ONE, Monomial, Quantity, Range, ceiling, constant, exponential, of_size, product, raised
-from .recursion_moves import Move, falls, grows, move_of, narrows, repeats_on_others, split_range
+from .recursion_moves import Move, falls, grows, move_of, narrows, passes_another, repeats_on_others, split_range
 
 _MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
 _CERTAIN = 0.9  # share of the runs
 _PARTITION = (0.7, 1.1)  # of the size, passed on by all recursive calls together
 _FEWEST_MET = 0.1  # of the combinations of arguments
+_MORE = 1.05  # calls per call, at least, where each may make several
 _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 _SEARCH = 1.5  # calls for each item that a search places and takes back
 
@@ -137,7 +138,8 @@ def recurrence(
     if searches and not moves and not cached:
         size = of_size(fallback)
         return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")
-    if not moves or (len(moves) < len(steps) and (branches >= _BRANCHING or _repeats(steps, moves))):
+    is_walk = any(passes_another(move.step) for move in moves) and not searches
+    if not moves or is_walk or (len(moves) < len(steps) and (branches >= _BRANCHING or _repeats(steps, moves))):
         # A call that nothing makes smaller is for a part of the input: how deep the others get does not say how many.
         size = of_size(fallback)
         values = [value for step in steps for value in step.arguments.values()]
@@ -335,7 +337,9 @@ def _counted(
             calls = constant(max(low, 0.0) + 1, count(high, "most"), count(likely, "likely"))
         return Recurrence(calls, depth, symbol, 1.0, several, name)
     weights = [way.likely(_TYPICAL_WAYS) for way in ways]
-    root = _root(strides, weights) if sum(weights) > 1.05 else 1.05
+    if sum(weights) <= _MORE and any(repeats_on_others(move.step) for move in moves):
+        return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
+    root = _root(strides, weights) if sum(weights) > _MORE else _MORE
     return Recurrence(exponential(root, spans[symbol]), depth, symbol, 1.0, several, name)
 
 

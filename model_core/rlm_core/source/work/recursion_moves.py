@@ -37,13 +37,13 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
             key = (((symbol, LINEAR), 1.0),)
             if key not in amount.terms:
                 continue
-            slope = amount.terms[key][1]
+            least, slope, most = amount.terms[key]
             added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
             # What is collected of another argument does not end the recursion.
-            if 0 < slope < 0.99 and is_of(symbol, name):
+            if 0 < slope < 0.99 and symbol == step.given.get(name):
                 # The mean over a loop that runs once for each item that is left.
                 per_item = step.times.terms.get(key, (0.0, 0.0, 0.0))[1]
-                if per_item > 0 or (per_item < 0 and symbol in bounds):
+                if least == most and (per_item > 0 or (per_item < 0 and symbol in bounds)):
                     return Move(symbol, 1.0, -per_item, step, any_less=True)
                 return Move(symbol, slope, 0.0, step)
             # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
@@ -56,9 +56,13 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
     return best
 
 
-def is_of(symbol: str, parameter: str) -> bool:
-    """Whether a symbol is that of a parameter: its name, or that with the depth of the call."""
-    return symbol == parameter or symbol.removeprefix(f"{SYMBOL}{parameter}").isdigit()
+def passes_another(step: Recursive) -> bool:
+    """Whether a recursive call gets another object than its own, such as a child of a node."""
+    own = step.given.values()
+    return any(
+        value.kind == "unknown" and value.number is None and value.name not in ("", *own)
+        for value in step.arguments.values()
+    )
 
 
 def repeats_on_others(step: Recursive) -> bool:
@@ -67,14 +71,12 @@ def repeats_on_others(step: Recursive) -> bool:
     Each call then gets a part, such as a child of a node, and all together no more than there are.
     """
     changed = {
-        name for name, value in step.arguments.items() if value.number is None and not _is_passed_on(name, value)
+        step.given.get(name, name)
+        for name, value in step.arguments.items()
+        if value.number is None and not (value.kind == "unknown" and value.name == step.given.get(name))
     }
     roots = {name.partition(".")[0].partition("[")[0] for name in step.times.names}
     return bool(changed) and any(root in changed or root.startswith("?") for root in roots)
-
-
-def _is_passed_on(name: str, value: Value) -> bool:
-    return value.kind == "unknown" and value.name == name
 
 
 def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:

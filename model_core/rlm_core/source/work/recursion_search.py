@@ -48,9 +48,8 @@ def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
 def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
     """Whether a loop goes on to what is not on the way here, and the way is taken back."""
     kept = _changed(node.body) & _changed(node.body, taken=True)
-    # What is set twice: marked, and unmarked.
-    marked = [ast.dump(target.value) for target in _entries(node)]
-    kept |= {place for place in marked if marked.count(place) > 1}
+    marked = [(ast.dump(target), is_empty) for target, is_empty in _entries(node)]
+    kept |= {place for place, is_empty in marked if is_empty and (place, False) in marked}
     for test, body in _guarded(loop):
         calls = [
             part
@@ -116,8 +115,12 @@ def _changed(statements: Sequence[ast.stmt], *, taken: bool = False) -> set[str]
     return found
 
 
-def _entries(node: _Plain) -> Iterator[ast.Subscript]:
-    return (part for part in ast.walk(node) if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store))
+def _entries(node: _Plain) -> Iterator[tuple[ast.expr, bool]]:
+    """The containers whose entries are set, and whether to nothing: entries are marked, and unmarked."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Subscript(value=container)], value=value):
+                yield container, isinstance(value, ast.Constant) and not value.value
 
 
 def _blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -54,7 +54,7 @@ def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
     """What parameters that recursive calls change are compared with, and whether their length is."""
     found: dict[str, tuple[ast.expr, bool]] = {}
     changing = changing_parameters(node) or {}
-    for inner in ast.walk(node):
+    for inner in (part for test in _guards(node) for part in ast.walk(test)):
         if not isinstance(inner, ast.Compare) or len(inner.ops) != 1 or not isinstance(inner.ops[0], _ENDS):
             continue
         for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
@@ -64,6 +64,33 @@ def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
                 found.setdefault(name, (other, length_of is not None))
                 break
     return found
+
+
+def _guards(node: Function) -> Iterator[ast.expr]:
+    """The conditions in a function that decide whether it goes on or calls itself."""
+    if isinstance(node, ast.Lambda):
+        return
+
+    def decides(parts: Sequence[ast.AST]) -> bool:
+        return any(
+            isinstance(inner, (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Yield))
+            or (isinstance(inner, ast.Call) and calls_itself(inner, node))
+            for part in parts
+            for inner in ast.walk(part)
+        )
+
+    for inner in ast.walk(node):
+        match inner:
+            case ast.If() if decides([*inner.body, *inner.orelse]):
+                yield inner.test
+            case ast.IfExp() if decides([inner.body, inner.orelse]):
+                yield inner.test
+            case ast.While() | ast.Assert():
+                yield inner.test
+            case ast.BoolOp() if decides(inner.values):
+                yield inner
+            case ast.comprehension():
+                yield from inner.ifs
 
 
 def _length_of(node: ast.expr) -> str | None:

@@ -133,6 +133,9 @@ def multiplied_sizes(
         if min(sizes) <= 0 or sizes[2] < _FARTHER * sizes[0] or _is_of_parts(end):
             continue
         first, second = sizes[1] / sizes[0], sizes[3] / sizes[2]
+        # What happens under a condition may not happen.
+        if _least(end) < _LEAST_FACTOR * _least(starts_again[name]):
+            continue
         if first >= _LEAST_FACTOR and abs(second / first - 1) < _SAME_FACTOR:
             factors[name] = second
     return factors
@@ -146,6 +149,10 @@ def _is_of_parts(value: Value) -> bool:
 
 def _likely(value: Value | None) -> float:
     return value.size.evaluate(lambda name: _USUAL)[1] if value is not None and value.size is not None else 0.0
+
+
+def _least(value: Value) -> float:
+    return value.size.evaluate(lambda name: _USUAL)[0] if value.size is not None else 0.0
 
 
 def powers(size: Quantity, factor: float, count: Quantity) -> tuple[Quantity, Quantity]:

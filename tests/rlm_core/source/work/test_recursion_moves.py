@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.source.work.frames import Recursive
-from rlm_core.source.work.quantities import Quantity, constant, of_size
+from rlm_core.source.work.quantities import ONE, Quantity, constant, of_size
 from rlm_core.source.work.recursion_moves import falls, grows, move_of, split_range
 from rlm_core.source.work.values import Value
 
@@ -12,9 +12,9 @@ N, LOW, HIGH = of_size("n"), of_size("low"), of_size("high")
 RANGE = {"low": LOW, "high": HIGH}
 
 
-def step(**arguments: Quantity) -> Recursive:
+def step(times: Quantity = ONE, **arguments: Quantity) -> Recursive:
     values = {name: Value("int", number=number) for name, number in arguments.items()}
-    return Recursive(values, (1.0, 1.0, 1.0))
+    return Recursive(values, (1.0, 1.0, 1.0), times, given={name: name for name in arguments})
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,21 @@ def test_a_call_passes_on_a_share_or_a_fixed_amount_less(passed: Quantity, ratio
     move = move_of(step(n=passed), {"n": N}, {"n": HIGH})
     assert move is not None
     assert (move.ratio, move.added) == (ratio, added)
+
+
+def test_a_loop_over_what_is_left_makes_a_call_for_each_smaller_size() -> None:
+    move = move_of(step(N, n=N.times(0.5)), {"n": N}, {})
+    assert move is not None
+    assert (move.any_less, move.added) == (True, -1.0)
+    # A part between two places that nothing says: all parts together are no larger than the whole.
+    part = move_of(step(N, n=N * constant(0.0, 1.0, 0.5)), {"n": N}, {})
+    assert part is not None
+    assert not part.any_less
+
+
+def test_what_is_collected_of_another_argument_does_not_shrink() -> None:
+    values = {"found": Value("list", size=N.times(0.25))}
+    assert move_of(Recursive(values, (1.0, 1.0, 1.0), given={"n": "n"}), {"n": N}, {}) is None
 
 
 def test_an_argument_that_stays_or_grows_without_a_bound_is_no_move() -> None:

@@ -170,7 +170,7 @@ def _chosen(kind: Choice) -> Rule:
         chosen = exact_number(wanted)
         whole = count.exact
         item = Value("tuple", item=bare(value.item))
-        if whole is not None and (chosen is not None or wanted is UNKNOWN or wanted.kind == "none"):
+        if whole is not None and (chosen is not None or _is_whole(wanted)):
             width = whole if chosen is None else chosen
             size = constant(ways_to_choose(kind, whole, width))
         elif chosen is not None:
@@ -178,14 +178,23 @@ def _chosen(kind: Choice) -> Rule:
             size = count.power(chosen)
             if kind != "permutations" and 0 <= chosen <= 100:
                 size = size.times(1 / math.factorial(round(chosen)))
-        else:
-            # n! of an unknown n: the analysis knows exponentials only, of which this one is larger for n above 5.
+        elif _is_whole(wanted) or (wanted.number is not None and set(wanted.number.names) & set(count.names)):
+            # n! of an unknown n, or the sum of all choices: the analysis knows exponentials only, of which this one is
+            # larger for n above 5.
             width = 4.0
             size = exponential(2.0, count)
+        else:
+            # How many are chosen is another input, mostly a small number.
+            width = 2.0
+            size = count.power(width)
         item = replace(item, size=constant(width), bytes=constant(40 + 8 * width))
         return lazy(size, item, each("itertools.permutations" if kind == "permutations" else "itertools.combinations"))
 
     return rule
+
+
+def _is_whole(wanted: Value) -> bool:
+    return wanted is UNKNOWN or wanted.kind == "none"
 
 
 def _accumulate(call: Call) -> Value:

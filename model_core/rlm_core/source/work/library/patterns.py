@@ -1,109 +1,213 @@
-"""Regular expressions that may take exponential time: a pattern -> whether quantifiers are nested over one another.
+"""Regular expressions that may take exponential time: a pattern -> whether a text can be read in ever more ways.
 
-In ``(a+)+$`` a text of n characters can be split in 2^n ways, and all are tried when the end does not match.
+In ``(a+)+$`` a text of n characters can be split in 2^n ways, and all are tried when the end does not match. A pattern
+is read as an automaton of its characters. It is exponential if a state can be left and reached again in two ways over
+the same text (A. Weber, H. Seidl: On the degree of ambiguity of finite automata, 1991), and something behind can fail.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
 _MOST_PATTERN = 2_000  # characters; a longer one is not read
+_MOST_STATES, _MOST_STEPS = 150, 40_000  # of the automaton, and of pairs of its states
 _MANY = 8  # repeats; a smaller bound of both quantifiers keeps the number of ways small
-_MOST_NODES = 5_000
+_LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
+_SETS = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN)
+_CATEGORIES = {
+    _constants.CATEGORY_DIGIT: r"\d", _constants.CATEGORY_NOT_DIGIT: r"\D",
+    _constants.CATEGORY_SPACE: r"\s", _constants.CATEGORY_NOT_SPACE: r"\S",
+    _constants.CATEGORY_WORD: r"\w", _constants.CATEGORY_NOT_WORD: r"\W",
+}  # fmt: skip
+_SAMPLE = "aZ0_ \n\t-.,:;\"'()[]{}<>/\\|+*?=&%$#@!~^`\x00\xe9\u4e00"
 
 
 def pathological(pattern: str) -> bool:
-    """Whether a repeated group repeats inside, or has alternatives that match the same text, and something follows.
+    """Whether a pattern reads some texts in exponentially many ways before it fails.
 
-    Bounded for hostile input: patterns beyond 2,000 characters or 5,000 nodes are not read.
+    Bounded for hostile input: patterns beyond 2,000 characters, or 150 states of the automaton, are not read.
     """
-    if len(pattern) > _MOST_PATTERN or not any(sign in pattern for sign in "*+{"):
-        return False
-    if pattern.count("(") > 200:
+    if len(pattern) > _MOST_PATTERN or not any(sign in pattern for sign in "*+{") or pattern.count("(") > 200:
         return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = _parser.parse(pattern)
-    except (re.error, RecursionError, OverflowError, ValueError):
+        automaton = _Automaton(ignore_case=bool(tree.state.flags & re.IGNORECASE), sample=_sample(pattern))
+        whole = automaton.add(tree)
+        return any(
+            automaton.can_fail or not (loop & whole.last.keys())
+            for loop in _components(automaton.follow)
+            if automaton.is_ambiguous(loop)
+        )
+    except (re.error, RecursionError, OverflowError, ValueError, _TooLargeError):
         return False
-    nodes = list(_walk(tree))
-    return any(_is_nested(node) for node in nodes)
 
 
-def _walk(tree: Any) -> Any:
-    stack, count = [tree], 0
-    while stack and count < _MOST_NODES:
-        current = stack.pop()
-        count += 1
-        if isinstance(current, _parser.SubPattern):
-            stack += list(current)
-        elif isinstance(current, (tuple, list)):
-            yield current
-            stack += [part for part in current if isinstance(part, (tuple, list, _parser.SubPattern))]
+class _TooLargeError(Exception):
+    """The automaton has more states or pairs than are read."""
 
 
-def _repeat(node: Any) -> tuple[int, Any] | None:
-    """The largest number of repeats of a quantifier that can backtrack, and what it repeats."""
-    kinds = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
-    is_repeat = isinstance(node, tuple) and len(node) == 2 and node[0] in kinds
-    if is_repeat and isinstance(node[1], tuple) and len(node[1]) == 3:
-        _, most, body = node[1]
-        return int(most), body
-    return None
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a pattern: whether it matches the empty text, and the states of its first and last characters.
+
+    A state counts as often as there are ways to begin or end with it.
+    """
+
+    is_empty: bool = True
+    first: Counter[int] = field(default_factory=Counter)
+    last: Counter[int] = field(default_factory=Counter)
 
 
-def _is_nested(node: Any) -> bool:
-    repeat = _repeat(node)
-    if repeat is None or repeat[0] < _MANY:
-        return False
-    body = _unwrapped(repeat[1])
-    if len(body) == 1 and body[0][0] == _constants.BRANCH:
-        return _has_overlap(body[0][1][1])
-    # ``(x a+)+``: the inner repeat is ambiguous only if nothing that must follow it separates the rounds.
-    inner = [index for index, part in enumerate(body) if (found := _repeat(part)) is not None and found[0] >= _MANY]
-    if not inner:
-        return False
-    others = [part for index, part in enumerate(body) if index not in inner and not _is_optional(part)]
-    if not others:
-        return True
-    repeated = [_first(_repeat(body[index])[1]) for index in inner]  # type: ignore[index]
-    return all(_first([part]) is not None and _first([part]) in repeated for part in others)
+class _Automaton:
+    """The states of a pattern, one per character or set in it, and in how many ways one follows another (Glushkov)."""
+
+    def __init__(self, *, ignore_case: bool, sample: str) -> None:
+        self.sets: list[frozenset[str]] = []
+        self.follow: list[Counter[int]] = []
+        self.can_fail = False
+        self._often: set[tuple[int, int]] = set()  # from one to another as often as there is text
+        self._ignore_case, self._sample = ignore_case, sample
+
+    def add(self, tree: Any) -> _Part:
+        """Add the parts of a sequence."""
+        whole = _Part()
+        for node in tree:
+            part = self._node(*node)
+            for state, ways in whole.last.items():
+                self._lead(state, part.first, ways)
+            whole = _Part(
+                whole.is_empty and part.is_empty,
+                whole.first + part.first if whole.is_empty else whole.first,
+                whole.last + part.last if part.is_empty else part.last,
+            )
+        return whole
+
+    def _node(self, kind: Any, value: Any) -> _Part:
+        if kind in _SETS:
+            return self._set(kind, value)
+        if kind is _constants.SUBPATTERN:
+            return self.add(value[3])
+        if kind is _constants.BRANCH:
+            arms = [self.add(arm) for arm in value[1]]
+            firsts, lasts = [arm.first for arm in arms], [arm.last for arm in arms]
+            return _Part(any(arm.is_empty for arm in arms), sum(firsts, Counter()), sum(lasts, Counter()))
+        if kind in _REPEATS:
+            least, most, body = value
+            part = self.add(body)
+            for state, ways in part.last.items() if most > 1 else ():
+                self._lead(state, part.first, ways)
+                if most >= _MANY:
+                    self._often |= {(state, following) for following in part.first}
+            return _Part(part.is_empty or least == 0, part.first, part.last) if most else _Part()
+        # A position, a look ahead or behind, and what does not backtrack read nothing here; a position may fail.
+        self.can_fail |= kind in _LOOKS or (kind is _constants.AT and value is not _constants.AT_BEGINNING)
+        return _Part()
+
+    def _set(self, kind: Any, value: Any) -> _Part:
+        if len(self.sets) >= _MOST_STATES:
+            raise _TooLargeError
+        items = value if kind is _constants.IN else [(kind, value)]
+        negated = any(item[0] is _constants.NEGATE for item in items)
+        self.sets.append(frozenset(sign for sign in self._sample if self._matches(sign, items) != negated))
+        self.follow.append(Counter())
+        states = Counter({len(self.sets) - 1: 1})
+        return _Part(is_empty=False, first=states, last=states)
+
+    def _matches(self, sign: str, items: Iterable[tuple[Any, Any]]) -> bool:
+        cases = {sign, sign.lower(), sign.upper()} if self._ignore_case else {sign}
+        return any(_matches(case, kind, value) for kind, value in items for case in cases)
+
+    def _lead(self, state: int, first: Mapping[int, int], ways: int) -> None:
+        for following, times in first.items():
+            self.follow[state][following] = min(self.follow[state][following] + ways * times, 2)
+
+    def is_ambiguous(self, loop: frozenset[int]) -> bool:
+        """Whether one of these states, which lead to each other, can be reached from itself by one text in two ways."""
+        if not any(state in loop and following in loop for state, following in self._often):
+            return False
+        if any(ways > 1 for state in loop for following, ways in self.follow[state].items() if following in loop):
+            return True
+        pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        waiting, steps = [(state, state) for state in loop], 0
+        while waiting:
+            pair = waiting.pop()
+            if pair in pairs:
+                continue
+            left, right = (self.follow[state].keys() & loop for state in pair)
+            pairs[pair] = [(a, b) for a in left for b in right if self.sets[a] & self.sets[b]]
+            waiting += pairs[pair]
+            steps += len(left) * len(right)
+            if steps > _MOST_STEPS:
+                raise _TooLargeError
+        places = {pair: place for place, pair in enumerate(pairs)}
+        graph = [[places[pair] for pair in following] for following in pairs.values()]
+        names = list(pairs)
+        return any(
+            any(names[place][0] == names[place][1] for place in group)
+            and any(names[place][0] != names[place][1] for place in group)
+            for group in _components(graph)
+        )
 
 
-def _unwrapped(body: Any) -> list[Any]:
-    """The parts of a group, without groups around a single part."""
-    parts = list(body)
-    for _ in range(20):
-        if len(parts) == 1 and parts[0][0] == _constants.SUBPATTERN:
-            parts = list(parts[0][1][3])
-        else:
-            break
-    return [
-        part[1][3][0] if part[0] == _constants.SUBPATTERN and len(list(part[1][3])) == 1 else part for part in parts
-    ]
+def _matches(sign: str, kind: Any, value: Any) -> bool:
+    if kind is _constants.LITERAL:
+        return ord(sign) == int(value)
+    if kind is _constants.NOT_LITERAL:
+        return ord(sign) != int(value)
+    if kind is _constants.RANGE:
+        return int(value[0]) <= ord(sign) <= int(value[1])
+    if kind is _constants.CATEGORY:
+        return value in _CATEGORIES and re.match(_CATEGORIES[value], sign) is not None
+    return sign != "\n" if kind is _constants.ANY else False
 
 
-def _is_optional(part: Any) -> bool:
-    repeat = part[1] if part[0] in (_constants.MAX_REPEAT, _constants.MIN_REPEAT) else None
-    return repeat is not None and repeat[0] == 0
+def _sample(pattern: str) -> str:
+    """Characters that tell the sets of a pattern apart: its own with their neighbours, and some of each kind."""
+    own = {chr(ord(sign) + step) for sign in pattern for step in (-1, 0, 1) if 0 <= ord(sign) + step < 0x110000}
+    return "".join(sorted(own | set(_SAMPLE)))
 
 
-def _first(body: Any) -> str | None:
-    parts = list(body)
-    return repr(parts[0]) if parts else None
-
-
-def _has_overlap(branches: Any) -> bool:
-    """Whether two alternatives begin alike, or one of them repeats without end."""
-    starts = [_first(branch) for branch in branches]
-    if len(set(starts)) < len(starts):
-        return True
-    return any(
-        (repeat := _repeat(part)) is not None and repeat[0] >= _MANY and len(list(branch)) == 1
-        for branch in branches
-        for part in list(branch)[:1]
-    )
+def _components(graph: list[Any]) -> Iterator[frozenset[int]]:
+    """The groups of nodes of a directed graph that lead to each other or to themselves (R. Tarjan, 1972)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    open_nodes: list[int] = []
+    is_open: set[int] = set()
+    for root in range(len(graph)):
+        if root in index:
+            continue
+        work = [(root, iter(graph[root]))]
+        index[root] = low[root] = len(index)
+        open_nodes.append(root)
+        is_open.add(root)
+        while work:
+            node, following = work[-1]
+            for other in following:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    open_nodes.append(other)
+                    is_open.add(other)
+                    work.append((other, iter(graph[other])))
+                    break
+                if other in is_open:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    group: set[int] = set()
+                    while node not in group:
+                        group.add(open_nodes.pop())
+                    is_open -= group
+                    if len(group) > 1 or node in graph[node]:
+                        yield frozenset(group)

@@ -14,7 +14,11 @@ from rlm_core.source.work.values import Value
 from .calls import exact, run, run_method, sized
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a*)*b", "([a-z]+)*!", "(?:x+x+)+y", "(a|b+)+c", "^(\\w+\\s?)*$"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "(a*)*b", "([a-z]+)*!", "(?:x+x+)+y", "(a|b+)+c", "^(\\w+\\s?)*$",
+     r"\[((\\]|[^\[\]]|\\])*)\]", "(?:ab?|bc?|a)*x", "(a*b*)*c", "(a{1,5})+b", r"(.*,)*x$", r"(?:a?b?)+$"],
+)  # fmt: skip
 def test_nested_quantifiers_are_recognised(pattern: str) -> None:
     assert pathological(pattern)
 
@@ -32,6 +36,14 @@ def test_nested_quantifiers_are_recognised(pattern: str) -> None:
         "(",
         "",
         r"(?:[^,]+,)+",
+        # A sign separates the rounds, alternatives begin alike and go on differently, or nothing behind can fail.
+        r"(?:^|\n)!!! ?([\w\-]+(?: +[\w\-]+)*)(?: +\"(.*?)\")? *(?:\n|$)",
+        r"Use one of:\s+(?P<output>(\S\s*)*)",
+        r"^(?:RESTRICT|CASCADE|SET NULL|NO ACTION|SET DEFAULT)$",
+        r"(ab|ac)+$",
+        r"(a+)+",
+        r"(?:\\.|[^\"\\])*\"",
+        r"^(\w+)(\.\w+)*$",
     ],
 )
 def test_usual_patterns_are_not(pattern: str) -> None:
