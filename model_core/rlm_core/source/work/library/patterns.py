@@ -47,12 +47,12 @@ def pathological(pattern: str) -> bool:
             for loop in _components(automaton.follow)
             if automaton.is_ambiguous(loop)
         )
-    except (re.error, RecursionError, OverflowError, ValueError, _TooLargeError):
+    except (re.error, RecursionError, OverflowError, ValueError, _UnreadError):
         return False
 
 
-class _TooLargeError(Exception):
-    """The automaton has more states or pairs than are read."""
+class _UnreadError(Exception):
+    """The automaton would have too many states or pairs, or one state for what depends on more than a character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class _Automaton:
         self.follow: list[Counter[int]] = []
         self.can_fail = False
         self._often: set[tuple[int, int]] = set()  # from one to another as often as there is text
+        self._repeats = 0  # around the part that is being added
         self._ignore_case, self._sample = ignore_case, sample
 
     def add(self, tree: Any) -> _Part:
@@ -102,19 +103,23 @@ class _Automaton:
             return _Part(any(arm.is_empty for arm in arms), sum(firsts, Counter()), sum(lasts, Counter()))
         if kind in _REPEATS:
             least, most, body = value
+            self._repeats += 1
             part = self.add(body)
+            self._repeats -= 1
             for state, ways in part.last.items() if most > 1 else ():
                 self._lead(state, part.first, ways)
                 if most >= _MANY:
                     self._often |= {(state, following) for following in part.first}
             return _Part(part.is_empty or least == 0, part.first, part.last) if most else _Part()
+        if kind in _LOOKS and self._repeats:
+            raise _UnreadError  # it may keep the rounds apart
         # A position, a look ahead or behind, and what does not backtrack read nothing here; a position may fail.
         self.can_fail |= kind in _LOOKS or (kind is _constants.AT and value is not _constants.AT_BEGINNING)
         return _Part()
 
     def _set(self, kind: Any, value: Any) -> _Part:
         if len(self.sets) >= _MOST_STATES:
-            raise _TooLargeError
+            raise _UnreadError
         items = value if kind is _constants.IN else [(kind, value)]
         negated = any(item[0] is _constants.NEGATE for item in items)
         self.sets.append(frozenset(sign for sign in self._sample if self._matches(sign, items) != negated))
@@ -147,7 +152,7 @@ class _Automaton:
             waiting += pairs[pair]
             steps += len(left) * len(right)
             if steps > _MOST_STEPS:
-                raise _TooLargeError
+                raise _UnreadError
         places = {pair: place for place, pair in enumerate(pairs)}
         graph = [[places[pair] for pair in following] for following in pairs.values()]
         names = list(pairs)
