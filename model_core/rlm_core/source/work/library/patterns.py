@@ -17,7 +17,7 @@ from typing import Any
 
 _MOST_PATTERN = 2_000  # characters; a longer one is not read
 _MOST_STATES, _MOST_STEPS = 150, 40_000  # of the automaton, and of pairs of its states
-_MANY = 8  # repeats; a smaller bound of both quantifiers keeps the number of ways small
+_MANY = 8  # repeats; fewer are as many copies
 _LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _SETS = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN)
@@ -74,7 +74,6 @@ class _Automaton:
         self.sets: list[frozenset[str]] = []
         self.follow: list[Counter[int]] = []
         self.can_fail = False
-        self._often: set[tuple[int, int]] = set()  # from one to another as often as there is text
         self._repeats = 0  # around the part that is being added
         self._ignore_case, self._sample = ignore_case, sample
 
@@ -102,20 +101,27 @@ class _Automaton:
             firsts, lasts = [arm.first for arm in arms], [arm.last for arm in arms]
             return _Part(any(arm.is_empty for arm in arms), sum(firsts, Counter()), sum(lasts, Counter()))
         if kind in _REPEATS:
-            least, most, body = value
-            self._repeats += 1
-            part = self.add(body)
-            self._repeats -= 1
-            for state, ways in part.last.items() if most > 1 else ():
-                self._lead(state, part.first, ways)
-                if most >= _MANY:
-                    self._often |= {(state, following) for following in part.first}
-            return _Part(part.is_empty or least == 0, part.first, part.last) if most else _Part()
+            return self._repeated(*value)
         if kind in _LOOKS and self._repeats:
             raise _UnreadError  # it may keep the rounds apart
         # A position, a look ahead or behind, and what does not backtrack read nothing here; a position may fail.
         self.can_fail |= kind in _LOOKS or (kind is _constants.AT and value is not _constants.AT_BEGINNING)
         return _Part()
+
+    def _repeated(self, least: int, most: int, body: Any) -> _Part:
+        """A part several times: a loop, or as many copies, each of which leads to the next."""
+        self._repeats += 1
+        copies = [self.add(body) for _ in range(most if most < _MANY else 1)]
+        self._repeats -= 1
+        if not copies:
+            return _Part()
+        for part, following in zip(copies, [*copies[1:], *(copies if most >= _MANY else ())], strict=False):
+            for state, ways in part.last.items():
+                self._lead(state, following.first, ways)
+        whole = _Part(copies[0].is_empty or least == 0, copies[0].first)
+        for part in copies[max(min(least, len(copies)), 1) - 1 :]:
+            whole.last.update(part.last)
+        return whole
 
     def _set(self, kind: Any, value: Any) -> _Part:
         if len(self.sets) >= _MOST_STATES:
@@ -137,8 +143,6 @@ class _Automaton:
 
     def is_ambiguous(self, loop: frozenset[int]) -> bool:
         """Whether one of these states, which lead to each other, can be reached from itself by one text in two ways."""
-        if not any(state in loop and following in loop for state, following in self._often):
-            return False
         if any(ways > 1 for state in loop for following, ways in self.follow[state].items() if following in loop):
             return True
         pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}

@@ -42,6 +42,7 @@ def test_nested_quantifiers_are_recognised(pattern: str) -> None:
         r"^(?:RESTRICT|CASCADE|SET NULL|NO ACTION|SET DEFAULT)$",
         r"(ab|ac)+$",
         r"(a+)+",
+        r"((?:%25|%)(?:[A-Za-z0-9._!\-~]|%[a-fA-F0-9]{2})+)\]$",
         r"(?:^|\n)(?P<level>#{1,6})(?P<header>(?:\\.|[^\\#]|#+(?=[^#\n]))*?)#*(?:\n|$)",
         r"(?:\\.|[^\"\\])*\"",
         r"^(\w+)(\.\w+)*$",
