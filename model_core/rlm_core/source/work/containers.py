@@ -170,7 +170,7 @@ class Containers(Conditions):
                 return default
             number = number_of(value)
             if number is None:
-                return default.times(0.5)
+                return default * constant(0.0, 1.0, 0.5)
             exact = number.exact
             if exact is not None and exact < 0:
                 return whole + number

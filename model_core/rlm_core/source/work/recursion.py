@@ -13,8 +13,31 @@ from dataclasses import dataclass, replace
 
 from .combinatorics import ways_to_choose
 from .frames import Recursive
-from .quantities import LINEAR, ONE, Monomial, Quantity, Range, ceiling, constant, exponential, of_size, product, raised
-from .recursion_moves import Move, falls, grows, move_of, narrows, passes_another, repeats_on_others, split_range
+from .quantities import (
+    LINEAR,
+    LOG,
+    ONE,
+    Monomial,
+    Quantity,
+    Range,
+    ceiling,
+    constant,
+    exponential,
+    of_size,
+    product,
+    raised,
+)
+from .recursion_moves import (
+    Move,
+    falls,
+    grows,
+    is_fixed,
+    move_of,
+    narrows,
+    passes_another,
+    repeats_on_others,
+    split_range,
+)
 
 _MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
@@ -86,7 +109,7 @@ class Recurrence:
         return tuple(
             (factor, power)
             for factor, power in monomial
-            if factor[0] not in self.parts and not factor[0].startswith(owned)
+            if (factor[0] not in self.parts and not factor[0].startswith(owned)) or factor[1] not in (LINEAR, LOG)
         )
 
 
@@ -135,6 +158,8 @@ def recurrence(
         size = of_size(end)
         return Recurrence(size.times(1.5), size.log(), end, 0.5, 2.0, "halves its input", share)
     moves = [move for step in steps if (move := move_of(step, start, bounds or {})) is not None]
+    # A call with fixed arguments, such as the last step of a tower, makes none that the others do not count.
+    steps = [step for step in steps if not is_fixed(step, start)] or steps
     if searches and not moves and not cached:
         size = of_size(fallback)
         return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")

@@ -56,6 +56,14 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
     return best
 
 
+def is_fixed(step: Recursive, start: Mapping[str, Quantity]) -> bool:
+    """Whether the text fixes an argument that the other recursive calls make smaller."""
+    return any(
+        value.number is not None and value.number.exact is not None and step.given.get(name) in start
+        for name, value in step.arguments.items()
+    )
+
+
 def passes_another(step: Recursive) -> bool:
     """Whether a recursive call gets another object than its own, such as a child of a node."""
     own = step.given.values()
@@ -70,13 +78,16 @@ def repeats_on_others(step: Recursive) -> bool:
 
     Each call then gets a part, such as a child of a node, and all together no more than there are.
     """
+    own = set(step.given.values())
     changed = {
         step.given.get(name, name)
         for name, value in step.arguments.items()
-        if value.number is None and not (value.kind == "unknown" and value.name == step.given.get(name))
+        if not (value.kind == "unknown" and value.name == step.given.get(name))
+        and (value.number is None or (value.number.names and own.isdisjoint(value.number.names)))
     }
-    roots = {name.partition(".")[0].partition("[")[0] for name in step.times.names}
-    return bool(changed) and any(root in changed or root.startswith("?") for root in roots)
+    owned = tuple(f"{name}{sign}" for name in changed for sign in ".[")
+    names = step.times.names
+    return bool(changed) and any(name in changed or name.startswith(("?", *owned)) for name in names)
 
 
 def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:

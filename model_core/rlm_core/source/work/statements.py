@@ -24,6 +24,7 @@ _MOST_NESTING = 40
 _EXIT_GUESS = 0.3
 _RAISE_GUESS = 0.05
 _HANDLER_SHARE = 0.05
+_INTERRUPTS = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 _RAISED = 0.5  # of what raising and catching an exception takes
 
 
@@ -322,9 +323,10 @@ class Interpreter(WhileLoops):
     def _try(self, node: ast.Try | ast.TryStar) -> None:
         self.meter.spend(primitive("try"))
         before = self.meter.reach
-        self.frame.handlers += bool(node.handlers)
+        catches = any(_catches_errors(handler) for handler in node.handlers)
+        self.frame.handlers += catches
         self.run(node.body)
-        self.frame.handlers -= bool(node.handlers)
+        self.frame.handlers -= catches
         if node.orelse:
             # Nothing says that the statements before do not raise.
             self.meter.reach = (0.0, *self.meter.reach[1:]) if node.handlers else self.meter.reach
@@ -362,6 +364,14 @@ class Interpreter(WhileLoops):
             self.meter.reach = before
             self.run(node.finalbody)
             self.meter.reach = reach if self.meter.reach[2] > 0 else self.meter.reach
+
+
+def _catches_errors(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what the code itself may raise, and not only what somebody ends it with."""
+    if handler.type is None:
+        return True
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(ast.unparse(name).rpartition(".")[2] not in _INTERRUPTS for name in caught)
 
 
 def _is_costless(node: ast.stmt) -> bool:

@@ -323,10 +323,17 @@ def test_a_name_for_the_same_object_may_change_it() -> None:
         "def count():\n    total = 1\n    while total > 0:\n        print(total)\n",
         "def again():\n    print('again')\n    again()\n",
         "import itertools\n\n\ndef serve(queue):\n    for number in itertools.count():\n        work(queue, number)\n",
+        "def main(bus):\n    try:\n        while True:\n            bus.read()\n"
+        "    except KeyboardInterrupt:\n        bus.close()\n",
     ],
 )
 def test_what_never_ends_is_still_said(text: str) -> None:
     assert len(endless(text)) == 1
+
+
+def test_a_loop_whose_errors_are_caught_outside_may_end() -> None:
+    loop = "def main(bus):\n    try:\n        while True:\n            bus.read()\n"
+    assert endless(f"{loop}    except (OSError, KeyboardInterrupt):\n        pass\n") == set()
 
 
 def test_two_functions_that_call_each_other_without_a_condition_do_not_end() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from .test_claims import exponential
 
-_HEADER = "import itertools\nimport math\nfrom itertools import combinations, product\n\n\n"
+_HEADER = "import itertools\nimport math\nimport re\nfrom itertools import combinations, product\n\n\n"
 _EXPONENTIAL = """
 def rod(n, prices):
     if n == 0:
@@ -483,6 +483,28 @@ def walks(graph, start, steps):
     for _ in range(steps):
         found = [path + [node] for path in found for node in graph[path[-1]]]
     return found
+
+
+def towers(number, start, spare, end):
+    if number == 1:
+        print(start, end)
+    else:
+        towers(number - 1, start, end, spare)
+        towers(1, start, spare, end)
+        towers(number - 1, spare, start, end)
+
+
+def partitions1(set_):
+    if not set_:
+        yield ()
+        return
+    for i in range(2 ** len(set_) // 2):
+        parts = [set(), set()]
+        for item in set_:
+            parts[i & 1].add(item)
+            i >>= 1
+        for b in partitions1(parts[1]):
+            yield (parts[0],) + b
 """
 # Walks over the parts of an object, results that are remembered, loops that end with the call; and a game, whose
 # positions may be few: its text does not say that each move leads to new ones.
@@ -684,6 +706,66 @@ class Index:
                 following.extend([(start + place, some) for place, some in self.positions(part, index)])
             found = following
         return found
+
+
+def convert(f, u, K):
+    if not u:
+        return [K(c) for c in f]
+    return [convert(c, u - 1, K) for c in f]
+
+
+def negated(g, u):
+    if not u:
+        return g
+    return [negated(-c, u - 1) for c in g]
+
+
+def tree(node, depth, limit):
+    if depth > limit:
+        return
+    tree(node.left, depth + 1, limit)
+    tree(node.right, depth + 1, limit)
+
+
+def splitting(a, b, level=0):
+    if b - a == 1:
+        return a
+    middle = (a + b) // 2
+    if level < 4:
+        print(level)
+    return splitting(a, middle, level + 1) * splitting(middle, b, level + 1)
+
+
+def components(graph, node, seen, stack):
+    seen[node] = len(stack)
+    stack.append(node)
+    for other in graph[node]:
+        if seen[other] == 0:
+            components(graph, other, seen, stack)
+    while stack[-1] is not node:
+        seen[stack.pop()] = -1
+
+
+def few(items, k):
+    return list(combinations(items, k))
+
+
+def clip(polygon, edges):
+    vertices = polygon
+    for edge in edges:
+        kept = []
+        for vertex in vertices:
+            if edge.inside(vertex):
+                kept.append(vertex)
+            if edge.crosses(vertex):
+                kept.append(edge.crossing(vertex))
+        vertices = kept
+    return vertices
+
+
+def draw(path):
+    for m in re.finditer(r"m[^m]+", "".join(step[0] for step in path)):
+        draw(path[m.start(0) : m.end(0)])
 """
 
 
