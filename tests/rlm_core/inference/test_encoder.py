@@ -256,6 +256,6 @@ threading.Thread(target=ask).start()
 """
 
 
-def test_what_is_asked_while_the_process_ends_is_given_up() -> None:
+def test_texts_are_not_encoded_while_the_process_ends() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", _ENDING], capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("stopped\n", "")

@@ -1,4 +1,4 @@
-"""How many results a recursive function makes of each result of its own calls, such as two subsets of each subset."""
+"""How many results a recursive function makes of each result of a recursive call, such as two subsets of each."""
 
 from __future__ import annotations
 

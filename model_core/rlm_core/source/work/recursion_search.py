@@ -2,7 +2,7 @@
 
 That is how boards are filled and paths are found: what was tried does not count for the next try, so that the number of
 calls grows exponentially. A walk over the parts of an object that keeps a stack of where it is does the same, but each
-call gets another part; it is no search.
+call gets another part; it is not a search.
 """
 
 from __future__ import annotations

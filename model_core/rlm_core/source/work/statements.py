@@ -367,7 +367,7 @@ class Interpreter(WhileLoops):
 
 
 def _catches_errors(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches what the code itself may raise, and not only what somebody ends it with."""
+    """Whether a handler catches what the code itself may raise, and not only what ends it from outside."""
     if handler.type is None:
         return True
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
