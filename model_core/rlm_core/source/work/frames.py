@@ -269,6 +269,9 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         return first
     values = [value for _, value in branches]
     kinds = {value.kind for value in values}
+    if "user-function" in kinds and not _is_one_function([value for value in values if value.kind != "none"]):
+        # Which one is called is not known.
+        return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
     if len(kinds) > 1:
         known = [(share, value) for share, value in branches if value.kind not in ("none", "unknown")]
         if len({value.kind for _, value in known}) != 1 or len(known) == len(values):
@@ -287,6 +290,14 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         bytes=mixed((share, value.bytes) for share, value in zip(shares, values, strict=True)),
         shape=first.shape if all(value.shape == first.shape for value in values) else None,
     )
+
+
+def _is_one_function(values: list[Value]) -> bool:
+    """Whether values are all the same function of the program."""
+    if any(value.kind != "user-function" for value in values):
+        return False
+    nodes = [value.payload[0] if isinstance(value.payload, tuple) else value.payload for value in values]
+    return all(node is nodes[0] or (isinstance(node, Definition) and node == nodes[0]) for node in nodes)
 
 
 def _equal(left: object, right: object) -> bool:

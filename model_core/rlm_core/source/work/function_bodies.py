@@ -328,7 +328,7 @@ class FunctionBodies(Expressions):
             ),
             f"?{frame.line}",
         )
-        if any(step.share[0] >= 1 for step in frame.recursive):
+        if any(step.share[0] >= 1 and not _is_folded(step, start) for step in frame.recursive):
             body.endless = (frame.line if frame.depth else frame.node.lineno - 1, 1.0)
         shape = recurrence(
             frame.recursive,
@@ -421,13 +421,16 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value]) -> bool:
     """Whether a call of a function that is being read is recursion.
 
     Under another name a module keeps what the function's name meant before. A method of another object is that of its
-    class, which is not known.
+    class, which is not known; and so is a method of the name of a function inside a function. What is awaited is what a
+    coroutine of that name does.
     """
     node = active.node
     assert node is not None
     if isinstance(node, ast.Lambda):
         return True
-    if written.rpartition(".")[2] != node.name:
+    receiver, _, name = written.rpartition(".")
+    is_nested = active.qualname.rpartition(".")[0].endswith("<locals>")
+    if name != node.name or (receiver and is_nested) or name == "__await__":
         return False
     own = active.names.get(node.args.args[0].arg) if is_method(node) and node.args.args else None
     if own is None:
@@ -435,6 +438,14 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value]) -> bool:
     given = args[0] if args else UNKNOWN
     same = given.payload is own.payload if own.payload is not None else given.payload is None
     return same and (given.kind, given.name) == (own.kind, own.name)
+
+
+def _is_folded(step: Recursive, start: dict[str, Quantity]) -> bool:
+    """Whether a recursive call has a fixed argument without a symbol: conditions were read for the first call alone."""
+    return any(
+        value.number is not None and value.number.exact is not None and step.given.get(name) not in start
+        for name, value in step.arguments.items()
+    )
 
 
 def _is_released(call: str, node: ast.AST) -> bool:

@@ -194,9 +194,10 @@ class BlockSyntax:
                 read(self, node, nested)
             if kind in _FUNCTIONS:
                 continue
-            inside = nested or kind in _LOOPS
             for field in node._fields:
                 child = getattr(node, field, None)
+                # What follows a loop with `else` is not in it any more.
+                inside = nested or (kind in _LOOPS and field != "orelse")
                 if isinstance(child, ast.AST):
                     stack.append((child, inside))
                 elif isinstance(child, list):

@@ -336,6 +336,92 @@ def test_a_loop_whose_errors_are_caught_outside_may_end() -> None:
     assert endless(f"{loop}    except (OSError, KeyboardInterrupt):\n        pass\n") == set()
 
 
+_OTHER_FUNCTIONS = [
+    # Which function a name or an entry is depends on a condition, or on the data.
+    """
+def expression(parser, level):
+    if level == 3:
+        inner = parser.atom
+    else:
+
+        def inner():
+            return expression(parser, level + 1)
+
+    return inner()
+""",
+    """
+def pair(trees):
+    left, right = trees
+    return handle(left), handle(right)
+
+
+def name(trees):
+    return trees[0]
+
+
+def handle(tree):
+    handlers = {"pair": pair, "name": name}
+    return handlers[tree.data](tree.children)
+""",
+    """
+class Parser:
+    def binary(self):
+        def expression(self, level):
+            if level + 1 == len(OPERATORS):
+                inner = self.atom
+            else:
+
+                def inner():
+                    return expression(self, level + 1)
+
+            return inner()
+
+        return expression(self, 0)
+
+
+OPERATORS = ["or", "and"]
+""",
+    # A function inside a function is no method.
+    """
+class Writer:
+    def generator(left, right):
+        def visit(self, node):
+            self.write(left)
+            self.visit(node.item)
+            self.write(right)
+
+        return visit
+""",
+    """
+class Connection:
+    async def start(self):
+        return self
+
+    def __await__(self):
+        return self.start().__await__()
+""",
+    # The `break` of a loop's `else` leaves the loop around it.
+    """
+def differences(first, second):
+    stack = [0]
+    while True:
+        for place, entry in enumerate(first):
+            if entry != second[place]:
+                stack.append(place)
+                break
+        else:
+            stack.pop()
+            break
+""",
+]
+
+
+@pytest.mark.parametrize("text", _OTHER_FUNCTIONS)
+def test_a_call_of_what_may_be_another_function_ends(text: str) -> None:
+    assert endless(text) == set()
+    assert exponential(text) == set()
+
+
 def test_two_functions_that_call_each_other_without_a_condition_do_not_end() -> None:
     text = "def ping(n):\n    print(n)\n    pong(n + 1)\n\n\ndef pong(n):\n    print(n)\n    ping(n + 1)\n"
     assert endless(text) == {"ping", "pong"}
