@@ -158,7 +158,7 @@ class GrowthHead:
                 table = self.probabilities(code) if table is None else table
                 best = int(table[index].argmax())
                 growth_class = GROWTH_CLASSES[best]
-                if growth_class == "2^n" and _is_read(code):
+                if growth_class == "2^n" and (code.language, code.basis) == ("python", "call"):
                     # The facts see exponential growth where the text has it; the head takes its look for it.
                     growth_class = "other"
                 sizes = size_names(input_growth(code, metric)) if growth_class not in ("1", "other") else ()
@@ -166,11 +166,6 @@ class GrowthHead:
             if estimate is not None and (has_inputs or estimate.named_sizes):
                 result[metric] = estimate
         return result
-
-
-def _is_read(code: CodeText) -> bool:
-    """Whether the cost analysis has read a function."""
-    return code.basis == "call" and code.work is not None and bool(code.work.nodes)
 
 
 def with_growth(predictions: Sequence[Prediction], estimates: Mapping[str, GrowthEstimate]) -> list[Prediction]:

@@ -54,14 +54,13 @@ def test_probabilities_sum_to_one(head: growth.GrowthHead) -> None:
     assert table.sum(axis=1) == pytest.approx(1)
 
 
-def test_only_the_facts_state_exponential_growth_of_a_function_that_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_facts_state_exponential_growth_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     head = growth.GrowthHead(builtin() / growth.GROWTH)
     table = np.full((len(growth.METRICS), len(GROWTH_CLASSES)), 0.01, np.float32)
     table[:, GROWTH_CLASSES.index("2^n")] = 1
     monkeypatch.setattr(head, "probabilities", lambda code: table)
-    [unit] = Analyser().analyse(ParsedSource(SUM.encode(), "python"))
-    assert head.estimates(unit.code)["latency"].growth_class == "other"
-    assert head.estimates(CodeText(SUM, "python", "call"))["latency"].growth_class == "2^n"
+    assert head.estimates(CodeText(SUM, "python", "call"))["latency"].growth_class == "other"
+    assert head.estimates(CodeText(PROGRAMS["n"], "cpp", "program"))["latency"].growth_class == "2^n"
 
 
 def test_only_functions_and_programs_with_a_grammar_have_growth(head: growth.GrowthHead) -> None:

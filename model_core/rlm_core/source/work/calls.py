@@ -82,7 +82,8 @@ class RuleCall:
 
     def endless(self) -> None:
         """The call may not end."""
-        self.owner.meter.run_on(self.owner.frame.line)
+        if not self.owner.is_caught:
+            self.owner.meter.run_on(self.owner.frame.line)
 
     def unknown(self, times: Quantity) -> None:
         """Something of unknown cost runs."""
@@ -97,7 +98,8 @@ class Calls(MethodEffects):
         count = self.length(value)
         exact = count.exact
         if exact == math.inf:
-            self.meter.run_on(self.frame.line)
+            if not self.is_caught:
+                self.meter.run_on(self.frame.line)
             count = ONE
         if value.kind == "array":
             self.meter.spend(value.step * count * (ONE if share is None else share))

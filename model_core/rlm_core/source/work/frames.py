@@ -201,6 +201,11 @@ class State:
         self.compiled: set[int] = set()  # identities of operations that the compiler computes
         self.instances: dict[str, dict[str, Value]] = {}
 
+    @property
+    def is_caught(self) -> bool:
+        """Whether an error here is caught in an open function: that may be how something without end ends."""
+        return any(frame.handlers for frame in (self.frame, *self.open))
+
     def step(self, nodes: int = 1) -> None:
         """Count syntax nodes.
 
@@ -269,7 +274,7 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         return first
     values = [value for _, value in branches]
     kinds = {value.kind for value in values}
-    if "user-function" in kinds and not _is_one_function([value for value in values if value.kind != "none"]):
+    if "user-function" in kinds and not is_one_function([value for value in values if value.kind != "none"]):
         # Which one is called is not known.
         return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
     if len(kinds) > 1:
@@ -292,7 +297,7 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
     )
 
 
-def _is_one_function(values: list[Value]) -> bool:
+def is_one_function(values: list[Value]) -> bool:
     """Whether values are all the same function of the program."""
     if any(value.kind != "user-function" for value in values):
         return False

@@ -17,7 +17,7 @@ from .comprehensions import without_end
 from .concurrency import ended
 from .expressions import Expressions
 from .folding import MISSING
-from .frames import Frame, Recursive, TooComplex, joined
+from .frames import Frame, Recursive, TooComplex, is_one_function, joined
 from .meter import ALWAYS, Meter, PendingCause, scaled
 from .parameters import assumed, bind_arguments, defaults_of, is_abstract, is_method
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
@@ -113,7 +113,7 @@ class FunctionBodies(Expressions):
             args = [receiver if receiver is not None else Value("unknown", name="self"), *args]
         names = bind_arguments(node, args, keywords)
         if active is not None:
-            if not _calls_itself(active, name or target.name, args):
+            if not _calls_itself(active, name or target.name, args, is_direct=active is caller):
                 self.meter.miss()
                 return UNKNOWN
             share = self._share_in(active)
@@ -417,7 +417,7 @@ def _is_frame_of(frame: Frame, definition: tuple[Function, Scope, str, Frame | N
     return parent is frame or (frame.qualname == qualname and frame.scope.home() is scope.home())
 
 
-def _calls_itself(active: Frame, written: str, args: Sequence[Value]) -> bool:
+def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_direct: bool) -> bool:
     """Whether a call of a function that is being read is recursion.
 
     Under another name a module keeps what the function's name meant before. A method of another object is that of its
@@ -432,6 +432,10 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value]) -> bool:
     is_nested = active.qualname.rpartition(".")[0].endswith("<locals>")
     if name != node.name or (receiver and is_nested) or name == "__await__":
         return False
+    for parameter, given in zip((*node.args.posonlyargs, *node.args.args) if not is_direct else (), args, strict=False):
+        passed = active.names.get(parameter.arg, UNKNOWN)
+        if "user-function" in (passed.kind, given.kind) and not is_one_function([passed, given]):
+            return False  # with another function to call it does something else
     own = active.names.get(node.args.args[0].arg) if is_method(node) and node.args.args else None
     if own is None:
         return True

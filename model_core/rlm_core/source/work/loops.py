@@ -292,7 +292,7 @@ class Loops(TripCounts):
             self.meter.cause(CauseKind.LOOP, node.lineno - 1 if not frame.depth else frame.line, header, total, count)
         leaves_exactly = loop.exit is not None and loop.exit_share > 0
         block = self.block(node)
-        if endless and not loop.exits and not frame.handlers:
+        if endless and not loop.exits and not self.is_caught:
             self.meter.run_on(node.lineno - 1 if not frame.depth else frame.line)
             self.stop()
         elif leaves_exactly:

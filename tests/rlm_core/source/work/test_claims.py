@@ -381,6 +381,36 @@ class Parser:
 
 OPERATORS = ["or", "and"]
 """,
+    # With another function to call, a function does something else.
+    """
+class Parser:
+    def separated(self, parse):
+        items = [parse()]
+        while self.comma():
+            items.append(parse())
+        return items
+
+    def drop(self):
+        return self.separated(lambda: self.drop_one())
+
+    def drop_one(self):
+        return self.separated(self.name)
+""",
+    # What ends an endless iterator may be an error.
+    """
+import itertools
+
+
+class Cache:
+    def evict(self):
+        self.evict_some(itertools.count)
+
+    def evict_some(self, numbers):
+        try:
+            [self.evict_one() for _ in numbers(100)]
+        except IndexError:
+            pass
+""",
     # A function inside a function is no method.
     """
 class Writer:
