@@ -7,6 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from rlm_core.boundary import absorb
 from rlm_core.types import CauseKind
@@ -430,7 +431,7 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
         return True
     receiver, _, name = written.rpartition(".")
     is_nested = active.qualname.rpartition(".")[0].endswith("<locals>")
-    if name != node.name or (receiver and is_nested) or name == "__await__":
+    if name != node.name or (receiver and is_nested) or name == "__await__" or _rebinds(node):
         return False
     for parameter, given in zip((*node.args.posonlyargs, *node.args.args) if not is_direct else (), args, strict=False):
         passed = active.names.get(parameter.arg, UNKNOWN)
@@ -442,6 +443,15 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
     given = args[0] if args else UNKNOWN
     same = given.payload is own.payload if own.payload is not None else given.payload is None
     return same and (given.kind, given.name) == (own.kind, own.name)
+
+
+@lru_cache(maxsize=128)
+def _rebinds(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method gives its own name to something else, as ``self.find = self.choose()`` does."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == node.name and isinstance(part.ctx, ast.Store)
+        for part in ast.walk(node)
+    )
 
 
 def _is_folded(step: Recursive, start: dict[str, Quantity]) -> bool:

@@ -411,6 +411,13 @@ class Cache:
         except IndexError:
             pass
 """,
+    # A method that replaces itself calls what it was replaced with.
+    """
+class Detector:
+    def find(self):
+        self.find = self.choose()
+        return self.find()
+""",
     # A function inside a function is no method.
     """
 class Writer:
