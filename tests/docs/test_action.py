@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def run(step: dict[str, Any], folder: Path, comments: Comments, **inputs: str) -
     output.write_text("")
     program = temporary / "bin" / "rlm-lsp"
     program.parent.mkdir(exist_ok=True)
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m rlm_lsp "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m rlm_lsp "$@"\n')
     program.chmod(0o755)
     environment = os.environ | {
         "PATH": f"{program.parent}:{os.environ['PATH']}",

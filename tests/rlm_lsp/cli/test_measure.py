@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -296,7 +297,8 @@ def test_a_dry_run_says_what_would_run_and_runs_nothing(solutions: Path) -> None
     assert "4 pairs of program and input, each once to warm up and 5 times to measure" in done.stdout
     assert "sandbox: limits alone" in done.stdout
     assert "limits of a run: 10 s, 2,048 MiB of memory, 64 processes, 256 MiB per file" in done.stdout
-    assert f"{sys.executable} {solutions / 'solutions' / 'first.py'} < large.txt, small.txt" in done.stdout
+    command = shlex.join([sys.executable, str(solutions / "solutions" / "first.py")])
+    assert f"{command} < large.txt, small.txt" in done.stdout
     assert not trace.exists()
     assert not (solutions / "m.sqlite3").exists()
 
