@@ -159,7 +159,7 @@ class GrowthHead:
                 best = int(table[index].argmax())
                 growth_class = GROWTH_CLASSES[best]
                 if growth_class == "2^n" and (code.language, code.basis) == ("python", "call"):
-                    # The facts see exponential growth where the text has it; the head takes its look for it.
+                    # Only the facts show exponential growth; the head goes by what a text looks like.
                     growth_class = "other"
                 sizes = size_names(input_growth(code, metric)) if growth_class not in ("1", "other") else ()
                 estimate = GrowthEstimate(growth_class, float(table[index, best]), sizes)

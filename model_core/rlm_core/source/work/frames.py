@@ -84,8 +84,8 @@ class Recursive:
     """A recursive call inside a function that is being read.
 
     The arguments, the share of runs that gets there, and how often the loops around it repeat it. ``direct``: it is in
-    the function's own text, and not in that of a function that it calls. ``given`` are the names that sizes of the
-    parameters have, where they have one.
+    the function's own text, not in that of a function that it calls. ``given`` maps parameters to the names of their
+    sizes.
     """
 
     arguments: Mapping[str, Value]
@@ -122,8 +122,8 @@ class Frame:
     recursive: list[Recursive] = field(default_factory=list)
     recurses: bool = False
     cached: bool = False
-    # Of a recursive function: the share of calls that end at once, how many checks end them, and what its parameters
-    # were given, by the name of its size.
+    # Of a recursive function: the share of calls that end at once, how many checks end them, and the names of the sizes
+    # of its parameters.
     base_share: float = 0.5
     checks: int = 1
     given: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from rlm_core.boundary import absorb
 from rlm_core.types import CauseKind
@@ -24,9 +23,10 @@ from .parameters import assumed, bind_arguments, defaults_of, is_abstract, is_me
 from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import recurrence
 from .recursion_moves import SYMBOL
+from .recursion_paths import most_calls
 from .recursion_results import results_per_result
 from .recursion_search import takes_back
-from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached, most_calls
+from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
 from .scope import Definition, Scope
 from .syntax import Function, called_name, data_fields, parsed_class, parsed_function
 from .unit_costs import primitive, seconds
@@ -118,8 +118,10 @@ class FunctionBodies(Expressions):
                 self.meter.miss()
                 return UNKNOWN
             share = self._share_in(active)
-            # How many values a `*args` has left is not known.
-            share = share if node.args.vararg is None else (0.0, share[1], share[2])
+            # How many values a `*args` has left is not known; and a method, or a function inside a function, may be
+            # another one in this call: of an object of a subclass, or of what was bound to its name meanwhile.
+            is_certain = node.args.vararg is None and self._is_of_functions(active)
+            share = share if is_certain else (0.0, share[1], share[2])
             times = ONE
             for loop in active.loops:
                 times = times * loop.trips
@@ -217,6 +219,15 @@ class FunctionBodies(Expressions):
                 break
             share = scaled(share, frame.entered)
         return share
+
+    def _is_of_functions(self, active: Frame) -> bool:
+        """Whether an open function and all that it has called are functions of modules."""
+        for frame in reversed(self.open):
+            if "." in frame.qualname:
+                return False
+            if frame is active:
+                break
+        return True
 
     def bind_defaults(self, frame: Frame) -> None:
         """Bind the parameters that a call leaves out to their defaults."""
@@ -329,7 +340,7 @@ class FunctionBodies(Expressions):
             ),
             f"?{frame.line}",
         )
-        if any(step.share[0] >= 1 and not _is_folded(step, start) for step in frame.recursive):
+        if any(step.share[0] >= 1 for step in frame.recursive):
             body.endless = (frame.line if frame.depth else frame.node.lineno - 1, 1.0)
         shape = recurrence(
             frame.recursive,
@@ -422,8 +433,7 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
     """Whether a call of a function that is being read is recursion.
 
     Under another name a module keeps what the function's name meant before. A method of another object is that of its
-    class, which is not known; and so is a method of the name of a function inside a function. What is awaited is what a
-    coroutine of that name does.
+    class, which is not known. A function inside a function is not called as a method.
     """
     node = active.node
     assert node is not None
@@ -431,7 +441,7 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
         return True
     receiver, _, name = written.rpartition(".")
     is_nested = active.qualname.rpartition(".")[0].endswith("<locals>")
-    if name != node.name or (receiver and is_nested) or name == "__await__" or _rebinds(node):
+    if name != node.name or (receiver and is_nested):
         return False
     for parameter, given in zip((*node.args.posonlyargs, *node.args.args) if not is_direct else (), args, strict=False):
         passed = active.names.get(parameter.arg, UNKNOWN)
@@ -443,23 +453,6 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
     given = args[0] if args else UNKNOWN
     same = given.payload is own.payload if own.payload is not None else given.payload is None
     return same and (given.kind, given.name) == (own.kind, own.name)
-
-
-@lru_cache(maxsize=128)
-def _rebinds(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a method gives its own name to something else, as ``self.find = self.choose()`` does."""
-    return any(
-        isinstance(part, ast.Attribute) and part.attr == node.name and isinstance(part.ctx, ast.Store)
-        for part in ast.walk(node)
-    )
-
-
-def _is_folded(step: Recursive, start: dict[str, Quantity]) -> bool:
-    """Whether a recursive call has a fixed argument without a symbol: conditions were read for the first call alone."""
-    return any(
-        value.number is not None and value.number.exact is not None and step.given.get(name) not in start
-        for name, value in step.arguments.items()
-    )
 
 
 def _is_released(call: str, node: ast.AST) -> bool:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from .combinatorics import ways_to_choose
 from .frames import Recursive
 from .quantities import (
-    LINEAR,
-    LOG,
     ONE,
-    Monomial,
     Quantity,
     Range,
     ceiling,
@@ -27,6 +24,7 @@ from .quantities import (
     product,
     raised,
 )
+from .recurrence import Recurrence
 from .recursion_moves import (
     Move,
     falls,
@@ -38,83 +36,23 @@ from .recursion_moves import (
     repeats_on_others,
     split_range,
 )
+from .recursion_ways import (
+    CERTAIN,
+    TYPICAL_WAYS,
+    Ways,
+    count_calls,
+    count_calls_of_two,
+    each_of,
+    growth_base,
+    typical_ways,
+)
 
 _MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
-_CERTAIN = 0.9  # share of the runs
 _PARTITION = (0.7, 1.1)  # of the size, passed on by all recursive calls together
 _FEWEST_MET = 0.1  # of the combinations of arguments
 _MORE = 1.05  # calls per call, at least, where each may make several
-_TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 _SEARCH = 1.5  # calls for each item that a search places and takes back
-
-
-@dataclass(frozen=True, slots=True)
-class Recurrence:
-    """The recursion of a function: ``calls`` in all, ``depth`` of them open at once; ``size`` is what shrinks.
-
-    ``ratio`` is the share of the size that a call passes on, 1 where it passes on a fixed amount less, and
-    ``branches`` the number of recursive calls per call. ``going`` is the share of calls that do not end at once: what
-    a call costs is read as an average over all, but large ones go on. Where each call gets a part of an
-    argument in ``parts``, the sizes of all together are the number of calls. ``guessed``: nothing says how many calls
-    there are.
-    """
-
-    calls: Quantity
-    depth: Quantity
-    size: str
-    ratio: float
-    branches: float
-    name: str
-    going: float = 1.0
-    parts: tuple[str, ...] = ()
-    guessed: bool = False
-
-    def total(self, cost: Quantity) -> Quantity:
-        """The sum over all calls of a cost that depends on the size."""
-        return self._summed(cost, self.calls, self.branches)
-
-    def open_at_once(self, held: Quantity) -> Quantity:
-        """The sum over the calls that are open at once."""
-        return self._summed(held, self.depth, 1.0)
-
-    def _summed(self, cost: Quantity, calls: Quantity, branches: float) -> Quantity:
-        result = Quantity({})
-        for monomial, coefficient in cost.terms.items():
-            power = sum(p for (name, form), p in monomial if name == self.size and form == LINEAR)
-            term = Quantity({monomial: coefficient})
-            if self.parts:
-                result = result + Quantity({self._without_parts(monomial): coefficient}) * calls
-            elif power <= 0:
-                result = result + term * calls
-            elif self.ratio < 1:
-                shrink = branches * self.ratio**power
-                if shrink < 0.97:
-                    result = result + term.times(1 / (1 - shrink) / self.going)
-                elif shrink < 1.03:
-                    result = result + (term * of_size(self.size).log()).times(1 / self.going)
-                else:
-                    # Of a geometric series that rises towards the smallest calls, which are most of all calls.
-                    series = (1 - 1 / branches) / (1 - 1 / shrink)
-                    result = result + Quantity({_without(monomial, self.size): coefficient}).times(series) * calls
-            elif branches < 1.05:
-                result = result + (term * calls).times(1 / (power + 1))
-            else:
-                small = Quantity({_without(monomial, self.size): coefficient}).times(2.0**power)
-                result = result + small * calls
-        return result
-
-    def _without_parts(self, monomial: Monomial) -> Monomial:
-        owned = tuple(f"{name}{sign}" for name in self.parts for sign in ".[")
-        return tuple(
-            (factor, power)
-            for factor, power in monomial
-            if (factor[0] not in self.parts and not factor[0].startswith(owned)) or factor[1] not in (LINEAR, LOG)
-        )
-
-
-def _without(monomial: Monomial, size: str) -> Monomial:
-    return tuple((factor, power) for factor, power in monomial if factor[0] != size)
 
 
 def recurrence(
@@ -200,7 +138,7 @@ def recurrence(
         # What handles each result counts like calls, which would make as many.
         size = of_size(symbol)
         span = (bounds or {}).get(symbol, size) if moves[0].added > 0 else size - constant(base)
-        multiplies = min(multiplies, _TYPICAL_WAYS)
+        multiplies = min(multiplies, TYPICAL_WAYS)
         return Recurrence(exponential(multiplies, span), span, symbol, 1.0, multiplies, "tries all ways")
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached or most < 2, share, branches, bounds or {}, others, most)
@@ -234,7 +172,7 @@ def _of_all_smaller(
     known = span.substituted(start).constant
     calls = exponential(1 + likely, span)
     if known is not None and known[2] <= _MOST_EXACT:
-        least = raised(1 + several, max(known[0], 0.0)) if likely > _CERTAIN * several else max(known[0], 0.0) + 1
+        least = raised(1 + several, max(known[0], 0.0)) if likely > CERTAIN * several else max(known[0], 0.0) + 1
         calls = constant(least, raised(1 + several, max(known[2], 0.0)), raised(1 + likely, max(known[1], 0.0)))
     return Recurrence(calls, span, move.symbol, 1.0, 1.0 + likely, "tries all ways")
 
@@ -246,7 +184,7 @@ def _backtracking(
     depth = levels.constant
     items = made = 0.0
     for step in steps:
-        count = max(step.times.substituted(start).evaluate(_typical)[1], 0.0)
+        count = max(step.times.substituted(start).evaluate(typical_ways)[1], 0.0)
         items, made = items + count, made + count * min(step.share[1] / share, 1.0)
     if depth is None or depth[2] > _MOST_EXACT:
         calls = exponential(max(made, 1.05), levels)
@@ -260,7 +198,7 @@ def _backtracking(
         )
 
     each = made / items if items else 0.0
-    is_certain = each > _CERTAIN
+    is_certain = each > CERTAIN
     low = count_to(depth[0], each) if is_certain else depth[0] + 1
     high = count_to(depth[2], each if is_certain else 1.0)
     calls = constant(low, high, count_to(depth[1], each))
@@ -308,7 +246,7 @@ def _counted(
     stride = min(max(abs(move.added), 1e-9) for move in moves)
     depth = spans[symbol].times(1 / stride)
     if symbol in known:
-        depth = _each(known[symbol], lambda span: max(ceiling(span / stride), 0.0) + 1)
+        depth = each_of(known[symbol], lambda span: max(ceiling(span / stride), 0.0) + 1)
     symbols = list(spans)
     fallen = [other for other in others if other not in spans]
     if cached and len(symbols) + len(fallen) > 1:
@@ -316,13 +254,13 @@ def _counted(
         calls = depth
         for other in symbols[1:]:
             levels = known.get(other)
-            calls = calls * (start.get(other, of_size(other)) if levels is None else _each(levels, lambda n: n + 1))
+            calls = calls * (start.get(other, of_size(other)) if levels is None else each_of(levels, lambda n: n + 1))
         for other in fallen:
             calls = calls * start.get(other, of_size(other)) * constant(_FEWEST_MET, 1.0)
         return Recurrence(calls, depth, symbol, 1.0, 1.0, "calls itself")
-    grouped: dict[tuple[str, float], tuple[Move, _Ways]] = {}
+    grouped: dict[tuple[str, float], tuple[Move, Ways]] = {}
     for move in moves:
-        ways_of, key = _Ways.of(move, symbol, share), (move.symbol, move.added)
+        ways_of, key = Ways.of(move, symbol, share), (move.symbol, move.added)
         grouped[key] = (move, ways_of + grouped[key][1] if key in grouped else ways_of)
     exclusive = min(all_at_once / max(sum(way.most(1.0) for _, way in grouped.values()), 1e-9), 1.0)
     moves = [move for move, _ in grouped.values()]
@@ -336,9 +274,9 @@ def _counted(
     if len(symbols) == 2 and len(known) == 2:
         sizes = [known[one][1] for one in symbols]
         if (sizes[0] + 1) * (sizes[1] + 1) <= _MOST_EXACT:
-            deep = depth + _each(known[symbols[1]], lambda span: max(span, 0.0))
+            deep = depth + each_of(known[symbols[1]], lambda span: max(span, 0.0))
             calls = constant(
-                _count_two(
+                count_calls_of_two(
                     sizes,
                     [
                         (symbols.index(move.symbol), abs(move.added), way.likely(1.0))
@@ -353,125 +291,16 @@ def _counted(
 
         def count(span: float, share: str) -> float:
             chosen = [getattr(way.for_span(span) if share == "likely" else way, share) for way in ways]
-            return _count(span, strides, chosen, offset)
+            return count_calls(span, strides, chosen, offset)
 
         low, likely, high = known[symbol]
         if all(way.is_certain for way in ways):
-            calls = _each(known[symbol], lambda span: count(span, "likely"))
+            calls = each_of(known[symbol], lambda span: count(span, "likely"))
         else:
             calls = constant(max(low, 0.0) + 1, count(high, "most"), count(likely, "likely"))
         return Recurrence(calls, depth, symbol, 1.0, several, name)
-    weights = [way.likely(_TYPICAL_WAYS) for way in ways]
+    weights = [way.likely(TYPICAL_WAYS) for way in ways]
     if sum(weights) <= _MORE and any(repeats_on_others(move.step) for move in moves):
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
-    root = _root(strides, weights) if sum(weights) > _MORE else _MORE
+    root = growth_base(strides, weights) if sum(weights) > _MORE else _MORE
     return Recurrence(exponential(root, spans[symbol]), depth, symbol, 1.0, several, name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """How many calls a recursive call in the text makes, by the size that it shrinks: ``slope * size + fixed``.
-
-    ``share`` of them is likely made. Where ``left``, each item is taken once: no more than ``size`` are left.
-    """
-
-    slope: float
-    fixed: float
-    share: float
-    left: bool = False
-
-    @classmethod
-    def of(cls, move: Move, symbol: str, all_runs: float) -> _Ways:
-        """From the loops around the call; ``all_runs`` is the share of runs that do not end at once.
-
-        A loop over the parts of an object counts once where the call gets another one: it may be a node of a tree.
-        """
-        share = min(move.step.share[1] / max(all_runs, 1e-9), 1.0)
-        linear = (((symbol, LINEAR), 1.0),)
-        times = move.step.times
-        terms = times.terms
-        left = terms.get(linear, (0.0, 0.0, 0.0))
-        if move.added > 0 and left[2] < 0:
-            # A loop over what is left up to the end of the range.
-            return cls(-left[0], max(terms.get((), (0.0, 0.0, 0.0))[2], 0.0), share)
-        if not terms.keys() <= {(), linear}:
-            return (
-                cls(0.0, 1.0, share)
-                if repeats_on_others(move.step)
-                else cls(0.0, max(times.evaluate(_typical)[1], 1.0), min(share, 0.9))
-            )
-        slope, fixed = (terms.get(key, (0.0, 0.0, 0.0)) for key in (linear, ()))
-        most = slope[2] + fixed[2]
-        return cls(slope[2], fixed[2], share * (slope[1] + fixed[1]) / most if most > 0 else share)
-
-    def __add__(self, other: _Ways) -> _Ways:
-        """Those of two calls that change the same argument alike."""
-        mine, theirs = self.slope + self.fixed, other.slope + other.fixed
-        share = (mine * self.share + theirs * other.share) / (mine + theirs) if mine + theirs > 0 else self.share
-        return _Ways(self.slope + other.slope, self.fixed + other.fixed, share)
-
-    def for_span(self, span: float) -> _Ways:
-        """The same where as many levels choose among as many items under a condition: each item is left once."""
-        once = not self.is_certain and not self.slope and abs(self.fixed - span) < 0.5
-        return replace(self, left=True) if once else self
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether nothing decides from call to call how many calls are made."""
-        return self.share > _CERTAIN
-
-    def most(self, size: float) -> float:
-        """The calls that are made if all conditions hold."""
-        return max(self.slope * size + self.fixed, 0.0)
-
-    def likely(self, size: float) -> float:
-        """The calls that are likely made."""
-        made = self.most(size) * self.share
-        return min(made, size) if self.left else made
-
-
-def _typical(name: str) -> float:
-    return _TYPICAL_WAYS
-
-
-def _each(known: Range, count: Callable[[float], float]) -> Quantity:
-    """A count for the least, the likely and the largest size."""
-    low, likely, high = (count(size) for size in known)
-    return constant(low, high, likely)
-
-
-def _count(span: float, strides: Sequence[float], ways: Sequence[Callable[[float], float]], offset: float) -> float:
-    """The number of calls to the end of a span; each makes ``ways[i](size)`` calls with ``strides[i]`` less."""
-    steps = [max(round(stride), 1) for stride in strides]
-    levels = max(int(span), 0)
-    counts = [1.0] * (levels + 1)
-    for level in range(1, levels + 1):
-        total = 1.0
-        for less, way in zip(steps, ways, strict=True):
-            total += product(way(level + offset), counts[level - less] if level >= less else 1.0)
-        counts[level] = total
-    return counts[levels]
-
-
-def _count_two(spans: Sequence[float], moves: Sequence[tuple[int, float, float]]) -> float:
-    """The number of calls where each move ``(which, stride, calls)`` shrinks one of two spans, of which either ends."""
-    first, second = (max(int(span), 0) for span in spans)
-    counts = [[1.0] * (second + 1) for _ in range(first + 1)]
-    for i in range(1, first + 1):
-        for j in range(1, second + 1):
-            total = 1.0
-            for which, stride, calls in moves:
-                less = max(round(stride), 1)
-                total += product(calls, counts[max(i - less, 0)][j] if which == 0 else counts[i][max(j - less, 0)])
-            counts[i][j] = total
-    return counts[first][second]
-
-
-def _root(decrements: Sequence[float], weights: Sequence[float]) -> float:
-    """The base of the growth: the root of ``sum(weight * x**-decrement) = 1``."""
-    low, high = 1.0, 1.0 + sum(weights)
-    for _ in range(50):
-        middle = (low + high) / 2
-        value = sum(weight * middle**-less for less, weight in zip(decrements, weights, strict=True))
-        low, high = (middle, high) if value > 1 else (low, middle)
-    return round((low + high) / 2, 3)

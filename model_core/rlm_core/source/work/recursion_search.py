@@ -24,11 +24,11 @@ def takes_back(node: Function) -> bool:
     """Whether a function tries one of several ways after another, and takes each back."""
     if isinstance(node, ast.Lambda):
         return False
-    return any(_tries(loop, node) or _finds_paths(loop, node) for loop in _loops(node))
-
-
-def _loops(node: _Plain) -> Iterator[ast.For | ast.AsyncFor]:
-    return (inner for inner in ast.walk(node) if isinstance(inner, (ast.For, ast.AsyncFor)))
+    loops = [inner for inner in ast.walk(node) if isinstance(inner, (ast.For, ast.AsyncFor))]
+    if any(_tries(loop, node) for loop in loops):
+        return True
+    kept, extended = _taken_back(node), _extended(node)
+    return any(_finds_paths(loop, node, kept, extended) for loop in loops)
 
 
 def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
@@ -45,11 +45,15 @@ def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
     return False
 
 
-def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
-    """Whether a loop goes on to what is not on the way here, and the way is taken back."""
-    kept = _changed(node.body) & _changed(node.body, taken=True)
+def _taken_back(node: _Plain) -> set[str]:
+    """The containers that a function fills and empties, or in which it marks entries and takes the marks away."""
     marked = [(ast.dump(target), is_empty) for target, is_empty in _entries(node)]
-    kept |= {place for place, is_empty in marked if is_empty and (place, False) in marked}
+    kept = {place for place, is_empty in marked if is_empty and (place, False) in marked}
+    return kept | (_changed(node.body) & _changed(node.body, taken=True))
+
+
+def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], extended: set[str]) -> bool:
+    """Whether a loop goes on to what is not on the way here, and the way is taken back or extended in a copy."""
     for test, body in _guarded(loop):
         calls = [
             part
@@ -57,10 +61,11 @@ def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
             for part in ast.walk(statement)
             if isinstance(part, ast.Call) and calls_itself(part, node)
         ]
+        if not calls:
+            continue
         asked = set(_asked(test))
-        if calls and (
-            asked & kept or any(_extends(argument, node) & asked for call in calls for argument in _arguments(call))
-        ):
+        copies = {place for call in calls for argument in _arguments(call) for place in _extends(argument, extended)}
+        if asked & (kept | copies):
             return True
     return False
 
@@ -84,19 +89,27 @@ def _asked(test: ast.expr) -> Iterator[str]:
             yield ast.dump(part.value)
 
 
-def _extends(argument: ast.expr, node: _Plain) -> set[str]:
-    """The containers to which an argument adds: ``path + [item]``, or a name that was bound to that."""
-    found: set[str] = set()
-    if isinstance(argument, ast.BinOp) and isinstance(argument.op, (ast.Add, ast.BitOr)):
-        found |= {ast.dump(argument.left)}
-    if isinstance(argument, ast.Name):
-        for inner in ast.walk(node):
-            match inner:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(op=ast.Add() | ast.BitOr())) if (
-                    name == argument.id
-                ):
-                    found |= {ast.dump(argument)}
-    return found
+def _extended(node: _Plain) -> set[str]:
+    """The names that are bound to a sum or a union, such as ``path + [item]``."""
+    return {
+        target.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Assign) and _is_sum(inner.value)
+        for target in inner.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _extends(argument: ast.expr, extended: set[str]) -> Iterator[str]:
+    """The container to which an argument adds: ``path + [item]``, or a name that is bound to that."""
+    if isinstance(argument, ast.BinOp) and _is_sum(argument):
+        yield ast.dump(argument.left)
+    elif isinstance(argument, ast.Name) and argument.id in extended:
+        yield ast.dump(argument)
+
+
+def _is_sum(part: ast.expr) -> bool:
+    return isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.BitOr))
 
 
 def _changed(statements: Sequence[ast.stmt], *, taken: bool = False) -> set[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.work.quantities import degree, of_size
-from rlm_core.source.work.recursion import Recurrence
+from rlm_core.source.work.recurrence import Recurrence
 from rlm_core.source.work.syntax import Function
 from rlm_core.types import CauseKind
 

@@ -118,10 +118,8 @@ class _Automaton:
         for part, following in zip(copies, [*copies[1:], *(copies if most >= _MANY else ())], strict=False):
             for state, ways in part.last.items():
                 self._lead(state, following.first, ways)
-        whole = _Part(copies[0].is_empty or least == 0, copies[0].first)
-        for part in copies[max(min(least, len(copies)), 1) - 1 :]:
-            whole.last.update(part.last)
-        return whole
+        lasts = [part.last for part in copies[max(min(least, len(copies)), 1) - 1 :]]
+        return _Part(copies[0].is_empty or least == 0, copies[0].first, sum(lasts, Counter()))
 
     def _set(self, kind: Any, value: Any) -> _Part:
         if len(self.sets) >= _MOST_STATES:

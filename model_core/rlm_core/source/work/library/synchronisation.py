@@ -258,6 +258,6 @@ METHODS: dict[tuple[str, str], Rule] = {
         for method, rule in {**_QUEUE_METHODS, "get": THREAD_WAIT, "join": waits(WaitKind.THREAD, NONE)}.items()
     },
     # Names that mean one thing whatever their receiver is.
-    ("", "run_forever"): serves(WaitKind.THREAD),
+    ("", "run_forever"): waits(WaitKind.THREAD, NONE),  # of a loop from elsewhere, which something may stop
     ("", "run_until_complete"): first_argument,
 }

@@ -40,6 +40,7 @@ _MOST_ROUNDS = 1e15
 _MOST_CAUSES = 6
 _MOST_NAME = 60
 _LEAVES = re.compile(rb"\b(?:break|return|throw|raise|panic|exit|yield|goto)\b|\?;")
+_CATCHES = re.compile(r"\b(?:except|catch|rescue|recover)\b")
 _DECIDES = re.compile(rb"\b(?:if|unless|switch|match|case|return|throw|raise)\b")
 
 
@@ -56,6 +57,8 @@ def outline_facts(text: str, language: str) -> WorkFacts | None:
     seconds = _SECONDS.get(language, (0.0, 1e-9))
     known, causes = _literal_work(structure, seconds)
     endless = next((loop.line for loop in structure.loops() if loop.kind == "endless"), None)
+    if _CATCHES.search(text):
+        endless = None  # an error may end the loop
     calls = float(sum(1 for _ in structure.calls()))
     latency = CostFacts(known, known.likely, known.likely, _growth(structure), causes)
     return WorkFacts(latency=latency, endless=endless, unknown_calls=max(calls, 1.0))

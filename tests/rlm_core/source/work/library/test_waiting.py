@@ -118,6 +118,12 @@ def test_a_server_may_not_end(body: str, imports: str) -> None:
     assert _facts(body, imports).endless is not None
 
 
+def test_an_event_loop_from_elsewhere_may_be_stopped() -> None:
+    facts = _facts("x.run_forever()", "os")
+    assert facts.waits
+    assert facts.endless is None
+
+
 def test_a_timeout_bounds_a_wait() -> None:
     wait = _facts("threading.Event().wait(2)", "threading").waits[0]
     assert wait.seconds is not None

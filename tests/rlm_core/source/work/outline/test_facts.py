@@ -89,3 +89,17 @@ def test_outlines_state_that_costs_are_not_fully_known() -> None:
     assert not entry.fixed
     assert entry.nodes == 0
     assert outline_facts("%0 = tt.load", "ttir") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (
+            "def f(m):\n    try:\n        while True:\n            next(m)\n    except StopIteration: pass\n",
+            "python",
+        ),
+        ("class A { void f() { try { while (true) { g(); } } catch (Error e) { } } }", "java"),
+    ],
+)
+def test_a_loop_whose_errors_are_caught_may_end(text: str, language: str) -> None:
+    assert facts(text, language).endless is None

@@ -1,0 +1,265 @@
+"""Texts of functions that look like those of exponential time and are not.
+
+Walks over the parts of an object, results that are remembered, and loops that end with the call. Also a game whose
+positions may be few: its text does not say that each move leads to new ones.
+"""
+
+TEXTS = """
+def walk(node, path):
+    for name, child in node.items():
+        path.append(name)
+        walk(child, path)
+        path.pop()
+
+
+def encode(obj, markers):
+    key = id(obj)
+    if key in markers:
+        raise ValueError("circular")
+    markers[key] = obj
+    for item in obj:
+        encode(item, markers)
+    del markers[key]
+
+
+def limited(node, depth):
+    if depth == 0:
+        return
+    for child in node.children:
+        limited(child, depth - 1)
+
+
+class Client:
+    def poll(self, retries):
+        if retries == 0:
+            raise OSError
+        for host in self.hosts:
+            try:
+                return self.get(host)
+            except OSError:
+                return self.poll(retries - 1)
+
+
+def rod(n, prices, memo):
+    if n in memo:
+        return memo[n]
+    if n == 0:
+        return 0
+    best = -1
+    for i in range(1, n + 1):
+        best = max(best, prices[i - 1] + rod(n - i, prices, memo))
+    memo[n] = best
+    return best
+
+
+def lines(n):
+    if n == 0:
+        yield ""
+        return
+    for x in lines(n - 1):
+        if x:
+            yield x + "a"
+        else:
+            yield x + "b"
+
+
+def include(elem, loader, depth):
+    i = 0
+    while i < len(elem):
+        e = elem[i]
+        if e.tag == "include":
+            if depth == 0:
+                raise ValueError
+            node = loader(e.href)
+            include(node, loader, depth - 1)
+            elem[i] = node
+        else:
+            include(e, loader, depth)
+        i += 1
+
+
+def scoped(node, env):
+    for child in node.children:
+        env["x"] = child.name
+        scoped(child, env)
+        env["x"] = None
+
+
+def listing(folder, depth):
+    import os
+    for name in os.listdir(folder):
+        if depth > 0:
+            listing(os.path.join(folder, name), depth - 1)
+
+
+def dfs(graph, node, visited, stack):
+    visited.add(node)
+    stack.append(node)
+    for other in graph[node]:
+        if other not in visited:
+            dfs(graph, other, visited, stack)
+        elif other in stack:
+            raise ValueError
+    stack.pop()
+
+
+def flatten(values, out=None):
+    if out is None:
+        out = []
+    for value in values:
+        if isinstance(value, list):
+            flatten(value, out)
+        else:
+            out.append(value)
+    return out
+
+
+def partition(items, low, high):
+    if low < high:
+        i = low
+        for j in range(low, high):
+            if items[j] < items[high]:
+                items[i], items[j] = items[j], items[i]
+                i += 1
+        partition(items, low, i - 1)
+        partition(items, i + 1, high)
+
+
+def heapify(items, n, i):
+    largest = i
+    left, right = 2 * i + 1, 2 * i + 2
+    if left < n and items[left] > items[largest]:
+        largest = left
+    if largest != i:
+        items[i], items[largest] = items[largest], items[i]
+        heapify(items, n, largest)
+
+
+def pairs(items):
+    rest = items[1:]
+    if not rest:
+        return []
+    done = pairs(rest)
+    return done + [items[0]]
+
+
+def fill(image, x, y, color):
+    if image[x][y] == color:
+        return
+    image[x][y] = color
+    fill(image, x + 1, y, color)
+    fill(image, x - 1, y, color)
+    fill(image, x, y + 1, color)
+    fill(image, x, y - 1, color)
+
+
+def chunked(data, size):
+    if not data:
+        return
+    for i in range(len(data)):
+        if data[i] == 0:
+            chunked(data[i + 1:], size)
+            break
+
+
+def parse(tokens, i):
+    while i < len(tokens):
+        if tokens[i] == "(":
+            i = parse(tokens, i + 1)
+        elif tokens[i] == ")":
+            return i + 1
+        else:
+            i += 1
+    return i
+
+
+def retry(job, left):
+    for delay in (1, 2, 3):
+        if job.run():
+            return True
+    return left > 0 and retry(job, left - 1)
+
+
+def play(game, state, depth):
+    if depth == 0:
+        return game.value(state)
+    return max(play(game, game.result(state, move), depth - 1) for move in game.moves(state))
+
+
+def levels(root, depth):
+    frontier = [root]
+    for _ in range(depth):
+        frontier = [child for node in frontier for child in node.children]
+    return frontier
+
+
+class Index:
+    def nodes(self, keys):
+        found = [(0, sorted(keys))]
+        for start in self.offsets[1:-1]:
+            following = []
+            for index, part in found:
+                following.extend([(start + place, some) for place, some in self.positions(part, index)])
+            found = following
+        return found
+
+
+def convert(f, u, K):
+    if not u:
+        return [K(c) for c in f]
+    return [convert(c, u - 1, K) for c in f]
+
+
+def negated(g, u):
+    if not u:
+        return g
+    return [negated(-c, u - 1) for c in g]
+
+
+def tree(node, depth, limit):
+    if depth > limit:
+        return
+    tree(node.left, depth + 1, limit)
+    tree(node.right, depth + 1, limit)
+
+
+def splitting(a, b, level=0):
+    if b - a == 1:
+        return a
+    middle = (a + b) // 2
+    if level < 4:
+        print(level)
+    return splitting(a, middle, level + 1) * splitting(middle, b, level + 1)
+
+
+def components(graph, node, seen, stack):
+    seen[node] = len(stack)
+    stack.append(node)
+    for other in graph[node]:
+        if seen[other] == 0:
+            components(graph, other, seen, stack)
+    while stack[-1] is not node:
+        seen[stack.pop()] = -1
+
+
+def few(items, k):
+    return list(combinations(items, k))
+
+
+def clip(polygon, edges):
+    vertices = polygon
+    for edge in edges:
+        kept = []
+        for vertex in vertices:
+            if edge.inside(vertex):
+                kept.append(vertex)
+            if edge.crosses(vertex):
+                kept.append(edge.crossing(vertex))
+        vertices = kept
+    return vertices
+
+
+def draw(path):
+    for m in re.finditer(r"m[^m]+", "".join(step[0] for step in path)):
+        draw(path[m.start(0) : m.end(0)])
+"""
