@@ -85,7 +85,7 @@ class Recursive:
 
     The arguments, the share of runs that gets there, and how often the loops around it repeat it. ``direct``: it is in
     the function's own text, not in that of a function that it calls. ``given`` maps parameters to the names of their
-    sizes.
+    sizes. ``tries``: the function searches, so that a loop repeats the call on the whole, changed, and not on parts.
     """
 
     arguments: Mapping[str, Value]
@@ -93,6 +93,7 @@ class Recursive:
     times: Quantity = ONE
     direct: bool = True
     given: Mapping[str, str] = field(default_factory=dict)
+    tries: bool = False
 
 
 @dataclass(slots=True)

@@ -125,7 +125,9 @@ class FunctionBodies(Expressions):
             times = ONE
             for loop in active.loops:
                 times = times * loop.trips
-            active.recursive.append(Recursive(names, share, times, active is caller, active.given))
+            active.recursive.append(
+                Recursive(names, share, times, active is caller, active.given, takes_back(active.node))
+            )
             # A function that takes a container usually returns one of about the same size.
             sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
             return Value(size=sized.size) if sized is not None else UNKNOWN
@@ -354,7 +356,6 @@ class FunctionBodies(Expressions):
             bounds=self._bounds(frame),
             levels=self._levels(frame),
             multiplies=results_per_result(frame.node),
-            searches=takes_back(frame.node),
         )
         result = Meter(body.parallel)
         if shape.guessed:
@@ -391,7 +392,7 @@ class FunctionBodies(Expressions):
         for name, (limit, is_length) in ends_of(frame.node).items():
             value = frame.names.get(name)
             amount = None if value is None else value.size if is_length else value.number
-            if value is not None and value.kind == "unknown" and value.name and not is_length:
+            if value is not None and value.kind == "unknown" and value.name:
                 amount = of_size(value.name)
             if amount is None or len(amount.names) != 1:
                 continue

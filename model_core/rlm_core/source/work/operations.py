@@ -67,6 +67,9 @@ class Operations(State):
                     return self._repeated(text, count)
         if isinstance(op, ast.Add) and left.kind in SEQUENCES and (right.kind in (left.kind, "unknown")):
             return self._concatenated(left, right)
+        if isinstance(op, ast.Add) and left.kind == "unknown" and right.kind in ("list", "tuple"):
+            # Of what is added to a list or a tuple, only arrays are neither.
+            return self._concatenated(replace(left, kind=right.kind, size=self.length(left)), right)
         if isinstance(op, ast.Mod) and left.kind in ("str", "bytes"):
             self.meter.spend(primitive("percent"))
             return Value("str", size=left.size, bytes=constant(60))

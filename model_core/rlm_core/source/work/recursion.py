@@ -68,7 +68,6 @@ def recurrence(
     bounds: Mapping[str, Quantity] | None = None,
     levels: Quantity | None = None,
     multiplies: float = 1.0,
-    searches: bool = False,
 ) -> Recurrence:
     """The recursion with these recursive calls.
 
@@ -84,7 +83,6 @@ def recurrence(
         bounds: what symbols are compared with where that ends the recursion, by symbol.
         levels: how deep the recursion gets, where a list that each level appends to says so.
         multiplies: how many results a call makes of each result of a recursive call.
-        searches: whether calls take back what they changed, to try something else.
     """
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
@@ -98,10 +96,11 @@ def recurrence(
     moves = [move for step in steps if (move := move_of(step, start, bounds or {})) is not None]
     # A call with fixed arguments, such as the last step of a tower, makes none that the others do not count.
     steps = [step for step in steps if not is_fixed(step, start)] or steps
+    searches = any(step.tries for step in steps)
     if searches and not moves and not cached:
         size = of_size(fallback)
         return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")
-    is_walk = any(passes_another(move.step) for move in moves) and not searches
+    is_walk = any(passes_another(move.step) for move in moves)
     if not moves or is_walk or (len(moves) < len(steps) and (branches >= _BRANCHING or _repeats(steps, moves))):
         # A call that nothing makes smaller is for a part of the input: how deep the others get does not say how many.
         size = of_size(fallback)

@@ -67,7 +67,7 @@ def is_fixed(step: Recursive, start: Mapping[str, Quantity]) -> bool:
 def passes_another(step: Recursive) -> bool:
     """Whether a recursive call gets another object than its own, such as a child of a node."""
     own = step.given.values()
-    return any(
+    return not step.tries and any(
         value.kind == "unknown" and value.number is None and value.name not in ("", *own)
         for value in step.arguments.values()
     )
@@ -78,6 +78,8 @@ def repeats_on_others(step: Recursive) -> bool:
 
     Each call then gets a part, such as a child of a node, and all together no more than there are.
     """
+    if step.tries:
+        return False
     own = set(step.given.values())
     changed = {
         step.given.get(name, name)

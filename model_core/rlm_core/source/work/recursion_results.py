@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from .quantities import product
 from .recursion_syntax import calls_itself
 from .syntax import Function
 
@@ -19,43 +20,44 @@ def results_per_result(node: Function) -> float:
     """The results that a call makes of each result of a recursive call; infinite in a loop, 1 where it is not known."""
     if isinstance(node, ast.Lambda):
         return 1.0
-    known = {
-        target.id
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Assign) and _is_recursive(inner.value, node, frozenset())
-        for target in inner.targets
-        if isinstance(target, ast.Name)
-    }
-    most = 1.0
+    known: dict[str, float] = {}
+    assigned = [inner for inner in ast.walk(node) if isinstance(inner, ast.Assign)]
+    # In the order of the text, so that what a name is bound to is known where another is bound to more of it.
+    for assign in sorted(assigned, key=lambda assign: assign.lineno):
+        count = _of_expression(assign.value, node, known)
+        known.update({target.id: count for target in assign.targets if isinstance(target, ast.Name) and count})
+    most, are_items = 1.0, False
     for inner in ast.walk(node):
-        if isinstance(inner, (ast.For, ast.AsyncFor)) and _is_recursive(inner.iter, node, known):
-            most = max(most, _made(inner.body))
+        if isinstance(inner, (ast.For, ast.AsyncFor)):
+            count = _of_expression(inner.iter, node, known)
+            most, are_items = max(most, product(count, _made(inner.body))), are_items or count > 0
         elif isinstance(inner, (ast.BinOp, *_COMPREHENSIONS)):
             most = max(most, _of_expression(inner, node, known))
-    return most
+            iterated = [generator.iter for generator in getattr(inner, "generators", ())]
+            are_items = are_items or any(_of_expression(part, node, known) for part in iterated)
+    # A sum of results may be one of numbers, unless something runs over them.
+    return most if are_items else 1.0
 
 
-def _is_recursive(part: ast.expr, node: ast.FunctionDef | ast.AsyncFunctionDef, known: Iterable[str]) -> bool:
-    """Whether an expression is the results of a recursive call."""
+def _of_expression(part: ast.expr, node: ast.FunctionDef | ast.AsyncFunctionDef, known: Mapping[str, float]) -> float:
+    """How often an expression has each result of a recursive call; ``known`` is the same by name."""
     match part:
         case ast.Name(id=name):
-            return name in known
+            return known.get(name, 0.0)
         case ast.Call(func=ast.Name(id=wrapper), args=[inner, *_]) if wrapper in _WRAPPERS:
-            return _is_recursive(inner, node, known)
+            return _of_expression(inner, node, known)
         case ast.Call():
-            return calls_itself(part, node)
-    return False
-
-
-def _of_expression(part: ast.expr, node: ast.FunctionDef | ast.AsyncFunctionDef, known: Iterable[str]) -> float:
-    """How often an expression has each result of a recursive call."""
-    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
-        return _of_expression(part.left, node, known) + _of_expression(part.right, node, known)
-    if isinstance(part, _COMPREHENSIONS):
-        of_results = sum(_is_recursive(generator.iter, node, known) for generator in part.generators)
-        filtered = any(generator.ifs for generator in part.generators)
-        return 0.0 if of_results != 1 else math.inf if len(part.generators) > 1 and not filtered else 1.0
-    return float(_is_recursive(part, node, known))
+            return float(calls_itself(part, node))
+        case ast.BinOp(op=ast.Add()):
+            return _of_expression(part.left, node, known) + _of_expression(part.right, node, known)
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+            counts = [_of_expression(generator.iter, node, known) for generator in part.generators]
+            of_results = [count for count in counts if count]
+            if len(of_results) != 1:
+                return 0.0
+            filtered = any(generator.ifs for generator in part.generators)
+            return math.inf if len(counts) > 1 and not filtered else of_results[0]
+    return 0.0
 
 
 def _made(body: Sequence[ast.stmt]) -> float:

@@ -498,4 +498,39 @@ def partitions1(set_):
             i >>= 1
         for b in partitions1(parts[1]):
             yield (parts[0],) + b
+
+
+def masks(n):
+    if n == 1:
+        rows = [[1]]
+    else:
+        shorter = masks(n - 1)
+        zeros = [row + [0] for row in shorter]
+        ones = [row + [1] for row in shorter]
+        rows = zeros + ones
+    return rows
+
+
+class Queens:
+    def place(self, rows):
+        if len(rows) == self.n:
+            return rows
+        for row in range(self.n):
+            if self.is_safe(rows, row):
+                found = self.place(rows + [row])
+                if found is not None:
+                    return found
+        return None
+
+
+def negamax(state, depth, low, high):
+    if depth == 0 or state.is_over():
+        return state.value()
+    for action in state.actions():
+        after = state.clone()
+        after.apply(action)
+        low = max(low, -negamax(after, depth - 1, -high, -low))
+        if low >= high:
+            break
+    return low
 """

@@ -262,4 +262,28 @@ def clip(polygon, edges):
 def draw(path):
     for m in re.finditer(r"m[^m]+", "".join(step[0] for step in path)):
         draw(path[m.start(0) : m.end(0)])
+
+
+def sums(n):
+    if n == 0:
+        return 1
+    rest = sums(n - 1)
+    more = rest + 1
+    return rest + more
+
+
+def render(node, context):
+    parts = []
+    for name, child in node.items():
+        own = context.copy()
+        own.update(name=name)
+        parts.append(render(child, own))
+    return parts
+
+
+def names(tree, path, limit):
+    if len(path) >= limit:
+        return path
+    for key in tree:
+        names(tree[key], path + [key], limit)
 """
