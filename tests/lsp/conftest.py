@@ -84,10 +84,19 @@ class Session:
         return found.contents.value if found is not None else None  # type: ignore[union-attr]
 
 
-def read_notebook_filters(client: JsonRPCClient) -> None:
-    """Let a client read which notebooks a server wants; lsprotocol cannot tell the kinds of its filters apart."""
-    client.protocol._converter.register_structure_hook_func(
+def read_all_kinds(client: JsonRPCClient) -> None:
+    """Let a client read filters of notebooks and code actions with commands, whose kinds lsprotocol mixes up."""
+    converter = client.protocol._converter
+    converter.register_structure_hook_func(
         lambda kind: types.NotebookDocumentFilterNotebookType in get_args(kind), lambda value, kind: value
+    )
+
+    def code_action(value: Any, kind: Any) -> types.Command | types.CodeAction:
+        is_command = isinstance(value.get("command"), str)
+        return converter.structure(value, types.Command) if is_command else converter.structure(value, types.CodeAction)
+
+    converter.register_structure_hook_func(
+        lambda kind: {*get_args(kind)} == {types.Command, types.CodeAction}, code_action
     )
 
 
@@ -99,7 +108,7 @@ async def _session(
     refresh: bool, encoding: str, markup: str, options: Any, editor: str | None, folder: Path | None
 ) -> AsyncIterator[Session]:
     client = make_test_lsp_client()
-    read_notebook_filters(client)
+    read_all_kinds(client)
     session = Session(client)
 
     def on_refresh(params: None) -> None:

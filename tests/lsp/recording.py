@@ -6,13 +6,14 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from .conftest import COMMAND, read_notebook_filters
+from .conftest import COMMAND, read_all_kinds
 
 NOTIFICATIONS = (
     types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
@@ -33,12 +34,20 @@ class Recording:
 
     def __init__(self) -> None:
         self.client = LanguageClient("recording", "1")
-        read_notebook_filters(self.client)
+        read_all_kinds(self.client)
         self.received: list[tuple[str, Any]] = []
         self.versions: dict[str, int] = {}
         self._news = asyncio.Event()
         for method in (*NOTIFICATIONS, *REQUESTS):
             self.client.feature(method)(self._recorder(method))
+        self.shown: list[tuple[str, types.Position]] = []
+        self.client.feature(types.WINDOW_SHOW_DOCUMENT)(partial(Recording._show, self))
+
+    def _show(self, params: types.ShowDocumentParams) -> types.ShowDocumentResult:
+        """Like an editor that moves its cursor."""
+        assert params.selection is not None
+        self.shown.append((params.uri, params.selection.start))
+        return types.ShowDocumentResult(True)
 
     def _recorder(self, method: str) -> Callable[[Any], None]:
         def record(params: Any) -> None:

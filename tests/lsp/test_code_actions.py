@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,21 @@ from .recording import Recording, recording
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
 TEXT = "class A:\n    def ä(self, n):\n        return sorted(range(n))\n"
-OVER = "# rlm: memory < 1 B\ndef f(n):\n    return [sorted(range(n), key=lambda x: -x) for _ in range(n * n)]\n"
+OVER = """\
+# rlm: latency < 1 ms
+def total(values):
+    result = 0
+    for index in range(1_000_000):
+        result += index * 3
+    return result
+"""
 
 
-def client(*, literals: bool = True, versions: bool = False) -> types.ClientCapabilities:
+def client(*, literals: bool = True, versions: bool = False, shows: bool = False) -> types.ClientCapabilities:
     kinds = types.ClientCodeActionKindOptions([types.CodeActionKind.QuickFix])
     support = types.ClientCodeActionLiteralOptions(kinds) if literals else None
     return types.ClientCapabilities(
+        window=types.WindowClientCapabilities(show_document=types.ShowDocumentClientCapabilities(shows)),
         workspace=types.WorkspaceClientCapabilities(
             workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versions)
         ),
@@ -42,38 +51,50 @@ async def test_a_budget_from_the_prediction_is_written_and_holds(tmp_path: Path)
     async with recording(client(), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", TEXT)
         await session.pull(uri)
-        budget, ignore, copy, explain = await actions(session, uri, 1)
-        assert (budget.kind, ignore.kind) == (
-            types.CodeActionKind.RefactorRewrite,
-            types.CodeActionKind.RefactorRewrite,
-        )
+        latency, memory, copy, explain = await actions(session, uri, 1)
+        assert latency.kind == memory.kind == types.CodeActionKind.RefactorRewrite
         assert copy.arguments == explain.arguments == (uri, {"line": 1, "character": 0})
-        [edit] = budget.edit.changes[uri]
+        [edit] = latency.edit.changes[uri]
         assert edit.range == types.Range(types.Position(1, 0), types.Position(1, 0))
-        assert edit.new_text == f"    # rlm: {budget.title.removeprefix('Set budget: ')}\n"
+        assert edit.new_text == f"    # rlm: {latency.title.removeprefix('Set budget: ')}\n"
         high = {row["metric"]: row["high"] for row in json.loads(await session.command(copy.command, *copy.arguments))}
         assert set(high) == {"latency", "memory"}
         session.change(uri, types.TextDocumentContentChangePartial(edit.range, edit.new_text))
         assert (await session.pull(uri)).items == ()
-        # What is written already is not offered again.
-        assert next(action.title for action in await actions(session, uri, 2)) == ignore.title
+        # A metric that has a budget is not offered another.
+        assert next(action.title for action in await actions(session, uri, 2)) == memory.title
         assert await actions(session, uri, 0) == []
 
 
-async def test_a_finding_is_fixed_by_a_versioned_edit(tmp_path: Path) -> None:
-    async with recording(client(versions=True), tmp_path) as session:
+async def test_a_finding_leads_to_what_costs_and_raising_its_budget_comes_last(tmp_path: Path) -> None:
+    async with recording(client(versions=True, shows=True), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", OVER)
         found = list((await session.pull(uri)).items)
         assert len(found) == 1
-        budget, ignore = await actions(session, uri, 1, 4, diagnostics=found, only=["quickfix"])
-        assert budget.kind == ignore.kind == types.CodeActionKind.QuickFix
-        assert budget.diagnostics == ignore.diagnostics == tuple(found)
-        [change] = budget.edit.document_changes
+        first, *_, ignore, raised = await actions(session, uri, 1, 4, diagnostics=found, only=["quickfix"])
+        assert first.kind == ignore.kind == raised.kind == types.CodeActionKind.QuickFix
+        assert first.diagnostics == ignore.diagnostics == raised.diagnostics == tuple(found)
+        assert first.title == "Go to line 4: runs 1,000,000 times"
+        assert await session.command(first.command.command, *first.command.arguments)
+        assert session.shown == [(uri, types.Position(3, 0))]
+        [change] = raised.edit.document_changes
         assert (change.text_document.uri, change.text_document.version) == (uri, 1)
-        replaced, added = change.edits
-        assert replaced.new_text.startswith("memory < ")
-        assert added.new_text.startswith("# rlm: latency < ")
+        [edit] = change.edits
+        assert edit.range == types.Range(types.Position(0, 7), types.Position(0, len("# rlm: latency < 1 ms")))
+        assert re.fullmatch(r"latency < [125]0* (ms|s)", edit.new_text)
+        assert raised.title == f"Raise the budget: {edit.new_text}"
+        session.change(uri, types.TextDocumentContentChangePartial(edit.range, edit.new_text))
+        assert (await session.pull(uri)).items == ()
         assert await actions(session, uri, 1, 4, diagnostics=found, only=["refactor"]) == []
+
+
+async def test_an_editor_that_shows_no_documents_gets_edits_alone(tmp_path: Path) -> None:
+    async with recording(client(), tmp_path) as session:
+        uri = session.open(tmp_path / "a.py", OVER)
+        found = list((await session.pull(uri)).items)
+        titles = [action.title for action in await actions(session, uri, 1, 4, diagnostics=found, only=["quickfix"])]
+        assert titles[0] == "Ignore findings of this unit"
+        assert len(titles) == 2
 
 
 async def test_a_client_of_commands_gets_commands(tmp_path: Path) -> None:

@@ -89,7 +89,8 @@ class AnchoredPredictor(PredictorWrapper):
                     answer = answer.predicted
                     if abs(math.log10(revision.ratio)) < _NOTICED:
                         continue
-                answers[i][j] = anchored_prediction(texts[i], answer, anchor.cost, revision)
+                is_wait = answer.metric == "latency" and _waits(texts[i], answer)
+                answers[i][j] = answer if is_wait else anchored_prediction(texts[i], answer, anchor.cost, revision)
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile; that of a measured value as if the model had predicted it."""
@@ -201,6 +202,13 @@ def _least(code: CodeText, metric: Metric) -> float:
     if code.work is None or code.basis not in _ONE_ANSWER:
         return 0.0
     return stated_floor(code.work, metric) + (known_wait(code.work)[0] if metric == "latency" else 0.0)
+
+
+def _waits(code: CodeText, predicted: Prediction) -> bool:
+    """Whether most of a latency is a wait that the text states: that is added to what was measured, no factor of it."""
+    if code.work is None or predicted.median is None:
+        return False
+    return known_wait(code.work)[1] > predicted.median / 2
 
 
 def _distance(low: float, high: float) -> float:

@@ -301,7 +301,7 @@ def create_server(on_gone: Callable[[], None] = lambda: None) -> Server:
     hovers = hover.register(server, session, head_diffs, unit_rules)
     inlay_hints.register(server, session, inlay_hints.InlayHints(session, head_diffs, unit_rules, lenses, hovers))
     diagnostics.register(server, session, unit_rules)
-    code_actions.register(server, session)
+    code_actions.register(server, session, unit_rules)
     commands.register(server, session)
     comparison.register(server, session, head_diffs)
     status.register(server, session)

@@ -222,20 +222,45 @@ def _indentation(line: str) -> int:
 def _cause_clause(unit: Unit, cause: Cause, metric: Metric, amount: str) -> str:
     """``line 7 runs 10,000,000 times: about 300 ms``, ``line 3 allocates 760 MiB``; ``amount`` may be empty."""
     line, about = f"line {file_line(unit, cause.line)}", f": about {amount}" if amount else ""
-    often = f" {labels.number(cause.count)} times" if cause.count is not None and cause.count >= 2 else ""
+    if cause.kind is CauseKind.ALLOCATION and metric == "memory":
+        return f"{line} allocates{f' {amount}' if amount else ''}{_named(cause.name)}"
+    if _is_own_recursion(unit, cause):
+        return f"{_code(cause.name)} ({line}) calls itself{_often(cause)}{about}"
+    return f"{line} {_does(unit, cause)}{about}"
+
+
+def _does(unit: Unit, cause: Cause) -> str:
+    """What the line of a cause does: ``runs 10,000,000 times``, ``calls `sorted` 20 times``."""
+    often = _often(cause)
     match cause.kind:
-        case CauseKind.ALLOCATION if metric == "memory":
-            return f"{line} allocates{f' {amount}' if amount else ''}{_named(cause.name)}"
         case CauseKind.LOOP:
-            return f"{line} runs{often or ' a loop'}{about}"
+            return f"runs{often or ' a loop'}"
         case CauseKind.RECURSION:
-            if cause.name == unit.qualname.rpartition(".")[2]:
-                return f"{_code(cause.name)} ({line}) calls itself{often}{about}"
-            return f"{line} calls {_code(cause.name)}, which calls itself{often}{about}"
+            calls = "" if _is_own_recursion(unit, cause) else f"calls {_code(cause.name)}, which "
+            return f"{calls}calls itself{often}"
         case CauseKind.CALL:
-            return f"{line} calls {_code(cause.name)}{often}{about}"
+            return f"calls {_code(cause.name)}{often}"
         case kind:
-            return f"{line} {_CALLED.get(kind, 'costs')}{_named(cause.name)}{about}"
+            return f"{_CALLED.get(kind, 'costs')}{_named(cause.name)}"
+
+
+def _is_own_recursion(unit: Unit, cause: Cause) -> bool:
+    return cause.kind is CauseKind.RECURSION and cause.name == unit.qualname.rpartition(".")[2]
+
+
+def _often(cause: Cause) -> str:
+    return f" {labels.number(cause.count)} times" if cause.count is not None and cause.count >= 2 else ""
+
+
+def costly_lines(analysed: AnalysedUnit, prediction: Prediction) -> list[tuple[int, str]]:
+    """The 0-based lines of the file that cost most of a prediction, the most expensive first, and what they do."""
+    unit, work = analysed.unit, analysed.code.work
+    causes = parts_of(work, prediction.metric, prediction) if work is not None else []
+    found: dict[int, str] = {}
+    for cause in sorted(causes, key=lambda cause: -cause.amount):
+        if cause.amount >= labels.LEAST_COST_SHARE * (prediction.median or 0.0):
+            found.setdefault(file_line(unit, cause.line) - 1, _does(unit, cause))
+    return list(found.items())
 
 
 def growth_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:

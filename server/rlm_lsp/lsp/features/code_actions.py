@@ -1,50 +1,43 @@
-"""Code actions on a unit's name: write a budget from its prediction, ignore its findings, run a command about it.
-
-An edit is offered only if the edited text, read again, has the intended directive for the unit.
-"""
+"""Code actions on a unit's name: go to what costs, write or raise a budget, ignore findings, run a command about it."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from rlm_core.source import languages
-from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import find_units
-from rlm_core.types import Metric, Prediction, Unit
+from rlm_core.types import Prediction, Span, Unit
 
-from rlm_lsp.budgets.comments import LocatedBudget, UnitComments, read_comments
-from rlm_lsp.budgets.syntax import SCALES, Budget
-from rlm_lsp.budgets.syntax import render as budget_text
+from rlm_lsp.budgets.edits import Replacement, ignore, rounded_up, upper_end, write_budget
+from rlm_lsp.budgets.syntax import Budget, parse, render
+from rlm_lsp.findings.finding import Finding
 from rlm_lsp.history.measurements import command_for
+from rlm_lsp.lsp.document_findings import findings_of
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
+from rlm_lsp.lsp.unit_rules import UnitRules
+from rlm_lsp.rendering.work_words import costly_lines, plain
 
-from .commands import COPY_JSON, EXPLAIN, MEASURE
+from .commands import COPY_JSON, EXPLAIN, GO_TO, MEASURE
 from .diagnostics import SOURCE
 
-KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite)
+_FIX, _REWRITE = types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite
 _FINDINGS = frozenset({"over-budget", "regression", "growth", "wait"})
-_HASH_LANGUAGES = frozenset({"python", "triton", "pytorch", "ruby"})
-_DIGITS = 2
-_SPACE = b" \t"
+_MOST_LINES = 2  # that a finding leads to
+_Action = types.CodeAction | types.Command
 
 
-def register(server: LanguageServer, session: Session) -> None:
+def register(server: LanguageServer, session: Session, unit_rules: UnitRules) -> None:
     """Answer requests for code actions."""
-    options = types.CodeActionOptions(list(KINDS))
-    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(partial(code_actions, session))
+    options = types.CodeActionOptions([_FIX, _REWRITE])
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(partial(code_actions, session, unit_rules))
 
 
-async def code_actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
+async def code_actions(session: Session, unit_rules: UnitRules, params: types.CodeActionParams) -> list[_Action]:
     """The actions for the unit whose name is under the cursor, or at the start of the selection."""
     uri = params.text_document.uri
     analysis = await session.analysis(uri)
@@ -55,16 +48,18 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
     if not _is_on_name(params.range.start, unit, lines):
         return []
     predictions = await session.predict(uri, unit.analysed.code)
-    actions: list[types.CodeAction | types.Command] = []
+    actions: list[_Action] = []
     only = params.context.only
     if session.capability("text_document.code_action.code_action_literal_support"):
-        fixed = [entry for entry in params.context.diagnostics if entry.source == SOURCE and entry.code in _FINDINGS]
-        kind = types.CodeActionKind.QuickFix if fixed else types.CodeActionKind.RefactorRewrite
-        offered = await asyncio.to_thread(_edits, analysis, unit, predictions)
-        for title, edits in offered:
-            if session.documents.version_of(uri) == analysis.document.version and _is_requested(kind, only):
-                edit = _workspace_edit(session, analysis, lines, edits)
-                actions.append(types.CodeAction(title, kind, diagnostics=fixed or None, edit=edit))
+        found = [entry for entry in params.context.diagnostics if entry.source == SOURCE and entry.code in _FINDINGS]
+        if found and _is_requested(_FIX, only):
+            actions += await _fixes(session, unit_rules, analysis, unit, found)
+        if not found and _is_requested(_REWRITE, only):
+            rules = (await unit_rules.read(analysis)).rules[analysis.units.index(unit)]
+            limited = {active.budget.metric for active in rules.budgets}
+            free = [entry for entry in predictions if entry.metric not in limited]
+            offered = await asyncio.to_thread(lambda: list(_budgets(analysis, unit, free)))
+            actions += _edit_actions(session, analysis, offered, _REWRITE)
     if not only:
         position = types.Position(unit.header_lines.start, 0)
         titles = {COPY_JSON: "Copy predictions as JSON"}
@@ -77,133 +72,103 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
     return actions
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """The bytes ``[start, end)`` of a text become ``text``."""
-
-    start: int
-    end: int
-    text: str
-
-
-def rounded_up(metric: Metric, value: float) -> float:
-    """The next value, in SI units, that reads well: two significant digits in the unit that it is shown in."""
-    number = Decimal(repr(value))
-    scale = next((unit for unit in reversed(SCALES[metric].values()) if number >= unit), min(SCALES[metric].values()))
-    shown = number / scale
-    step = Decimal(1).scaleb(max(shown.adjusted() - _DIGITS + 1, 0 if scale == 1 and metric == "memory" else -12))
-    return float((shown / step).to_integral_value(ROUND_CEILING) * step * scale)
-
-
-def budgets_from(predictions: Sequence[Prediction]) -> list[Budget]:
-    """One budget per metric that the predictions stay below: the largest upper end of their 80 % bands."""
-    ends: dict[Metric, float] = {}
-    for prediction in predictions:
-        if prediction.metric != "accuracy" and prediction.band is not None:
-            end = max(prediction.band.high, prediction.floor)
-            ends[prediction.metric] = max(end, ends.get(prediction.metric, 0.0))
-    return [Budget(metric, rounded_up(metric, end)) for metric, end in ends.items() if 0 < end < math.inf]
+async def _fixes(
+    session: Session,
+    unit_rules: UnitRules,
+    analysis: Analysis,
+    located: LocatedUnit,
+    diagnostics: Sequence[types.Diagnostic],
+) -> list[types.CodeAction]:
+    """What to do about findings: look at the lines that cost most; else ignore them or, last, raise the budget."""
+    found = await findings_of(session, unit_rules, analysis)
+    unit = located.analysed.unit
+    findings = [entry for entry in found.findings if entry.qualname == unit.qualname] if found is not None else []
+    actions = []
+    if session.capability("window.show_document.support"):
+        for line, words in _costly_lines(located, findings):
+            title = f"Go to line {line + 1}: {words}"
+            command = types.Command(title, GO_TO, arguments=[analysis.document.uri, types.Position(line, 0)])
+            actions.append(types.CodeAction(title, _FIX, diagnostics=diagnostics, command=command))
+    offered = await asyncio.to_thread(lambda: [*_ignoring(analysis, unit), *_raised(analysis, unit, findings)])
+    return actions + _edit_actions(session, analysis, offered, _FIX, diagnostics)
 
 
-def set_budgets(
-    source: bytes, language: str, units: Sequence[Unit], unit: Unit, budgets: Sequence[Budget], path: Path | None = None
-) -> list[Replacement] | None:
-    """The edits that give a unit these ``budgets``; None where no comment can."""
-    comments = read_comments(ParsedSource(source, language), units).units[units.index(unit)]
-    present: Mapping[Metric, LocatedBudget] = {
-        placed.budget.metric: placed
-        for placed in reversed(comments.budgets)
-        if placed.budget.device is None and not placed.budget.workload
-    }
-    edits = [
-        Replacement(span.start_byte, span.end_byte, budget_text([budget]))
-        for budget in budgets
-        if budget.metric in present and (span := present[budget.metric].span)
-    ]
-    missing = [budget for budget in budgets if budget.metric not in present]
-    for line in _comment_lines(source, unit, language, budget_text(missing)) if missing else [None]:
-        candidate = [*edits, line] if line is not None else edits
-        result = _comments_after(applied(source, candidate), language, units, unit, path)
-        if result is not None and all(budget in [placed.budget for placed in result.budgets] for budget in budgets):
-            return candidate
-    return None
+def _costly_lines(located: LocatedUnit, findings: Sequence[Finding]) -> list[tuple[int, str]]:
+    """The 0-based lines of the document that cost most of what findings are about, and what they do."""
+    found: dict[int, str] = {}
+    for finding in findings:
+        if finding.prediction is not None:
+            for line, words in costly_lines(located.analysed, finding.prediction):
+                found.setdefault(line, plain(words))
+    return list(found.items())[:_MOST_LINES]
 
 
-def ignore(
-    source: bytes, language: str, units: Sequence[Unit], unit: Unit, path: Path | None = None
-) -> list[Replacement] | None:
-    """The edit after which a unit has no findings; None where no comment can do that, or one already does."""
-    if read_comments(ParsedSource(source, language), units).units[units.index(unit)].ignored:
-        return None
-    for line in _comment_lines(source, unit, language, "ignore"):
-        result = _comments_after(applied(source, [line]), language, units, unit, path)
-        if result is not None and result.ignored:
-            return [line]
-    return None
+def _ignoring(analysis: Analysis, unit: Unit) -> Iterator[tuple[str, Replacement]]:
+    edit = ignore(*_of_document(analysis), unit, analysis.document.path)
+    if edit is not None:
+        yield "Ignore findings of this unit", edit
 
 
-def applied(source: bytes, edits: Sequence[Replacement]) -> bytes:
-    """A text after edits that do not overlap."""
-    for edit in sorted(edits, key=lambda edit: -edit.start):
-        source = source[: edit.start] + edit.text.encode() + source[edit.end :]
-    return source
+def _raised(analysis: Analysis, unit: Unit, findings: Sequence[Finding]) -> Iterator[tuple[str, Replacement]]:
+    """Titles and edits of budgets that the predictions that exceed those of this file would keep."""
+    exceeded: dict[Span, list[Finding]] = {}
+    for finding in findings:
+        written = [place for place in finding.related if place.path is None]
+        if finding.code == "over-budget" and finding.metric != "accuracy" and written:
+            exceeded.setdefault(written[0].span, []).append(finding)
+    for span, entries in exceeded.items():
+        end = upper_end([entry.prediction for entry in entries if entry.prediction is not None])
+        [old], _ = parse(entries[0].budget)
+        if end is None:
+            continue
+        budget = replace(old.budget, value=rounded_up(old.budget.metric, end))
+        edit = write_budget(*_of_document(analysis), unit, budget, analysis.document.path, at=span)
+        if edit is not None:
+            yield f"Raise the budget: {edit.text}", edit
 
 
-def _comment_lines(source: bytes, unit: Unit, language: str, directive: str) -> list[Replacement]:
-    """Candidates for a comment line: above the unit, and, as above ``<?php`` none can be, above its name."""
-    if languages.by_name(language).grammar is None:
-        return []
-    candidates = []
-    for start in dict.fromkeys((_line_start(source, unit.span.start_byte), _line_start(source, unit.name.start_byte))):
-        line = source[start:]
-        indent = line[: len(line) - len(line.lstrip(_SPACE))].decode()
-        newline = "\r\n" if source[start:].partition(b"\n")[0].endswith(b"\r") else "\n"
-        mark = "#" if language in _HASH_LANGUAGES else "//"
-        candidates.append(Replacement(start, start, f"{indent}{mark} rlm: {directive}{newline}"))
-    return candidates
-
-
-def _line_start(source: bytes, offset: int) -> int:
-    return max(source.rfind(b"\n", 0, offset), source.rfind(b"\r", 0, offset)) + 1
-
-
-def _comments_after(
-    text: bytes, language: str, units: Sequence[Unit], unit: Unit, path: Path | None
-) -> UnitComments | None:
-    """The directives for a unit in an edited text; None if the edit has changed which units there are."""
-    parsed = ParsedSource(text, language)
-    after = find_units(parsed, path)
-    if [(entry.kind, entry.qualname) for entry in after] != [(entry.kind, entry.qualname) for entry in units]:
-        return None
-    return read_comments(parsed, after).units[units.index(unit)]
-
-
-def _edits(
+def _budgets(
     analysis: Analysis, located: LocatedUnit, predictions: Sequence[Prediction]
-) -> list[tuple[str, list[Replacement]]]:
-    """Titles and edits of the comments that can be written above a unit; parses the edited text."""
-    document, unit = analysis.document, located.analysed.unit
-    assert document.language is not None, "only documents in a supported language are analysed"
-    units = [other.analysed.unit for other in analysis.units]
-    budgets = budgets_from(predictions)
-    offered = []
-    setting = set_budgets(document.source, document.language, units, unit, budgets, document.path) if budgets else None
-    if setting and applied(document.source, setting) != document.source:
-        offered.append((f"Set budget: {budget_text(budgets)}", setting))
-    ignoring = ignore(document.source, document.language, units, unit, document.path)
-    if ignoring:
-        offered.append(("Ignore findings of this unit", ignoring))
-    return offered
+) -> Iterator[tuple[str, Replacement]]:
+    """Titles and edits of budgets that the predictions keep, one for each metric."""
+    for metric in dict.fromkeys(entry.metric for entry in predictions if entry.metric != "accuracy"):
+        end = upper_end([entry for entry in predictions if entry.metric == metric])
+        if end is None:
+            continue
+        budget = Budget(metric, rounded_up(metric, end))
+        edit = write_budget(*_of_document(analysis), located.analysed.unit, budget, analysis.document.path)
+        if edit is not None:
+            yield f"Set budget: {render([budget])}", edit
 
 
-def _workspace_edit(
-    session: Session, analysis: Analysis, lines: Lines, edits: Sequence[Replacement]
-) -> types.WorkspaceEdit:
-    """Edits of the analysed version, if the client supports versioned edits."""
+def _of_document(analysis: Analysis) -> tuple[bytes, str, list[Unit]]:
     document = analysis.document
-    changes = [
-        types.TextEdit(types.Range(lines.position(edit.start), lines.position(edit.end)), edit.text) for edit in edits
+    assert document.language is not None, "only documents in a supported language are analysed"
+    return document.source, document.language, [other.analysed.unit for other in analysis.units]
+
+
+def _edit_actions(
+    session: Session,
+    analysis: Analysis,
+    offered: Sequence[tuple[str, Replacement]],
+    kind: types.CodeActionKind,
+    diagnostics: Sequence[types.Diagnostic] | None = None,
+) -> list[types.CodeAction]:
+    """Actions that edit the analysed version; none where the document has a newer one."""
+    document = analysis.document
+    if session.documents.version_of(document.uri) != document.version:
+        return []
+    return [
+        types.CodeAction(title, kind, diagnostics=diagnostics, edit=_workspace_edit(session, analysis, edit))
+        for title, edit in offered
     ]
+
+
+def _workspace_edit(session: Session, analysis: Analysis, edit: Replacement) -> types.WorkspaceEdit:
+    """An edit of the analysed version, if the client supports versioned edits."""
+    document = analysis.document
+    lines = Lines(document.source, session.client.workspace.position_codec)
+    changes = [types.TextEdit(types.Range(lines.position(edit.start), lines.position(edit.end)), edit.text)]
     if session.capability("workspace.workspace_edit.document_changes"):
         versioned = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(versioned, changes)])

@@ -36,7 +36,7 @@ from rlm_lsp.rendering.json_rows import unit_row, work_fields
 from .progress import WorkProgress, progress
 from .requests import require_model
 
-COPY_JSON, EXPLAIN, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.measureCommand"
+COPY_JSON, EXPLAIN, GO_TO, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.goTo", "rlm-lsp.measureCommand"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 # A text is encoded once for each statement that is left out: a hover waits for at most this many.
 _STEP_STATEMENTS = 4
@@ -58,6 +58,7 @@ def register(server: LanguageServer, session: Session) -> None:
         "rlm-lsp.predictFile": predict_file,
         COPY_JSON: copy_json,
         EXPLAIN: explain_unit,
+        GO_TO: go_to,
         MEASURE: measure_command,
     }
     for name, handler in handlers.items():
@@ -113,6 +114,17 @@ async def copy_json(session: Session, arguments: Sequence[Any]) -> str:
     unit = _unit(analysis, _position(arguments))
     await session.predictions.predict([unit.analysed.code])
     return json.dumps(_rows(session, analysis, unit), indent=2, ensure_ascii=False)
+
+
+async def go_to(session: Session, arguments: Sequence[Any]) -> bool:
+    """Show a position of a document in the editor, with the cursor there; returns whether the editor did."""
+    first = arguments[0] if arguments else None
+    uri = first.get("uri") if isinstance(first, Mapping) else first
+    if not isinstance(uri, str):
+        raise JsonRpcInvalidParams("name a document by its URI")
+    position = _position(arguments)
+    shown = types.ShowDocumentParams(uri, take_focus=True, selection=types.Range(position, position))
+    return (await session.client.window_show_document_async(shown)).success
 
 
 async def measure_command(session: Session, arguments: Sequence[Any]) -> str:
