@@ -263,7 +263,7 @@ def _counted(
         grouped[key] = (move, ways_of + grouped[key][1] if key in grouped else ways_of)
     exclusive = min(all_at_once / max(sum(way.most(1.0) for _, way in grouped.values()), 1e-9), 1.0)
     moves = [move for move, _ in grouped.values()]
-    ways = [replace(way, share=way.share * exclusive) for _, way in grouped.values()]
+    ways = [replace(way, share=way.share * exclusive, on_parts=way.on_parts * exclusive) for _, way in grouped.values()]
     strides = [max(abs(move.added), 1e-9) for move in moves]
     most = sum(way.most(100.0) for way in ways)
     if cached or most < 1.3:
@@ -299,7 +299,9 @@ def _counted(
             calls = constant(max(low, 0.0) + 1, count(high, "most"), count(likely, "likely"))
         return Recurrence(calls, depth, symbol, 1.0, several, name)
     weights = [way.likely(TYPICAL_WAYS) for way in ways]
-    if sum(weights) <= _MORE and any(repeats_on_others(move.step) for move in moves):
+    on_parts = sum(way.on_parts for way in ways)
+    if (on_parts or any(repeats_on_others(move.step) for move in moves)) and sum(weights) - on_parts <= _MORE:
+        # The parts that calls get are together no more than there are, and what is left does not branch.
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
     root = growth_base(strides, weights) if sum(weights) > _MORE else _MORE
     return Recurrence(exponential(root, spans[symbol]), depth, symbol, 1.0, several, name)

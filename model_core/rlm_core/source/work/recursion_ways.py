@@ -17,12 +17,14 @@ class Ways:
     """How many calls a recursive call in the text makes, by the size that it shrinks: ``slope * size + fixed``.
 
     ``share`` of them is likely made. Where ``left``, each item is taken once: no more than ``size`` are left.
+    ``on_parts`` of those that are likely made get a part of what a loop runs over.
     """
 
     slope: float
     fixed: float
     share: float
     left: bool = False
+    on_parts: float = 0.0
 
     @classmethod
     def of(cls, move: Move, symbol: str, all_runs: float) -> Ways:
@@ -40,7 +42,7 @@ class Ways:
             return cls(-left[0], max(terms.get((), (0.0, 0.0, 0.0))[2], 0.0), share)
         if not terms.keys() <= {(), linear}:
             return (
-                cls(0.0, 1.0, share)
+                cls(0.0, 1.0, share, on_parts=share)
                 if repeats_on_others(move.step)
                 else cls(0.0, max(times.evaluate(typical_ways)[1], 1.0), min(share, 0.9))
             )
@@ -52,7 +54,8 @@ class Ways:
         """Those of two calls that change the same argument alike."""
         mine, theirs = self.slope + self.fixed, other.slope + other.fixed
         share = (mine * self.share + theirs * other.share) / (mine + theirs) if mine + theirs > 0 else self.share
-        return Ways(self.slope + other.slope, self.fixed + other.fixed, share)
+        on_parts = self.on_parts + other.on_parts
+        return Ways(self.slope + other.slope, self.fixed + other.fixed, share, on_parts=on_parts)
 
     def for_span(self, span: float) -> Ways:
         """The same where as many levels choose among as many items under a condition: each item is left once."""

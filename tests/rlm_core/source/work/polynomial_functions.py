@@ -286,4 +286,31 @@ def names(tree, path, limit):
         return path
     for key in tree:
         names(tree[key], path + [key], limit)
+
+
+def replaced(tree, parts, value):
+    if len(parts) == 1:
+        changed = Tree()
+        for name, mode, key in tree.items():
+            if name != parts[0]:
+                changed.add(name, mode, key)
+        changed.add(parts[0], 0, value)
+        return changed
+    else:
+        changed = Tree()
+        found = False
+        for name, mode, key in tree.items():
+            if name == parts[0]:
+                if stat.S_ISDIR(mode):
+                    inner = store[key]
+                else:
+                    inner = Tree()
+                changed.add(name, 1, replaced(inner, parts[1:], value))
+                found = True
+            else:
+                changed.add(name, mode, key)
+        if not found:
+            inner = Tree()
+            changed.add(parts[0], 1, replaced(inner, parts[1:], value))
+        return changed
 """

@@ -143,6 +143,7 @@ def test_loops_that_cannot_end_are_found(lines: tuple[str, ...]) -> None:
         ("for item, i in zip(items, map(str, itertools.count())):", "    pass"),
         ("first = next(i for i in itertools.count() if i > items)",),
         ("found = any(i > items for i in itertools.count())",),
+        ("part = list(itertools.repeat(0, items.count_of()))",),
         ("part = list(itertools.islice(itertools.count(), 10))",),
         ("part = list(itertools.islice(map(str, itertools.count()), 10))",),
         ("try:", "    while True:", "        items.pop()", "except IndexError:", "    pass"),

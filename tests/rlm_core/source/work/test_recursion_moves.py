@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rlm_core.source.work.frames import Recursive
 from rlm_core.source.work.quantities import ONE, Quantity, constant, of_size
+from rlm_core.source.work.recursion import recurrence
 from rlm_core.source.work.recursion_moves import falls, grows, move_of, split_range
 from rlm_core.source.work.values import Value
 
@@ -65,3 +66,13 @@ def test_a_range_is_split_where_only_one_call_takes_from_an_end(
 ) -> None:
     steps = [step(low=LOW, high=first), step(low=LOW + constant(1), high=second)]
     assert split_range(steps, RANGE) == end
+
+
+def test_calls_on_parts_and_one_more_do_not_branch() -> None:
+    fewer, given = Value("list", size=N - ONE), {"tree": "tree", "parts": "n"}
+    on_child = Recursive({"tree": Value(), "parts": fewer}, (0.0, 0.3, 1.0), of_size("tree"), given=given)
+    on_new = Recursive({"tree": Value("none"), "parts": fewer}, (0.0, 0.45, 1.0), given=given)
+    start = {"tree": of_size("tree"), "n": N}
+    found = recurrence([on_child, on_new], start, 1.0, cached=False, base_share=0.5, fallback="tree")
+    assert found.name == "calls itself"
+    assert found.branches == 1

@@ -36,6 +36,7 @@ CHARACTER = Value("str", size=ONE)
 BYTE = Value("int")
 # A short text of unknown content, such as ``str(x)``; a range, because nothing in the text fixes it.
 SHORT = constant(1.0, 40.0, 8.0)
+_GIVEN = Value()  # an argument that is there, and not known
 
 
 def is_endless(size: Quantity | None) -> bool:
@@ -44,13 +45,17 @@ def is_endless(size: Quantity | None) -> bool:
 
 
 def argument(call: Call, position: int, *names: str) -> Value:
-    """The argument at a position or under one of its keywords, ``UNKNOWN`` if it is absent."""
+    """The argument at a position or under one of its keywords; the object ``UNKNOWN`` itself if it is absent."""
     if 0 <= position < len(call.args):
-        return call.args[position]
+        return _given(call.args[position])
     for name in names:
         if name in call.keywords:
-            return call.keywords[name]
+            return _given(call.keywords[name])
     return UNKNOWN
+
+
+def _given(value: Value) -> Value:
+    return _GIVEN if value is UNKNOWN else value
 
 
 def bound(call: Call) -> Value | None:
