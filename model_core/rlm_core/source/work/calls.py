@@ -22,7 +22,7 @@ from .syntax import called_name
 from .unit_costs import each, primitive, seconds
 from .values import STARRED, UNKNOWN, Value
 
-_STARTING = frozenset({"create_task", "ensure_future"})
+_RUNNING = frozenset({"run", "run_until_complete", "shield"})  # run a coroutine to its end
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
 _MOST_STARRED = 32
 
@@ -131,11 +131,21 @@ class Calls(MethodEffects):
             return self._together(node)
         if target.kind in ("function", "module") and target.name.endswith("asyncio.wait_for") and node.args:
             return self._limited(node)
-        if called_name(node).rpartition(".")[2] in _STARTING:
+        if node not in self.awaited and self._is_coroutine(target):
+            # It runs later, if at all: the result is an object that something else awaits.
             with self.started():
-                for argument in node.args:
-                    self.value(argument)
-            return UNKNOWN
+                return self._result_of(node, target, receiver)
+        return self._result_of(node, target, receiver)
+
+    def _is_coroutine(self, target: Value) -> bool:
+        found = self.definition(target) if target.kind == "user-function" else None
+        return found is not None and isinstance(found[0], ast.AsyncFunctionDef)
+
+    def _result_of(self, node: ast.Call, target: Value, receiver: Value | None) -> Value:
+        """The result of a call of ``target`` with the arguments of a node."""
+        function = node.func
+        if called_name(node).rpartition(".")[2] in _RUNNING:
+            self.awaited.update(node.args)
         args = [value for argument in node.args for value in self._passed(argument)]
         keywords = {word.arg: self.value(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
@@ -227,6 +237,7 @@ class Calls(MethodEffects):
         """Coroutines that wait at the same time."""
         with self.region(Meter(parallel=True)) as body:
             for argument in node.args:
+                self.awaited.update(_awaitables(argument))
                 value = self.value(argument)
                 if value.kind == "iterator":
                     self.consume(value)
@@ -237,6 +248,7 @@ class Calls(MethodEffects):
     def _limited(self, node: ast.Call) -> Value:
         """A coroutine that is given up when its time is over."""
         with self.region() as body:
+            self.awaited.add(node.args[0])
             result = self.value(node.args[0])
         timeouts = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "timeout")]
         limits = [self.value(timeout).number for timeout in timeouts]
@@ -423,6 +435,19 @@ class Calls(MethodEffects):
             if value.kind == "iterator" and not library.is_endless(value.size):
                 self.consume(value)
         return UNKNOWN
+
+
+def _awaitables(argument: ast.expr) -> Iterator[ast.expr]:
+    """The parts of an argument that are coroutines: itself, or the items of a list."""
+    match argument:
+        case ast.Starred(value=value):
+            yield from _awaitables(value)
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            yield from items
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.SetComp(elt=item):
+            yield item
+        case _:
+            yield argument
 
 
 def _is_filtered(node: ast.Call) -> bool:

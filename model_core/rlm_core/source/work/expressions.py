@@ -200,6 +200,7 @@ class Expressions(Comprehensions):
 
     def _await(self, node: ast.Await) -> Value:
         self.meter.spend(primitive("await"))
+        self.awaited.add(node.value)
         return self.value(node.value)
 
     def _yield(self, node: ast.Yield) -> Value:

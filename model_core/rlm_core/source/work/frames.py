@@ -199,6 +199,7 @@ class State:
         self.dependencies: list[Definition] = []
         self.largest_block: Quantity = ZERO  # bytes
         self.left_in_receiver: Quantity = ZERO  # bytes that the last method added to containers of its object
+        self.awaited: set[ast.expr] = set()  # calls that are awaited where they stand
         self.compiled: set[int] = set()  # identities of operations that the compiler computes
         self.instances: dict[str, dict[str, Value]] = {}
 

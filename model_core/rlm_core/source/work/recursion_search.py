@@ -42,18 +42,21 @@ def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
                 continue
             if _changed(block[:index]) & _changed(block[index + 1 :], taken=True):
                 return True
-            if _changed_copies(block[:index]) & passed:
+            if _changed_copies(block[:index], targets) & passed:
                 return True
     return False
 
 
-def _changed_copies(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names that are bound to a copy of something, which is then changed: the original stays for the next try."""
+def _changed_copies(statements: Sequence[ast.stmt], parts: set[str]) -> set[str]:
+    """The names that are bound to a copy of something, which is then changed: the original stays for the next try.
+
+    A copy of one of the ``parts`` that a loop hands out is not one of the whole.
+    """
     copies: set[str] = set()
     changed: set[str] = set()
     for statement in statements:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_copy(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_copy(value) and not _names(value) & parts:
                 copies.add(name)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
                 changed |= copies & {name}

@@ -134,7 +134,8 @@ def multiplied_sizes(
             continue
         first, second = sizes[1] / sizes[0], sizes[3] / sizes[2]
         # What happens under a condition may not happen.
-        if _least(end) < _LEAST_FACTOR * _least(starts_again[name]):
+        trips = ((starts[name], ends[name]), (starts_again[name], end))
+        if any(_least(after) < _LEAST_FACTOR * _least(before) for before, after in trips):
             continue
         if first >= _LEAST_FACTOR and abs(second / first - 1) < _SAME_FACTOR:
             factors[name] = second

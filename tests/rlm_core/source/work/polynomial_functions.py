@@ -313,4 +313,40 @@ def replaced(tree, parts, value):
             inner = Tree()
             changed.add(parts[0], 1, replaced(inner, parts[1:], value))
         return changed
+
+
+class Rectangles:
+    def split(self, a, b):
+        parts = []
+        if a.top < b.top:
+            parts.append(1)
+        if b.bottom < a.bottom:
+            parts.append(2)
+        return parts
+
+    def covers(self, other):
+        left = [other]
+        for one in self.rectangles:
+            rest = []
+            for piece in left:
+                if one.contains(piece):
+                    continue
+                if piece.intersects(one):
+                    rest.extend(self.split(piece, one))
+                else:
+                    rest.append(piece)
+            left = rest
+        return not left
+
+
+def resolved(schema, defs):
+    result = {}
+    for key, value in schema.items():
+        if "$ref" in value:
+            whole = value.copy()
+            whole.update(defs[whole.pop("$ref")])
+            result[key] = resolved(whole, defs)
+        else:
+            result[key] = resolved(value, defs)
+    return result
 """

@@ -485,3 +485,21 @@ def test_two_functions_that_call_each_other_under_a_condition_end() -> None:
 )
 def test_what_grows_exponentially_is_still_said(text: str) -> None:
     assert len(exponential(text)) == 1
+
+
+def test_a_coroutine_that_is_not_awaited_is_not_waited_for() -> None:
+    text = """\
+import asyncio
+async def poll():
+    while True:
+        await asyncio.sleep(5)
+async def started(tasks):
+    tasks.append(supervised(poll(), name="poll"))
+async def awaited():
+    await poll()
+async def together():
+    await asyncio.gather(*[poll() for _ in range(3)], poll())
+def main():
+    asyncio.run(poll())
+"""
+    assert endless(text) == {"poll", "awaited", "together", "main"}
