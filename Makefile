@@ -29,7 +29,7 @@ try: .venv-try/installed
 	@echo "==> making .venv-try with $$($(PYTHON) --version)"
 	@rm -rf .venv-try
 	@$(PYTHON) -m venv .venv-try
-	@echo "==> installing rlm-lsp from this checkout (about 220 MB unpacked)"
+	@echo "==> installing rlm-lsp from this checkout (about 280 MB unpacked)"
 	@.venv-try/bin/python $(PIP_INSTALL) -e .
 	@touch $@
 

@@ -72,6 +72,20 @@ def is_test(path: PurePath) -> bool:
     return not _TEST_FOLDERS.isdisjoint(path.parts[:-1]) or _TEST_NAME.fullmatch(path.stem) is not None
 
 
+def without_tests(sources: Sequence[SourceFile]) -> list[SourceFile]:
+    """The files without tests, except those that the user named, or whose folder; all files if all are tests."""
+
+    def is_meant(source: SourceFile) -> bool:
+        if source.root is None:
+            return True
+        # Of an absolute path the folders above say nothing: a project may be in one that is called `test`.
+        named = () if source.root.is_absolute() else source.root.parts
+        below = source.path.relative_to(source.root)
+        return is_test(PurePath(*named, source.root.resolve().name, "file")) or not is_test(below)
+
+    return [source for source in sources if is_meant(source)] or list(sources)
+
+
 def _walk(folder: Path, on_error: Callable[[SourceError], None]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         advice = "shorten its path" if error.errno == errno.ENAMETOOLONG else "check its permissions"

@@ -1,7 +1,7 @@
 """``rlm-lsp predict``: source files -> one row per unit and query; or rows of texts and queries -> rows of predictions.
 
-Files are analysed and predicted in batches, so memory does not grow with the size of a repository. A file or row that
-cannot be used is reported in one line and makes the exit status 2; the others are answered.
+Files are analysed and predicted in batches, so that only rows are kept of a repository. A file or row that cannot be
+used is reported in one line and makes the exit status 2; the others are answered.
 
 The rows of ``--batch``, in JSON Lines or Parquet, and their answers in the same order:
 
@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, TextIO
+from typing import Annotated, Any, BinaryIO, Literal, TextIO, TypeVar
 
 import click
 import msgspec
@@ -32,6 +33,7 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.syntax_errors import first_error, without_errors
 from rlm_core.source.units import read_source
 from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
 
@@ -39,14 +41,16 @@ from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
 from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
-from rlm_lsp.rendering.prediction_cells import HEADER, cells
-from rlm_lsp.sources import SourceFile, find_sources
+from rlm_lsp.rendering.prediction_cells import CostRow, cost_rows, median_of
+from rlm_lsp.sources import SourceFile, find_sources, without_tests
 
 from . import options
 from .options import PATH, write_errors
 from .predict_batches import BatchPredictor, Runner, TextBatch, chunks
 
-_UNITS_WRITTEN = 256  # that a table aligns together
+_Form = Literal["table", "json", "jsonl"]
+_Order = Literal["latency", "memory", "file"]
+_METRICS: tuple[Metric, ...] = ("latency", "memory", "accuracy")
 _UNITS_ASKED, _UNITS_PER_NODE = 256, 32  # in one call of the model
 _ROWS_ASKED = 64
 
@@ -54,6 +58,13 @@ _ROWS_ASKED = 64
 @click.command()
 @click.argument("paths", metavar="[PATH]...", type=PATH, nargs=-1)
 @options.output_format("table", "json", "jsonl", help="A table, or JSON in SI units.")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(["latency", "memory", "file"]),
+    help="Most expensive first, or as in the files (default: latency; with JSON: file).",
+)
+@click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N most expensive units.")
 @click.option(
     "--batch",
     metavar="IN.jsonl|IN.parquet|-",
@@ -87,7 +98,9 @@ _ROWS_ASKED = 64
 @options.cpu_scale
 def command(
     paths: tuple[Path, ...],
-    form: Literal["table", "json", "jsonl"],
+    form: _Form,
+    order: _Order | None,
+    top: int | None,
     batch: str | None,
     out: str,
     devices: tuple[str, ...],
@@ -99,13 +112,20 @@ def command(
     ray_gpu: str | None,
     no_measured: bool,
 ) -> None:
-    """Predict the cost of every unit in source files or directories."""
+    """Predict the cost of every unit in source files or directories.
+
+    Tests in a directory are left out, unless you name them or their folder.
+    """
     if (batch is None) == (not paths):
         raise RlmError("predict: give either paths or --batch")
     if batch is None and out != "-":
         raise RlmError("predict: --out is for --batch; redirect the output instead: rlm-lsp predict PATH > FILE")
     if batch is not None and (devices or workload or judge):
         raise RlmError("predict: the rows of --batch name their queries; omit --device, --workload and --judge")
+    if batch is not None and (order or top):
+        raise RlmError("predict: the answers to --batch are in the order of its rows; omit --sort and --top")
+    if top is not None and order == "file":
+        raise RlmError("predict: --top is for the most expensive units; sort by latency or memory")
     runner = Runner(model, threads, ray, ray_gpu)
     with console.failures():
         if batch is not None:
@@ -113,7 +133,8 @@ def command(
         else:
             known = options.known_measurements(off=no_measured)
             selected = query_selection(devices, workload, judge)
-            status = _predict_paths(paths, form, selected, runner, known)
+            by = order or ("latency" if form == "table" or top is not None else "file")
+            status = _predict_paths(paths, form, by, top, selected, runner, known)
     raise click.exceptions.Exit(status)
 
 
@@ -142,6 +163,7 @@ class _FileUnit:
 
 
 _UnitPredictions = tuple[_FileUnit, list[Prediction]]
+_Answer_ = TypeVar("_Answer_")
 
 
 @dataclass(slots=True)
@@ -152,28 +174,56 @@ class _Tally(ErrorCounter):
 
 def _predict_paths(
     paths: Sequence[Path],
-    form: Literal["table", "json", "jsonl"],
+    form: _Form,
+    order: _Order,
+    top: int | None,
     selected: QuerySelection,
     runner: Runner,
     known: MeasuredUnits,
 ) -> int:
     tally = _Tally()
-    sources = find_sources(paths, tally.report)
-    write = {"table": _write_table, "json": _write_json, "jsonl": _write_jsonl}[form]
+    found = find_sources(paths, tally.report)
+    sources = without_tests(found)
     with ExitStack() as stack:
         predictor = stack.enter_context(BatchPredictor(runner)) if sources else None
         started = time.perf_counter()
         units = _analyse(sources, tally, known, stack.enter_context(console.progress("predicting")))
         size = _UNITS_ASKED if runner.ray is None else _UNITS_PER_NODE
-        predicted = _predict_units(predictor, units, selected, size) if predictor is not None else ()
-        write(chunks(predicted, _UNITS_WRITTEN))
+        predicted = _predict_units(predictor, units, selected, size) if predictor is not None else iter(())
+        if form == "table":
+            _write_table([row for answers in _sorted(predicted, _table_rows, order, top) for row in answers], order)
+        else:
+            write = {"json": _write_json, "jsonl": _write_jsonl}[form]
+            write(row for answers in _sorted(predicted, _json_rows, order, top) for row in answers)
     seconds = time.perf_counter() - started
+    omitted = len(found) - len(sources)
     console.note(
         f"{counted(tally.files, 'file')}, {counted(tally.units, 'unit')} in {seconds:.1f} s"
         f" ({tally.units / max(seconds, 1e-9):.0f} units/s)"
+        + (f"; the {top} most expensive shown" if top is not None and top < tally.units else "")
+        + (f"; {counted(omitted, 'file')} of tests left out: name one to see it" if omitted else "")
         + (f", {counted(tally.count, 'path')} failed" if tally.count else "")
     )
     return 2 if tally.count else 0
+
+
+def _sorted(
+    predicted: Iterable[_UnitPredictions],
+    rows_of: Callable[[_FileUnit, Sequence[Prediction]], list[_Answer_]],
+    order: _Order,
+    top: int | None,
+) -> Iterator[list[_Answer_]]:
+    """The rows of each unit: as they come, or the most expensive first, and what is not predicted last."""
+    if order == "file":
+        yield from (rows_of(unit, answers) for unit, answers in predicted)
+        return
+    found = []
+    for unit, answers in predicted:
+        cost = median_of(unit.analysed, answers, order)
+        # What has no such metric, such as the memory of a kernel, is less than all that has one.
+        found.append((-1.0 if math.isnan(cost) else cost, rows_of(unit, answers)))
+    found.sort(key=lambda entry: -entry[0])
+    yield from (rows for _, rows in found[:top])
 
 
 def _analyse(
@@ -187,9 +237,13 @@ def _analyse(
             if not source.named and source.path.stat().st_size == 0:
                 continue
             parsed = read_source(source.path, source.root)
-            units = analyser.analyse(parsed, source.path)
+            found = analyser.analyse(parsed, source.path)
+            units = without_errors(parsed, found, lambda unit: unit.code.text)
             if not units:
                 _explain_no_unit(source, parsed)
+            elif len(units) < len(found):
+                left = counted(len(found) - len(units), "unit")
+                console.note(f"{source.path}: {left} with syntax errors left out ({first_error(parsed)})")
         except AnalysisError as error:
             tally.report(SourceError(f"{source.path}: {error}"))
             continue
@@ -208,7 +262,11 @@ def _explain_no_unit(source: SourceFile, parsed: ParsedSource) -> None:
     entry = languages.by_name(parsed.language)
     # The text of a program may have errors; a grammar need not know each dialect either, such as JSX.
     if parsed.language == "python" and parsed.root.has_error:
-        raise SourceError(f"{source.path}: has syntax errors and no unit that parses as {entry.title}; fix its syntax")
+        where = first_error(parsed)
+        place = f" ({where})" if where else ""
+        raise SourceError(
+            f"{source.path}: has syntax errors{place} and no unit that parses as {entry.title}; fix its syntax"
+        )
     if not source.named:
         return
     if entry.grammar is None or parsed.language == "python":
@@ -233,40 +291,38 @@ def _predict_units(
         yield from zip(chunk, predictions, strict=True)
 
 
-_Batches = Iterator[list[_UnitPredictions]]
+def _table_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[CostRow]:
+    return cost_rows(unit.file, unit.analysed, predictions)
 
 
-def _rows(batches: _Batches) -> Iterator[dict[str, Any]]:
-    for batch in batches:
-        for unit, predictions in batch:
-            yield from (unit_row(unit.file, unit.analysed, prediction) for prediction in predictions)
+def _json_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
+    return [unit_row(unit.file, unit.analysed, prediction) for prediction in predictions]
 
 
-def _write_jsonl(batches: _Batches) -> None:
-    for row in _rows(batches):
+def _write_jsonl(rows: Iterable[dict[str, Any]]) -> None:
+    for row in rows:
         print(json.dumps(row))
 
 
-def _write_json(batches: _Batches) -> None:
+def _write_json(rows: Iterable[dict[str, Any]]) -> None:
     separator = "[\n"
-    for row in _rows(batches):
+    for row in rows:
         sys.stdout.write(f"{separator}{json.dumps(row)}")
         separator = ",\n"
     print("[]" if separator == "[\n" else "\n]")
 
 
-def _write_table(batches: _Batches) -> None:
-    """Print aligned columns, batch by batch; a later batch may widen them."""
-    widths = [len(title) for title in HEADER]
-    for number, batch in enumerate(batches):
-        lines = [
-            tuple(map(printable, cells(unit.file, unit.analysed, prediction)))
-            for unit, predictions in batch
-            for prediction in predictions
-        ]
-        widths = [max(width, *(len(line[i]) for line in lines)) for i, width in enumerate(widths)] if lines else widths
-        for line in [HEADER, *lines] if number == 0 else lines:
-            print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+def _write_table(rows: Sequence[CostRow], order: _Order) -> None:
+    """Print aligned columns, without those that have nothing; the metric that sorts comes first."""
+    metrics = sorted(_METRICS, key=lambda metric: metric != order)
+    columns = {"WHERE": [row.where for row in rows], "UNIT": [row.unit for row in rows]}
+    columns["ON"] = [row.on for row in rows]
+    columns |= {f"{metric.upper()} (80 % BAND)": [row.costs.get(metric, "") for row in rows] for metric in metrics}
+    columns["NOTE"] = [row.note for row in rows]
+    shown = {title: [printable(cell) for cell in cells] for title, cells in columns.items() if any(cells)}
+    widths = [max(map(len, (title, *cells))) for title, cells in shown.items()]
+    for line in [tuple(shown), *zip(*shown.values(), strict=True)]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 class _CalleeRow(msgspec.Struct):

@@ -10,14 +10,14 @@ _PROJECT = ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", 
 
 
 def command_for(path: Path | None) -> str | None:
-    """The command that measures the package of a file with its project's tests.
+    """The command that measures the package of a file, or a package by its folder, with its project's tests.
 
     None for a file outside a package, and where a name might not be one word for a shell: people paste the
     command into a terminal.
     """
-    if path is None or not (path.parent / "__init__.py").is_file():
+    package = path if path is None or path.is_dir() else path.parent
+    if package is None or not (package / "__init__.py").is_file():
         return None
-    package = path.parent
     while (package.parent / "__init__.py").is_file():
         package = package.parent
     around = package.parents

@@ -28,6 +28,11 @@ class Roots:
         paths = map(path_of_uri, uris)
         return cls(tuple(dict.fromkeys(path.resolve() for path in paths if path is not None)))
 
+    @classmethod
+    def of_folders(cls, folders: Iterable[Path]) -> Roots:
+        """The folders that the user names when the server starts."""
+        return cls(tuple(dict.fromkeys(folder.resolve() for folder in folders)))
+
     def contains(self, path: Path) -> bool:
         """Whether a path, with its links resolved, is one of the folders or below one."""
         try:

@@ -1,18 +1,21 @@
 """The MCP server: tools with their JSON schemas, over stdio. Every tool only reads, and answers in a few lines.
 
-A client that has roots is asked for them at each call, so that they may change; without roots, the working directory
-is the only one. Errors that the user or the agent can fix are one line.
+The user may name the folders that tools read. Otherwise a client that has roots is asked for them at each call, so that
+they may change; without roots, the working directory is the only one. Errors that the user or the agent can fix are one
+line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Annotated
+from typing import Annotated, Any
 
+from anyio import from_thread
 from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
-from mcp.types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
-from pydantic import Field
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult, ListRootsResult, TextContent, ToolAnnotations
+from pydantic import Field, ValidationError
 from rlm_core.boundary import absorb
 from rlm_core.errors import RlmError
 from rlm_core.inference.query_selection import QuerySelection
@@ -22,14 +25,16 @@ from rlm_lsp import __version__
 
 from .answers import Answer, CheckAnswer, Comparison, ExplanationAnswer, MeasureCommand, Predictions
 from .roots import Roots
-from .tools import AgentTools, Code
+from .tools import AgentTools, Code, Progress
 
 _INSTRUCTIONS = """\
 Predicts from source text what code costs: latency and peak memory of Python functions, run time of solutions of
-programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. Numbers are calibrated ranges:
-about 80 % of true values are inside a band. Ratios of two versions are calibrated on generated edits and too sure on
-real code: where `compare` is 90 % sure of the direction, it is right in 74 % of cases. A regression, faster growth or
-a loop that may not end is a hint about where to look, not a reason to reject a change. To be sure, measure."""
+programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. A number is a median with its band
+in parentheses: about 80 % of true values are inside, for inputs like those of a project's tests, often small ones. Look
+at growth and waits for larger inputs. Ratios of two versions are for the same small inputs, calibrated on generated
+edits and too sure on real code: where `compare` is 90 % sure of the direction, it is right in 74 % of cases. A
+regression, faster growth or a loop that may not end is a hint about where to look, not a reason to reject a change. To
+be sure, measure."""
 
 
 def client_roots(context: Context) -> ListRoots | None:
@@ -50,15 +55,38 @@ _Workload = Annotated[
 _Limit = Annotated[int, Field(ge=1, le=200, description="Most units or findings to answer")]
 
 
-def create_server(tools: AgentTools) -> MCPServer:
-    """A server with all tools."""
-    server = MCPServer("rlm-lsp", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
+class _Server(MCPServer):
+    """Refuses arguments that no tool takes, and says in one line what is wrong with the others."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        if name not in tools:
+            return _refused(f"there is no tool {name!r}; there are: {', '.join(tools)}")
+        known = list(tools[name].input_schema["properties"])
+        unknown = [argument for argument in arguments if argument not in known]
+        if unknown:
+            return _refused(f"{name} has no argument {unknown[0]!r}; it takes {', '.join(known)}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            first = error.__cause__.errors()[0]
+            return _refused(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}")
+
+
+def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
+    """A server with all tools; ``fixed`` are the folders that they may read, whatever the client names."""
+    server = _Server("rlm-lsp", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     turn = Lock()
 
     def answered(roots: ListRootsResult | None, answer: Callable[[Roots], tuple[list[str], Answer]]) -> CallToolResult:
         try:
-            folders = Roots.of_uris(None if roots is None else [str(root.uri) for root in roots.roots])
+            named = None if roots is None else [str(root.uri) for root in roots.roots]
+            folders = fixed if fixed is not None else Roots.of_uris(named)
             with turn:
                 lines, fields = answer(folders)
         except RlmError as error:
@@ -74,6 +102,7 @@ def create_server(tools: AgentTools) -> MCPServer:
     @server.tool(title="Predict cost", annotations=reading)
     def predict(
         roots: _Roots,
+        context: Context,
         path: Annotated[str | None, Field(description="File or folder, absolute or relative to a root")] = None,
         text: Annotated[str | None, Field(description="Source text, instead of a path")] = None,
         language: _Language = "python",
@@ -82,11 +111,19 @@ def create_server(tools: AgentTools) -> MCPServer:
         workload: _Workload = None,
         limit: _Limit = 20,
     ) -> Annotated[CallToolResult, Predictions]:
-        """Predict latency and memory of the functions, programs, kernels and modules in a text, file or folder."""
+        """Predict latency and memory of the functions, programs, kernels and modules in a text, file or folder.
+
+        Of a folder, the most expensive ones come first, and tests are left out.
+        """
         return answered(
             roots,
             lambda folders: tools.predict(
-                folders, _code(path, text, language), _selection(None, device, workload), unit, limit
+                folders,
+                _code(path, text, language),
+                _selection(None, device, workload),
+                unit,
+                limit,
+                _progress(context),
             ),
         )
 
@@ -152,7 +189,9 @@ def create_server(tools: AgentTools) -> MCPServer:
     @server.tool(title="Command that measures", annotations=reading)
     def measure_command(
         roots: _Roots,
-        path: Annotated[str, Field(description="Python file in a package that has tests")],
+        path: Annotated[
+            str, Field(description="Python file in a package that has tests, or the folder of the package")
+        ],
     ) -> Annotated[CallToolResult, MeasureCommand]:
         """The command line with which the user can measure the package of a file. It is returned, never run."""
         return answered(roots, lambda folders: tools.measure_command(folders, path))
@@ -168,6 +207,15 @@ def _code(path: str | None, text: str | None, language: str) -> Code:
 
 def _selection(metric: Metric | None, device: str | None, workload: Mapping[str, str] | None) -> QuerySelection:
     return QuerySelection(None if metric is None else (metric,), () if device is None else (device,), workload or {})
+
+
+def _progress(context: Context) -> Progress:
+    """Reports the progress of a tool from its thread, to a client that asks for it."""
+
+    def report(done: int, total: int, what: str) -> None:
+        from_thread.run(context.report_progress, done, total, what)
+
+    return report
 
 
 def _refused(why: str) -> CallToolResult:

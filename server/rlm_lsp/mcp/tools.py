@@ -21,6 +21,7 @@ from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.unit_variants import variant_reader
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.syntax_errors import first_error, without_errors
 from rlm_core.source.units import MAX_FILE_BYTES, decode, read_source
 from rlm_core.types import SI_UNIT, CodeText, CostRatio, Prediction
 
@@ -34,7 +35,7 @@ from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, unit_row
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
-from rlm_lsp.sources import find_sources
+from rlm_lsp.sources import find_sources, without_tests
 
 from .answers import (
     CheckAnswer,
@@ -52,6 +53,7 @@ from .answers import (
 from .roots import Roots
 
 MOST_UNITS = 1000  # of one question: about half a minute on two cores
+Progress = Callable[[int, int, str], None]  # done, of how many, and what is done
 _STEP_UNITS = 64
 _NAMED_UNITS = 8  # in an error
 _SHOWN_EFFECTS = 10
@@ -89,20 +91,29 @@ class AgentTools:
         return self._load()
 
     def predict(
-        self, roots: Roots, code: Code, selection: QuerySelection, unit: str | None = None, limit: int = 20
+        self,
+        roots: Roots,
+        code: Code,
+        selection: QuerySelection,
+        unit: str | None = None,
+        limit: int = 20,
+        progress: Progress = lambda done, total, what: None,
     ) -> tuple[list[str], Predictions]:
         """The predictions of the units of a text, a file or the files below a folder, the most expensive first.
+
+        Of a folder, tests are left out unless it is one of tests.
 
         Raises:
             RlmError: the path or text cannot be used, there is no such unit, or the model cannot be loaded.
         """
         failed: list[str] = []
-        units = self._units(roots, code, failed)
+        units = self._units(roots, code, failed, progress)
         if unit is not None:
             units = _named(units, unit)
         codes = [entry.analysed.code for entry in units]
         answers: list[list[Prediction]] = []
         for start in range(0, len(codes), _STEP_UNITS):
+            progress(start, len(codes), "predicting units")
             step = codes[start : start + _STEP_UNITS]
             answers += self._predictor.predict(step, [queries_for(self._predictor, each, selection) for each in step])
         ranked = sorted(zip(units, answers, strict=True), key=lambda entry: -_cost(entry[1]))
@@ -113,7 +124,11 @@ class AgentTools:
             for entry, answer in shown
         ]
         omitted = max(len(units) - limit, 0)
-        lines = [say.prediction_line(files[id(entry)], entry.analysed, answer) for entry, answer in shown]
+        lines = [
+            line
+            for entry, predictions in ranked[:limit]
+            for line in say.unit_lines(files[id(entry)], entry.analysed, predictions)
+        ]
         lines += [say.omitted_line(omitted, "unit")] if omitted else []
         return [*lines, *failed], Predictions(units=len(units), omitted=omitted, rows=rows, failed=failed)
 
@@ -271,6 +286,7 @@ class AgentTools:
                 qualname = analysed.unit.qualname
                 lines.append(say.ratio_line(qualname, change, predictions[0], predictions[1]))
                 rows.append(_ratio_row(qualname, change, predictions[0], predictions[1]))
+        lines += [say.RATIOS_ARE_FOR] if rows else []
         rest = say.unpaired_line(unchanged, new)
         return [*lines, *([rest] if rest else [])], Comparison(rows=rows, unchanged=unchanged, new=new)
 
@@ -288,7 +304,13 @@ class AgentTools:
             for change, before, after in zip(changes, first, second, strict=True):
                 yield analysed, change, before, after
 
-    def _units(self, roots: Roots, code: Code, failed: list[str] | None = None) -> list[_Unit]:
+    def _units(
+        self,
+        roots: Roots,
+        code: Code,
+        failed: list[str] | None = None,
+        progress: Progress = lambda done, total, what: None,
+    ) -> list[_Unit]:
         """The units of a text, of a file, or with ``failed``, which takes errors, of the files below a folder."""
         self._use(roots)
         if code.text is not None:
@@ -302,22 +324,30 @@ class AgentTools:
         if not path.is_dir() or failed is None:
             return self._found(path, read_source(path), code.path)
         units: list[_Unit] = []
-        for source_file in find_sources([path], lambda error: failed.append(str(error))):
+        files = without_tests(find_sources([path], lambda error: failed.append(str(error))))
+        for done, source_file in enumerate(files):
+            progress(done, len(files), "reading files")
             if not roots.contains(source_file.path) or source_file.path.stat().st_size == 0:
                 continue
             try:
                 parsed = read_source(source_file.path, source_file.root)
-                analysed = self._analyser.analyse(parsed, source_file.path)
+                found = self._analyser.analyse(parsed, source_file.path)
+                analysed = without_errors(parsed, found, lambda entry: entry.code.text)
             except RlmError as error:
                 failed.append(f"{roots.shown(source_file.path)}: {str(error).removeprefix(f'{source_file.path}: ')}")
                 continue
+            if len(analysed) < len(found):
+                failed.append(say.broken_line(roots.shown(source_file.path), len(found) - len(analysed), parsed))
             units += [_Unit(source_file.path, parsed, entry) for entry in analysed]
             if len(units) > MOST_UNITS:
                 raise DataError(f"{code.path}: has over {MOST_UNITS:,} units; name a folder with fewer, or a file")
         return units
 
     def _found(self, path: Path | None, parsed: ParsedSource, shown: str) -> list[_Unit]:
-        units = self._analyser.analyse(parsed, path)
+        found = self._analyser.analyse(parsed, path)
+        units = without_errors(parsed, found, lambda entry: entry.code.text)
+        if found and not units:
+            raise SourceError(f"{shown}: does not parse as Python ({first_error(parsed)})")
         if not units:
             title = languages.by_name(parsed.language).title
             what = "function, kernel, module or solution" if parsed.language == "python" else "solution of a problem"

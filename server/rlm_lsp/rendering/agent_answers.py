@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.syntax_errors import first_error
 from rlm_core.types import CostRatio, Prediction
 
 from . import labels
@@ -16,16 +18,28 @@ from .abstentions import reason
 from .console import counted
 from .escaping import printable
 from .finding_messages import percent
-from .prediction_cells import cells
+from .prediction_cells import cost_rows
 from .work_words import growth_form
 
+RATIOS_ARE_FOR = "Ratios are for small inputs, like those of a project's tests; for larger ones look at the growth."
 
-def prediction_line(file: str, analysed: AnalysedUnit, prediction: Prediction) -> str:
-    """``a.py:3 f: latency 40 µs (10–160 µs); grows about as n in values``."""
-    where, qualname, _, metric, band, median, note = cells(file, analysed, prediction)
-    if prediction.median is None:
-        return printable(f"{where} {qualname}: {metric}: no prediction because {note}")
-    return printable(f"{where} {qualname}: {metric} {median} (80 % band {band})" + (f"; {note}" if note else ""))
+
+def unit_lines(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
+    """``a.py:3 f: latency 40 µs (10–160 µs), memory 1 KiB (≤3 KiB); grows about as n in values``, one per device."""
+    lines = []
+    for row in cost_rows(file, analysed, predictions):
+        name = f"{row.where} {row.unit}" + (f" on {row.on}" if row.on else "")
+        known = [f"{metric} {text}" for metric, text in row.costs.items() if text != "-"]
+        if not known:
+            lines.append(printable(f"{name}: no prediction because {row.note}"))
+            continue
+        lines.append(printable(f"{name}: {', '.join(known)}" + (f"; {row.note}" if row.note else "")))
+    return lines
+
+
+def broken_line(file: str, number: int, parsed: ParsedSource) -> str:
+    """``a.py: 2 units with syntax errors left out (line 3: invalid syntax)``."""
+    return printable(f"{file}: {counted(number, 'unit')} with syntax errors left out ({first_error(parsed)})")
 
 
 def omitted_line(omitted: int, what: str) -> str:

@@ -1,15 +1,17 @@
-"""One prediction in words: the cells of a table row, which ``rlm-lsp predict`` prints and coding agents read.
+"""The predictions of a unit in words: a table row, which ``rlm-lsp predict`` prints and coding agents read.
 
-Input: a unit and one prediction for it. Output: short texts; rows of JSON are made in :mod:`.json_rows`.
+Input: a unit and its predictions. Output: one row per device and sizes; rows of JSON are made in :mod:`.json_rows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.judges import JUDGES
-from rlm_core.types import AbstentionCode, MeasuredPrediction, Prediction
+from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction
 
 from . import labels
 from .abstentions import failed_analysis, other_judge, reason
@@ -17,29 +19,66 @@ from .failures import shown
 from .hover import measured_note
 from .work_words import growth_words
 
-HEADER = ("WHERE", "UNIT", "BASIS", "METRIC", "80 % BAND", "MEDIAN", "NOTE")
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What a unit costs on one device, in words that are not yet printable.
+
+    ``on`` is the judge or device and the sizes, where a unit may have several. ``costs`` are texts by metric, such as
+    ``2.4 µs (0.9–8.4 µs)``, and ``medians`` the same in SI units: infinite for what may not end, NaN for what is not
+    predicted.
+    """
+
+    where: str
+    unit: str
+    on: str
+    note: str
+    costs: Mapping[Metric, str] = field(default_factory=dict)
+    medians: Mapping[Metric, float] = field(default_factory=dict)
 
 
-def cells(file: str, analysed: AnalysedUnit, prediction: Prediction) -> tuple[str, ...]:
-    """The texts of one prediction for a unit of a file, in the order of ``HEADER``; they are not yet printable."""
-    return shown(analysed, (prediction,), lambda analysed, answers: _cells(file, analysed, answers[0]))
+def cost_rows(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[CostRow]:
+    """The rows of a unit of a file."""
+    return shown(analysed, predictions, lambda analysed, answers: list(_rows(file, analysed, answers)))
 
 
-def _cells(file: str, analysed: AnalysedUnit, prediction: Prediction) -> tuple[str, ...]:
-    band = prediction.band
-    return (
-        f"{file}:{analysed.unit.name.start_line + 1}",
-        analysed.unit.qualname,
-        prediction.basis,
-        metric_text(analysed, prediction),
-        labels.band(prediction.metric, band, prediction.floor) if band else "-",
-        labels.marked_median(prediction) or "-",
-        "; ".join(notes(analysed, prediction)),
-    )
+def median_of(analysed: AnalysedUnit, predictions: Sequence[Prediction], metric: Metric) -> float:
+    """The largest median of a metric, in SI units: infinite for what may not end, NaN for what is not predicted."""
+    values = [_median(prediction) for prediction in predictions if prediction.metric == metric]
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
-def metric_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
-    """The metric, with the judge or device and the sizes where a unit may have several."""
+def _median(prediction: Prediction) -> float:
+    if prediction.abstained is not None and prediction.abstained.code is AbstentionCode.MAY_NOT_END:
+        return math.inf
+    return prediction.median if prediction.median is not None else math.nan
+
+
+def _rows(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> Iterator[CostRow]:
+    groups: dict[str, list[Prediction]] = {}
+    for prediction in predictions:
+        groups.setdefault(place_text(analysed, prediction), []).append(prediction)
+    for on, answers in groups.items():
+        yield CostRow(
+            f"{file}:{analysed.unit.name.start_line + 1}",
+            analysed.unit.qualname,
+            on,
+            "; ".join(notes(analysed, answers)),
+            {answer.metric: _cost(answer) for answer in answers},
+            {answer.metric: _median(answer) for answer in answers},
+        )
+
+
+def _cost(prediction: Prediction) -> str:
+    """``2.4 µs (0.9–8.4 µs)``: the median and the 80 % band."""
+    band, median = prediction.band, labels.marked_median(prediction)
+    if not median or band is None:
+        return median or "-"
+    return f"{median} ({labels.band(prediction.metric, band, prediction.floor)})"
+
+
+def place_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
+    """The judge or device and the sizes, where a unit may have several."""
     judge = JUDGES.get(prediction.device or "") if prediction.basis == "program" else None
     has_devices = prediction.basis in ("kernel", "module", "network") and prediction.device is not None
     device = judge.title if judge is not None else str(prediction.device) if has_devices else ""
@@ -47,20 +86,31 @@ def metric_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
     if prediction.basis == "module" and analysed.sizes is not None:
         named = {name for workload in analysed.sizes.workloads for name in workload}
         sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
-    parts = [device, " ".join(f"{name}={value}" for name, value in sizes)]
-    return ", ".join([prediction.metric, *filter(None, parts)])
+    return ", ".join(filter(None, [device, " ".join(f"{name}={value}" for name, value in sizes)]))
 
 
-def notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
-    """What was measured, what the unit waits for, how its cost grows, why the number is missing or less certain."""
+def notes(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
+    """What was measured, what the unit waits for, how its cost grows, why a number is missing or less certain."""
+    found = [note for prediction in predictions for note in _notes(analysed, prediction)]
+    growths = [growth_words(answer.growth) if answer.growth is not None else "" for answer in predictions]
+    for place, (prediction, growth) in enumerate(zip(predictions, growths, strict=True)):
+        # That memory does not grow is usual, and a second metric that grows as the first says nothing new.
+        is_usual = (
+            prediction.metric == "memory" and prediction.growth is not None and prediction.growth.growth_class == "1"
+        )
+        if growth and growth not in growths[:place] and not is_usual:
+            subject = "memory " if prediction.metric == "memory" else ""
+            found.append(subject + growth.replace("`", ""))
+    return list(dict.fromkeys(found))
+
+
+def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
     work, band = analysed.code.work, prediction.band
     if isinstance(prediction, MeasuredPrediction):
         yield measured_note(prediction)
     waits = labels.wait_text(prediction, work)
     if waits:
         yield waits
-    if prediction.growth is not None and (growth := growth_words(prediction.growth)):
-        yield growth.replace("`", "")
     if prediction.abstained is not None and prediction.abstained.code is not AbstentionCode.MAY_NOT_END:
         yield reason(prediction.abstained)
     if analysed.failure and prediction.abstained is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -78,15 +79,63 @@ def test_jsonl_holds_the_same_rows_a_line_each() -> None:
     assert [json.loads(line) for line in lines] == rows_of(predict(EXAMPLES, "--format", "json"))
 
 
-def test_the_table_is_aligned_and_shows_the_rendered_bands() -> None:
+def test_the_table_is_aligned_and_has_a_row_for_each_unit_the_most_expensive_first() -> None:
     result = predict(EXAMPLES / "functions.py")
     header, *lines = result.stdout.splitlines()
-    assert header.split() == ["WHERE", "UNIT", "BASIS", "METRIC", "80", "%", "BAND", "MEDIAN", "NOTE"]
+    assert header.split("  ")[0] == "WHERE"
+    # Functions run on one device, and have no accuracy.
+    assert re.split(" {2,}", header) == ["WHERE", "UNIT", "LATENCY (80 % BAND)", "MEMORY (80 % BAND)", "NOTE"]
     rows = rows_of(predict(EXAMPLES / "functions.py", "--format", "json"))
-    assert len(lines) == len(rows)
-    for line, row in zip(lines, rows, strict=True):
-        assert line[header.index("METRIC") :].startswith(row["metric"])
-        assert render.quantity(row["metric"], row["high"]) in line
+    by_name = {(row["qualname"], row["metric"]): row for row in rows}
+    assert 2 * len(lines) == len(rows) == len(by_name)
+    shown = [line.split()[1] for line in lines]
+    medians = [by_name[name, "latency"]["median"] for name in shown]
+    assert medians == sorted(medians, reverse=True)
+    for line, name in zip(lines, shown, strict=True):
+        for metric in ("latency", "memory"):
+            cell = line[header.index(metric.upper()) :]
+            row = by_name[name, metric]
+            assert cell.startswith(render.quantity(metric, row["median"]))
+            assert render.quantity(metric, row["high"]) in cell
+
+
+def test_the_order_and_the_number_of_units_can_be_chosen() -> None:
+    def medians(metric: str, *arguments: str) -> list[float]:
+        rows = rows_of(predict(EXAMPLES / "functions.py", "--format", "json", *arguments))
+        return [row["median"] for row in rows if row["metric"] == metric]
+
+    in_file, by_latency = medians("latency"), medians("latency", "--sort", "latency")
+    assert by_latency == sorted(in_file, reverse=True) != in_file
+    assert medians("memory", "--sort", "memory", "--top", "3") == sorted(medians("memory"), reverse=True)[:3]
+    result = predict(EXAMPLES / "functions.py", "--top", "2")
+    assert len(result.stdout.splitlines()) == 3
+    assert "; the 2 most expensive shown" in result.stderr
+    lines = predict(EXAMPLES / "functions.py", "--sort", "file").stdout.splitlines()
+    places = [int(line.split()[0].rpartition(":")[2]) for line in lines[1:]]
+    assert places == sorted(places)
+    refused = predict(EXAMPLES / "functions.py", "--sort", "file", "--top", "2")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_tests_are_left_out_unless_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "test" / "project"  # what is above the project says nothing
+    for name in ("a.py", "test_a.py", "tests/b.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(GOOD)
+
+    def files(*names: str) -> list[str]:
+        rows = rows_of(predict(*names, "--format", "json"))
+        return sorted({Path(row["file"]).name for row in rows})
+
+    monkeypatch.chdir(project)
+    result = predict(".")
+    assert "; 2 files of tests left out: name one to see it" in result.stderr
+    assert files(".") == files(str(project)) == ["a.py"]
+    assert files("test_a.py") == ["test_a.py"]
+    assert files("tests") == files(str(project / "tests")) == ["b.py"]
+    assert files(".", "tests") == ["a.py", "b.py"]
+    monkeypatch.chdir(project / "tests")
+    assert files(".") == ["b.py"]
 
 
 def test_kernels_are_predicted_for_the_chosen_devices_and_sizes() -> None:
@@ -177,7 +226,7 @@ def make_bad(folder: Path, kind: str) -> Path:
         ("not utf-8", "is not valid UTF-8"),
         ("unknown", "unknown language"),
         ("directory", "no source file in this directory"),
-        ("unparsable", "has syntax errors and no unit"),
+        ("unparsable", "and no unit that parses as Python"),
     ],
 )
 def test_a_bad_path_is_one_line_and_the_others_still_get_predictions(tmp_path: Path, kind: str, what: str) -> None:
@@ -212,6 +261,12 @@ def test_a_file_with_syntax_errors_gives_the_units_that_parse(tmp_path: Path) ->
     result = predict(path, "--format", "json")
     assert result.exit_code == 0
     assert {row["qualname"] for row in rows_of(result)} == {"good"}
+    # A function that does not parse has no cost.
+    path.write_text(f'def old():\n    print "x"\n\n\n{GOOD}')
+    result = predict(path, "--format", "json")
+    assert result.exit_code == 0
+    assert {row["qualname"] for row in rows_of(result)} == {"good"}
+    assert f"{path}: 1 unit with syntax errors left out (line 2: Missing parentheses" in result.stderr
 
 
 def test_a_named_file_without_units_is_no_error_but_is_noted(tmp_path: Path) -> None:
@@ -414,8 +469,8 @@ def test_a_program_is_predicted_for_the_judge_that_it_looks_like_or_that_is_chos
     looks, chosen = (rows_of(predict(path, "--format", "json", *more)) for more in ((), ("--judge", "leetcode")))
     assert {(row["device"], row["abstained"]) for row in looks} == {("boj", None)}
     assert {(row["device"], row["workload"]["judge"]) for row in chosen} == {("leetcode", "leetcode")}
-    assert "  latency, BOJ  " in predict(path).stdout
-    assert "  latency, LeetCode  " in predict(path, "--judge", "leetcode").stdout
+    assert "  BOJ  " in predict(path).stdout
+    assert "  LeetCode  " in predict(path, "--judge", "leetcode").stdout
     path.write_text(f"// rlm: judge=boj\n{path.read_text()}")
     stated = rows_of(predict(path, "--format", "json", "--judge", "leetcode"))
     assert {row["device"] for row in stated} == {"boj"}

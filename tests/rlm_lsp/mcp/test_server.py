@@ -33,7 +33,11 @@ BOTH_ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 @asynccontextmanager
 async def connected(
-    folder: Path, roots: Sequence[Path] | None = None, mode: Mode = "auto", **variables: str
+    folder: Path,
+    roots: Sequence[Path] | None = None,
+    mode: Mode = "auto",
+    options: Sequence[str] = (),
+    **variables: str,
 ) -> AsyncIterator[Client]:
     """A client of a server whose working directory is ``folder``; with ``roots``, the client has these, as they are."""
 
@@ -43,7 +47,7 @@ async def connected(
 
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "rlm_lsp", "mcp", "--no-measured"],
+        args=["-m", "rlm_lsp", "mcp", "--no-measured", *options],
         cwd=folder,
         env={**os.environ, **variables},
     )
@@ -120,7 +124,7 @@ async def test_predictions_are_those_of_the_command_line(tmp_path: Path) -> None
     assert [row["median"] for row in from_text["rows"]] == [
         row["median"] for row in answer["rows"] if row["qualname"] == "f"
     ]
-    assert len(text.splitlines()) == 4
+    assert len(text.splitlines()) == 2
     assert by_text.startswith(":1 f: latency ")
 
 
@@ -155,6 +159,48 @@ async def test_without_roots_a_path_outside_the_working_directory_is_refused(tmp
         assert "does not exist" in await refused(client, "predict", path="b.py")
         _, answer = await call(client, "predict", path=".")
         assert {row["file"] for row in answer["rows"]} == {"a.py"}
+
+
+@BOTH_ERAS
+async def test_the_users_folders_count_whatever_the_client_names(tmp_path: Path, mode: Mode) -> None:
+    folders = [tmp_path / name for name in ("one", "two", "three")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / f"{folder.name}.py").write_text(FAST)
+    options = ["--root", "one", "--root", str(folders[1])]
+    for roots in (None, [folders[2]]):
+        async with connected(tmp_path, roots, mode, options) as client:
+            for name in ("one", "two"):
+                _, answer = await call(client, "predict", path=f"{name}.py")
+                assert {row["file"] for row in answer["rows"]} == {f"{name}.py"}
+            assert "is outside" in await refused(client, "predict", path=str(folders[2] / "three.py"))
+
+
+async def test_tests_and_what_does_not_parse_are_left_out_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f'def old():\n    print "x"\n\n\n{FAST}')
+    (tmp_path / "test_a.py").write_text(SLOW.replace("def f", "def test_f"))
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "predict", path=".")
+        assert {row["qualname"] for row in answer["rows"]} == {"f"}
+        assert "a.py: 1 unit with syntax errors left out (line 2: Missing parentheses" in text
+        assert (await call(client, "predict", path="test_a.py"))[1]["units"] == 1
+        line = await refused(client, "predict", text="def f(:\n    return 1\n")
+        assert line == "the text: does not parse as Python (line 1: invalid syntax)"
+
+
+async def test_progress_in_a_folder_is_reported(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"a{number}.py").write_text(FAST)
+    reported: list[tuple[float, float | None, str | None]] = []
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total, message))
+
+    async with connected(tmp_path) as client:
+        result = await client.call_tool("predict", {"path": "."}, progress_callback=report)
+    assert not result.is_error
+    assert (2, 3, "reading files") in reported
+    assert (0, 3, "predicting units") in reported
 
 
 @BOTH_ERAS
@@ -269,6 +315,7 @@ async def test_the_command_that_measures_is_returned_and_nothing_is_run_or_writt
     async with connected(tmp_path) as client:
         text, answer = await call(client, "measure_command", path="package/a.py")
         assert "not in a Python package" in await refused(client, "measure_command", path="b.py")
+        assert (await call(client, "measure_command", path="package"))[1] == answer
         for tool in ("predict", "check"):
             await call(client, tool, path=".")
     assert answer["command"] == f"cd {tmp_path} && rlm-lsp measure tests --package package"
@@ -281,6 +328,9 @@ async def test_the_command_that_measures_is_returned_and_nothing_is_run_or_writt
 async def test_bad_questions_get_one_line(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         assert await refused(client, "predict") == "give either path or text"
+        assert "predict has no argument 'file'; it takes path, text, " in await refused(client, "predict", file="a.py")
+        assert await refused(client, "measure_command") == "measure_command: path: field required"
+        assert (await refused(client, "check", limit=0)).startswith("check: limit: input should be greater than")
         assert "give either before and after, or path" in await refused(client, "compare", before=FAST)
         assert "unknown language 'klingon'" in await refused(client, "predict", text=FAST, language="klingon")
         assert "nothing to predict" in await refused(client, "predict", text="x = 1\n")

@@ -9,9 +9,9 @@ from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Prediction
 from rlm_lsp.rendering import json_rows, labels
-from rlm_lsp.rendering.agent_answers import prediction_line
+from rlm_lsp.rendering.agent_answers import unit_lines
 from rlm_lsp.rendering.json_rows import unit_row
-from rlm_lsp.rendering.prediction_cells import cells
+from rlm_lsp.rendering.prediction_cells import cost_rows
 
 pytestmark = pytest.mark.usefixtures("lenient")
 REASON = "the analysis of this text failed (OverflowError)"
@@ -49,10 +49,12 @@ def test_a_line_that_cannot_be_made_has_the_reason(
     analysed: AnalysedUnit, prediction: Prediction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "marked_median", lambda answer: overflow() if answer.median else "")
-    assert cells("a.py", analysed, prediction) == ("a.py:1", "f", "call", "latency", "-", "-", REASON)
-    assert REASON in prediction_line("a.py", analysed, prediction)
+    [row] = cost_rows("a.py", analysed, [prediction])
+    assert (row.where, row.unit, row.costs, row.note) == ("a.py:1", "f", {"latency": "-"}, REASON)
+    assert unit_lines("a.py", analysed, [prediction]) == [f"a.py:1 f: no prediction because {REASON}"]
 
 
 def test_nothing_is_said_where_nothing_failed(analysed: AnalysedUnit, prediction: Prediction) -> None:
     assert unit_row("a.py", analysed, prediction)["analysis_failed"] is None
-    assert "failed" not in " ".join(cells("a.py", analysed, prediction))
+    [row] = cost_rows("a.py", analysed, [prediction])
+    assert "failed" not in row.note

@@ -26,9 +26,9 @@ from rlm_core.types import (
     WaitKind,
     WorkFacts,
 )
-from rlm_lsp.rendering.agent_answers import prediction_line, ratio_line
+from rlm_lsp.rendering.agent_answers import ratio_line, unit_lines
 from rlm_lsp.rendering.json_rows import unit_row
-from rlm_lsp.rendering.prediction_cells import cells
+from rlm_lsp.rendering.prediction_cells import cost_rows
 from rlm_lsp.rendering.work_words import facts, growth_lines, unknown_waits
 
 from .hovers import whole_hover
@@ -303,8 +303,8 @@ def test_growth_below_80_per_cent_leaves_no_trace(make_prediction: MakePredictio
     def shown(answer: Prediction) -> list[object]:
         analysed = unit(WorkFacts())
         hover = whole_hover(analysed, [answer], markdown=True)
-        lines = [ratio_line("f", change, other, answer), prediction_line("a.py", analysed, answer)]
-        return [hover, *lines, cells("a.py", analysed, answer), unit_row("a.py", analysed, answer)]
+        lines = [ratio_line("f", change, other, answer), *unit_lines("a.py", analysed, [answer])]
+        return [hover, *lines, cost_rows("a.py", analysed, [answer]), unit_row("a.py", analysed, answer)]
 
     unsure, sure = (replace(plain, growth=GrowthEstimate(growth_class, p, ("n",))) for p in (0.799, 0.8))
     assert shown(unsure) == shown(plain)
