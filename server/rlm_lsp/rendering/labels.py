@@ -51,8 +51,9 @@ BASIS_WORDS: dict[Basis, str] = {
 LEAST_COST_SHARE = 0.25
 # Shorter waits are less than what the call of `sleep` itself takes to return.
 LEAST_WAIT = 1e-5
+_LARGE_MEMORY = 2.0**20  # bytes that are shown next to a wait
 MAY_NOT_END = "may not end"
-RISEN, FALLEN = "▲", "▼"
+RISEN, FALLEN, SAME = "▲", "▼", "≈"
 # Ratios beyond these are written as ">999" and "<0.001": hints have no room for more, and bands there are wide.
 MOST_RATIO, LEAST_RATIO = 999, 0.001
 # In front of a number that was measured, or carried over from a measurement; followed by a question mark in doubt.
@@ -185,9 +186,10 @@ def error(factor: float) -> str:
     return f"{factor:.2f}×"
 
 
-def mark(ratio: float) -> str:
-    """How a cost has changed: ``▲ 2.1×`` for one that has grown, ``▼ 1.8×`` for one that has fallen."""
-    return f"{RISEN} {times(ratio)}" if ratio >= 1 else f"{FALLEN} {times(1 / max(ratio, 1e-12))}"
+def mark(ratio: float, metric: Metric = "latency") -> str:
+    """How a cost has changed: ``▲ 2.1×`` for one that has grown, ``▼ 1.8× memory`` for one that has fallen."""
+    changed = f"{RISEN} {times(ratio)}" if ratio >= 1 else f"{FALLEN} {times(1 / max(ratio, 1e-12))}"
+    return changed if metric == "latency" else f"{changed} {metric}"
 
 
 def workload(named: Mapping[str, str]) -> str:
@@ -348,6 +350,9 @@ def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[
         return *waits, "endless"
     time = computing(prediction, work)
     full, short = (f"{text}{_JOIN}{time}" if time else text for text in waits)
+    if any(other.metric == "memory" and (other.median or 0.0) >= _LARGE_MEMORY for other in predictions):
+        # Next to so much memory the computing time of what waits does not matter.
+        return full, *waits, "waits"
     # A known wait next to an unknown one is most of the latency: it matters more than the computing time.
     return full, waits[0] if waits[0] != waits[1] and "≥" in waits[0] else short, *waits, "waits"
 

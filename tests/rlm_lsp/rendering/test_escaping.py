@@ -7,7 +7,7 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rlm_lsp.rendering.escaping import code_span, markdown, message, printable
@@ -79,10 +79,13 @@ def test_markdown_shows_the_text_as_it_is(text: str) -> None:
 
 
 @given(_TEXTS)
+@example("\\|")
 def test_a_code_span_shows_the_text_as_it_is(text: str) -> None:
     page = shown(f"x {code_span(text)} x")
     assert page.tags <= {"p", "code"}
-    assert " ".join(page.text.replace("\\|", "|").split()) == " ".join(f"x {printable(text).strip()} x".split())
+    # Outside a table a code span shows the backslash before a vertical bar.
+    text_of_page = page.text.replace("\\|", "|") if "code" in page.tags else page.text
+    assert " ".join(text_of_page.split()) == " ".join(f"x {printable(text).strip()} x".split())
 
 
 @given(_TEXTS)

@@ -286,6 +286,13 @@ def test_the_computing_time_stays_longer_than_the_second_metric(make_prediction:
     assert render.label(predictions, width=8, work=work) == "waits"
 
 
+def test_much_memory_is_shown_next_to_a_wait_instead_of_the_computing_time(
+    make_prediction: Callable[..., Prediction],
+) -> None:
+    work, memory = WorkFacts(waits=(ONE_SECOND,)), make_prediction(7e7, 9e7, metric="memory")
+    assert render.label([make_prediction(median=1.00002), memory], work=work) == "≥1 s waits · ≤86 MiB"
+
+
 def test_the_computing_time_is_at_least_what_the_text_fixes(make_prediction: Callable[..., Prediction]) -> None:
     work = WorkFacts(CostFacts(Amount(0.3, 0.3, 0.3)), waits=(ONE_SECOND,))
     assert render.label([make_prediction(median=0.9)], work=work) == "≥1 s waits · 300 ms"

@@ -163,19 +163,27 @@ def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Se
     """The marks for a unit's label, by metric: costs whose change is large and certain enough for the settings.
 
     A growth class that rises follows the ratio where there is room. A new wait takes precedence over a ratio, which is
-    that of computing.
+    that of computing. A mark of memory says so, since one alone reads as that of time; and where all costs are surely
+    about the same, so is the latency.
     """
     if diff is None or diff.state != "changed":
         return {}
     shown = {prediction.metric: prediction.device for prediction in reversed(predictions)}
-    by_metric: dict[Metric, tuple[str, ...]] = {
-        change.metric: (render.mark(change.ratio),)
+    changes = [
+        change
         for change in comparable(diff.changes, predictions)
-        if change.ratio is not None and shown.get(change.metric, "") == change.device and is_sure(change, settings)
+        if change.ratio is not None and shown.get(change.metric, "") == change.device
+    ]
+    by_metric: dict[Metric, tuple[str, ...]] = {
+        change.metric: (render.mark(change.ratio, change.metric),)
+        for change in changes
+        if change.ratio is not None and is_sure(change, settings)
     }
+    if any(change.metric == "latency" for change in changes) and all(is_same(change, settings) for change in changes):
+        by_metric["latency"] = (render.SAME,)
     for rise in rises(diff, settings):
         if rise.metric in shown:
-            before = by_metric.get(rise.metric, ())
+            before = tuple(mark for mark in by_metric.get(rise.metric, ()) if mark != render.SAME)
             by_metric[rise.metric] = (*(f"{mark}, {rise_mark(rise)}" for mark in before), *before) or (
                 f"{render.RISEN} {rise_mark(rise)}",
                 render.RISEN,
@@ -184,7 +192,7 @@ def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Se
     if wait is not None and "latency" in shown:
         if wait.is_new:
             by_metric["latency"] = (f"{render.RISEN} new", render.RISEN)
-        elif wait.seconds is not None and "latency" not in by_metric:
+        elif wait.seconds is not None and by_metric.get("latency", (render.SAME,)) == (render.SAME,):
             by_metric["latency"] = (render.mark(wait.seconds[1] / wait.seconds[0]),)
     return by_metric
 
@@ -198,6 +206,12 @@ def comparable(changes: Sequence[CostRatio], predictions: Sequence[Prediction]) 
 def rises(diff: HeadDiff, settings: Settings) -> list[GrowthRise]:
     """The growth classes that have risen, as far as both sides are certain enough for the settings."""
     return [rise for rise in diff.work.growth if rise.probability >= settings.growth_confidence]
+
+
+def is_same(change: CostRatio, settings: Settings) -> bool:
+    """Whether a cost has neither grown nor fallen by the settings' ratio, with the settings' confidence."""
+    inside = change.above(1 / settings.change_ratio) - change.above(settings.change_ratio)
+    return inside >= settings.change_confidence
 
 
 def is_sure(change: CostRatio, settings: Settings) -> bool:

@@ -31,9 +31,10 @@ def change(ratio: float, factor: float = 1.3, metric: str = "latency", device: s
         (2.1, 1.3, "▲ 2.1×"),
         (1 / 2.2, 1.3, "▼ 2.2×"),
         (2.1, 4.0, None),  # P(ratio > 1.5) is 62 %
-        (1.45, 1.01, None),
+        (1.45, 1.01, "≈"),
         (1.6, 1.01, "▲ 1.6×"),
-        (0.7, 1.01, None),
+        (0.7, 1.01, "≈"),
+        (1.0, 1.5, None),  # P(1/1.5 < ratio < 1.5) is 80 %
         (0.6, 1.01, "▼ 1.7×"),
         (1e6, 2.0, "▲ >999×"),
     ],
@@ -48,11 +49,21 @@ def test_a_change_is_marked_when_it_is_large_and_sure(
 def test_an_upper_end_has_no_ratio(make_prediction: MakePrediction) -> None:
     since = HeadDiff("changed", (change(110.0), change(2.0, metric="memory")))
     small, large = make_prediction(0.0, 3.9e-6), make_prediction(1e5, 2e5, metric="memory")
-    assert marks(since, [small, large], Settings()) == {"memory": ("▲ 2×",)}
+    assert marks(since, [small, large], Settings()) == {"memory": ("▲ 2× memory",)}
     assert comparable(since.changes, [small, large]) == [since.changes[1]]
     # A new wait is not a ratio.
     waits = HeadDiff("changed", since.changes, WorkChange((), WaitChange((Wait(WaitKind.NETWORK, 0, "get"),))))
     assert marks(waits, [small], Settings()) == {"latency": ("▲ new", "▲")}
+
+
+def test_a_cost_is_about_the_same_only_if_all_are(make_prediction: MakePrediction) -> None:
+    both = [make_prediction(), make_prediction(1e5, 2e5, metric="memory")]
+    same, memory = change(1.1, 1.01), change(3.6, 1.1, metric="memory")
+    assert marks(HeadDiff("changed", (same,)), both, Settings()) == {"latency": ("≈",)}
+    assert marks(HeadDiff("changed", (same, memory)), both, Settings()) == {"memory": ("▲ 3.6× memory",)}
+    # A new wait, and faster growth, say more.
+    wait = WorkChange((), WaitChange((Wait(WaitKind.NETWORK, 0, "get"),)))
+    assert marks(HeadDiff("changed", (same,), wait), both, Settings()) == {"latency": ("▲ new", "▲")}
 
 
 def test_settings_say_how_large_and_how_sure(make_prediction: MakePrediction) -> None:
