@@ -267,7 +267,12 @@ class Mutator:
             rng.choice(changes)()
         others = [rng.choice(self._functions) for _ in range(rng.choice((0, 0, 1, 2)))]
         others = [other for other in others if other.name != self._function.name]
-        texts = [ast.unparse(ast.fix_missing_locations(function)) for function in (*others, self._function)]
+        try:
+            texts = [ast.unparse(ast.fix_missing_locations(function)) for function in (*others, self._function)]
+        except ValueError:
+            # Before Python 3.12 a literal with a backslash cannot be written inside an f-string.
+            self._function = copy.deepcopy(rng.choice(self._functions))
+            texts = [ast.unparse(self._function)]
         text = "\n\n\n".join(texts)
         if rng.random() < 0.3:
             text = self._as_program(text)

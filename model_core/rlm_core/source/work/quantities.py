@@ -173,7 +173,7 @@ def _sum(a: Range, b: Range) -> Range:
     """The sum of two ranges; infinity less infinity may be anything."""
     low, likely, high = a[0] + b[0], a[1] + b[1], a[2] + b[2]
     width = high - low
-    if width == width:  # neither is NaN, nor are both infinite
+    if width == width and likely == likely:  # none is NaN, nor are both ends infinite
         return low, likely, high
     return (
         -math.inf if math.isnan(low) else low,

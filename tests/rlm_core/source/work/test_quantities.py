@@ -236,4 +236,6 @@ def test_there_is_one_infinity() -> None:
     assert (endless + ONE).exact == (endless * endless).exact == endless.log().exact == math.inf
     assert (endless * ZERO).evaluate(at(0, 0)) == endless.times(0).evaluate(at(0, 0)) == (0, 0, 0)
     assert (endless - endless).constant == (-math.inf, 0, math.inf)
+    likely, taken = constant(1.0, math.inf, math.inf), constant(-math.inf, 0.0, -math.inf)
+    assert (likely + taken).constant == (-math.inf, 0, math.inf)
     assert (constant(2) - constant(3)) * constant(0, 5, 1) == constant(-5, 0, -1)
