@@ -46,7 +46,7 @@ async def test_the_hover_has_the_numbers_of_the_command_line(
 async def test_the_hover_says_how_far_the_band_can_be_trusted(start: Start, examples: Path) -> None:
     session = await start()
     text = await session.hover(session.open(examples / "functions.py"), 13)
-    assert "one call, as its tests call it" in text
+    assert "one call, as tests would call it" in text
     assert re.search(
         r"- latency: bands checked on [\d,]+ packages that the model had not seen"
         r" \([\d,]+ measurements of Python functions\)\n",

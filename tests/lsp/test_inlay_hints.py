@@ -218,7 +218,7 @@ async def test_each_editor_gets_its_hints_and_their_tooltips(
     hint = (await session.hints(uri))[0]
     hover = await session.hover(uri, hint.position.line, 5)
     if not resolves_tooltips(editor):
-        assert hint.tooltip == "latency, peak memory: 80 % band of one call, as its tests call it"
+        assert hint.tooltip == "latency, peak memory: 80 % band of one call, as tests would call it"
     else:
         assert hint.tooltip is None
         resolved = await session.client.inlay_hint_resolve_async(hint)

@@ -280,11 +280,15 @@ def _has_solution_class(parsed: ParsedSource) -> bool:
 def _is_template(parsed: ParsedSource) -> bool:
     """Whether a text has the form of a judge's template: bare functions of plain types and nothing else."""
     source, language = parsed.source, parsed.language
+    if language in ("go", "java") and _PACKAGE.search(source) is not None:
+        return False
     if _COMPLEXITY.search(source):
         return True
-    if language in ("go", "java"):
-        # Only judges take a file without a package.
-        return _PACKAGE.search(source) is None and (b"func " if language == "go" else b"class ") in source
+    if language == "go":
+        # Only judges take a file without a package; of Java, beginners have such files too.
+        return b"func " in source
+    if language == "java":
+        return False
     if language == "cpp":
         return b"#" not in source and (b"class " in source or b"vector<" in source)
     if language == "c":

@@ -265,7 +265,7 @@ def _explain_no_unit(source: SourceFile, parsed: ParsedSource) -> None:
         where = first_error(parsed)
         place = f" ({where})" if where else ""
         raise SourceError(
-            f"{source.path}: has syntax errors{place} and no unit that parses as {entry.title}; fix its syntax"
+            f"{source.path}: has syntax errors and no unit that parses as {entry.title}{place}; fix its syntax"
         )
     if not source.named:
         return

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "memory": "peak memory", "accuracy": "accuracy"}
 BASIS_WORDS: dict[Basis, str] = {
-    "call": "one call, as its tests call it",
+    "call": "one call, as tests would call it",
     "program": "a whole solution on the judge's inputs",
     "kernel": "one launch of the kernel",
     "module": "one forward pass of the module",
@@ -421,6 +421,8 @@ _UNITS = {metric: tuple(_ScaledUnit(*entry) for entry in entries) for metric, en
 
 
 def _unit(metric: Metric, value: float) -> _ScaledUnit:
-    """The largest unit in which the rounded value is at least 1, else the smallest."""
+    """The largest unit in which the rounded value is at least 1, else the smallest; of 1000 B the next: ``0.98 KiB``."""
     units = _UNITS[metric]
-    return next((unit for unit in reversed(units) if float(f"{value / unit.scale:.2g}") >= 1), units[0])
+    shown = [float(f"{value / unit.scale:.2g}") for unit in units]
+    place = next((place for place in reversed(range(len(units))) if shown[place] >= 1), 0)
+    return units[place + 1] if shown[place] >= 1000 and place + 1 < len(units) else units[place]

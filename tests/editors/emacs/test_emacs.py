@@ -53,7 +53,7 @@ def test_the_documentation_buffer_has_all_numbers(emacs: Open, picture: Path) ->
     terminal = emacs()
     both(terminal)
     terminal.keys("C-f")
-    terminal.shows("small: one call, as its tests call it")
+    terminal.shows("small: one call, as tests would call it")
     terminal.keys("C-h", ".")
     terminal.shows("latency: median", "peak memory: median", "80 % band", "bands checked on")
     terminal.picture(picture)

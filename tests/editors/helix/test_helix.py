@@ -47,7 +47,7 @@ def test_the_hover_has_the_table(helix: Open, picture: Path) -> None:
     ready(terminal)
     terminal.wait(lambda screen: len(hints(screen)) == 2, "no hints")
     terminal.type("w k")
-    terminal.shows("small: one call, as its tests call it", "80 % band", "latency", "peak memory")
+    terminal.shows("small: one call, as tests would call it", "80 % band", "latency", "peak memory")
     terminal.picture(picture)
 
 

@@ -40,7 +40,7 @@ def test_the_hover_has_the_table(neovim: Neovim, picture: Path) -> None:
     neovim.open(neovim.home.file)
     neovim.hints(2)
     neovim.terminal.keys("K")
-    neovim.terminal.shows("small: one call, as its tests call it", "80 % band", "| latency ", "| peak memory |")
+    neovim.terminal.shows("small: one call, as tests would call it", "80 % band", "| latency ", "| peak memory |")
     neovim.terminal.picture(picture)
     opened = (
         "local f = {} for _, w in ipairs(vim.api.nvim_list_wins()) do if vim.api.nvim_win_get_config(w).relative ~= ''"

@@ -129,7 +129,6 @@ def test_a_numbered_file_that_imports_its_project_is_not_a_solution() -> None:
     [
         ("go", "func twoSum(nums []int, target int) []int { return nil }\n"),
         ("c", "int* twoSum(int* nums, int numsSize, int target, int* returnSize) { return nums; }\n"),
-        ("java", "class LRUCache { int get(int key) { return -1; } }\n"),
         ("cpp", "class LRUCache { public: int get(int key) { return -1; } };\n"),
         ("typescript", "function twoSum(nums: number[], target: number): number[] { return []; }\n"),
         (
@@ -235,3 +234,15 @@ def test_a_directive_makes_a_python_file_a_program() -> None:
 def test_every_judge_that_a_text_may_name_is_known() -> None:
     named = {found.judge for name in JUDGES if (found := judge("int f();\n", path=f"{name}/a.cpp")) is not None}
     assert named == set(JUDGES)
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("java", "class LRUCache { int get(int key) { return -1; } }\n"),
+        ("java", "// Time: O(1)\npackage shop;\nclass LRUCache { int get(int key) { return -1; } }\n"),
+        ("go", "package cache\n\n// time complexity: O(n)\nfunc find(items []int) int { return len(items) }\n"),
+    ],
+)
+def test_a_class_or_a_comment_of_its_cost_is_not_the_template_of_a_judge(language: str, source: str) -> None:
+    assert not solves(source, language)

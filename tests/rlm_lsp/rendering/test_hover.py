@@ -84,7 +84,7 @@ def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> 
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len({len(line) for line in table}) == 1
     assert unpadded(text).splitlines() == [
-        "**`f`**: one call, as its tests call it",
+        "**`f`**: one call, as tests would call it",
         "",
         "| | median | 80 % band | 90 % band |",
         "| - | - | - | - |",
@@ -106,7 +106,7 @@ def test_markdown_has_a_row_for_each_metric(make_prediction: MakePrediction) -> 
 def test_plain_text_has_a_line_for_each_metric(make_prediction: MakePrediction) -> None:
     lines = whole_hover(UNIT, [make_prediction()], markdown=False).splitlines()
     assert lines[:4] == [
-        "f: one call, as its tests call it",
+        "f: one call, as tests would call it",
         "",
         "latency: median 85 µs, 80 % band 10–160 µs, 90 % band 10–320 µs",
         "",

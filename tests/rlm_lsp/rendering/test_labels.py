@@ -435,3 +435,11 @@ def test_a_measurement_is_shown_in_its_unit(
     its = cost(median, median, median, metric)
     assert render.measured(its) == text
     assert render.median(measured_prediction(make_prediction(metric=metric), its)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(994.0, "990 B"), (996.0, "0.97 KiB"), (1023.0, "1 KiB"), (1000 * 2.0**10, "0.98 MiB")],
+)
+def test_a_thousand_bytes_are_shown_in_the_next_unit(value: float, text: str) -> None:
+    assert render.quantity("memory", value) == text

@@ -36,7 +36,7 @@ def test_a_hint_follows_the_signature_and_explains_itself(make_prediction: MakeP
     assert hint == types.InlayHint(
         position=types.Position(0, 9),
         label="10–160 µs · ≤3 KiB",
-        tooltip="latency, peak memory: 80 % band of one call, as its tests call it",
+        tooltip="latency, peak memory: 80 % band of one call, as tests would call it",
         padding_left=True,
     )
 
@@ -56,7 +56,7 @@ def test_a_unit_on_which_the_model_abstains_has_no_hint(make_prediction: MakePre
 def test_settings_say_what_a_label_shows_and_how_long_it_is(make_prediction: MakePrediction) -> None:
     hint = inlay_hint(UNIT, [make_prediction()], Settings(label="median"))
     assert hint is not None
-    assert (hint.label, hint.tooltip) == ("85 µs", "latency: median of one call, as its tests call it")
+    assert (hint.label, hint.tooltip) == ("85 µs", "latency: median of one call, as tests would call it")
     assert label(inlay_hint(UNIT, [make_prediction()], Settings(label="median±"))) == "85 ±75 µs"
     assert label(inlay_hint(UNIT, [make_prediction()], Settings(max_label=8))) == "≤160 µs"
     # The space in front of the label counts.
