@@ -421,7 +421,7 @@ _UNITS = {metric: tuple(_ScaledUnit(*entry) for entry in entries) for metric, en
 
 
 def _unit(metric: Metric, value: float) -> _ScaledUnit:
-    """The largest unit in which the rounded value is at least 1, else the smallest; of 1000 B the next: ``0.98 KiB``."""
+    """The largest unit in which the rounded value is at least 1, else the smallest; of 1000 B the next one."""
     units = _UNITS[metric]
     shown = [float(f"{value / unit.scale:.2g}") for unit in units]
     place = next((place for place in reversed(range(len(units))) if shown[place] >= 1), 0)

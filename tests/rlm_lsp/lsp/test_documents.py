@@ -192,7 +192,7 @@ async def test_nothing_is_kept_of_a_closed_document(tmp_path: Path) -> None:
 
 
 def slow_program() -> str:
-    return "class A { public static void main(String[] a) { int x = 0" + " + 1" * 60_000 + "; } }"
+    return "// rlm: program\nclass A { public static void main(String[] a) { int x = 0" + " + 1" * 60_000 + "; } }"
 
 
 @pytest.mark.asyncio
@@ -258,7 +258,7 @@ async def test_a_short_text_whose_modules_take_long_does_not_delay_another(
 @pytest.mark.asyncio
 async def test_an_analysis_of_another_language_holds_while_other_documents_are_edited(tmp_path: Path) -> None:
     documents = Documents()
-    uri = opened(documents, tmp_path / "A.java", "class A { public static void main(String[] a) { } }", 1, "java")
+    uri = opened(documents, tmp_path / "A.java", "// rlm: program\nclass A { public static void main(String[] a) { } }", 1, "java")
     before = await analysed(documents, uri)
     opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n")
     assert await analysed(documents, uri) is before
