@@ -258,7 +258,13 @@ async def test_a_short_text_whose_modules_take_long_does_not_delay_another(
 @pytest.mark.asyncio
 async def test_an_analysis_of_another_language_holds_while_other_documents_are_edited(tmp_path: Path) -> None:
     documents = Documents()
-    uri = opened(documents, tmp_path / "A.java", "// rlm: program\nclass A { public static void main(String[] a) { } }", 1, "java")
+    uri = opened(
+        documents,
+        tmp_path / "A.java",
+        "// rlm: program\nclass A { public static void main(String[] a) { } }",
+        1,
+        "java",
+    )
     before = await analysed(documents, uri)
     opened(documents, tmp_path / "a.py", "def f(n):\n    return n\n")
     assert await analysed(documents, uri) is before
