@@ -1,4 +1,4 @@
-"""The first-run notice over a real connection: with a user's first hint, once, and never in CI."""
+"""The first-run notices over a real connection: with a user's first hint or without one, once, and never in CI."""
 
 from __future__ import annotations
 
@@ -49,6 +49,29 @@ async def test_the_first_hint_of_a_user_comes_with_a_word_on_what_it_means(
     assert await session.labels(uri, 16)
     assert len(session.client.messages) == 1
     assert await notices(await start(), examples) == []
+
+
+CHEAP = "def double(n):\n    return n * 2\n\n\ndef half(n):\n    return n / 2\n"
+
+
+async def test_where_nothing_is_expensive_a_new_user_is_shown_that_it_works(
+    start: Start, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.py").write_text(CHEAP)
+    session = await start(options={"hintsShown": "relevant"})
+    uri = session.open(tmp_path / "a.py")
+    await session.hover(uri, 0)
+    while not session.client.messages:
+        assert await session.hints(uri) == []
+        await session.hover(uri, 0)
+    [message] = session.client.messages
+    assert message.type == types.MessageType.Info
+    assert message.message.startswith("rlm-lsp is ready. Nothing expensive here")
+    again = await start(options={"hintsShown": "relevant"})
+    for _ in range(3):
+        assert await again.hints(again.open(tmp_path / "a.py")) == []
+        await again.hover(uri, 0)
+    assert again.client.messages == []
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
+from pygls.lsp.client import LanguageClient
 from pytest_lsp import make_test_lsp_client
 
-from .conftest import COMMAND, Session
+from .conftest import COMMAND, Session, read_all_kinds
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
@@ -276,3 +277,33 @@ async def test_sizes_of_kernels_are_settings_too(begin: Begin, tmp_path: Path, e
     configure(session, {"defaultSizes": {"n_elements": 8192}})
     while "8192" not in (await session.hover(uri, 7, 5) or ""):
         await session.refreshes.get()
+
+
+async def test_the_first_answer_waits_for_the_settings_of_the_client(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("def f(n):\n    return sorted(range(n))\n")
+    client = LanguageClient("late", "1")
+    read_all_kinds(client)
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def configuration(params: types.ConfigurationParams) -> list[Any]:
+        is_asked.set()
+        await may_answer.wait()
+        return [{"languages": ["cpp"]} for _ in params.items]
+
+    client.feature(types.WORKSPACE_CONFIGURATION)(configuration)
+    await client.start_io(*COMMAND)
+    capabilities = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
+    await client.initialize_async(types.InitializeParams(capabilities))
+    client.initialized(types.InitializedParams())
+    client.text_document_did_open(
+        types.DidOpenTextDocumentParams(types.TextDocumentItem(path.as_uri(), "python", 1, path.read_text()))
+    )
+    place = types.HoverParams(types.TextDocumentIdentifier(path.as_uri()), types.Position(0, 4))
+    hover = asyncio.ensure_future(client.text_document_hover_async(place))
+    await is_asked.wait()
+    may_answer.set()
+    assert await hover is None
+    await client.shutdown_async(None)
+    client.exit(None)
+    await client.stop()  # type: ignore[no-untyped-call]

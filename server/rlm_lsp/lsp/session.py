@@ -38,6 +38,7 @@ from .prediction_service import PredictionService
 from .scheduler import Scheduler
 
 MAX_LOG_LINES = 500
+_SETTINGS_SECONDS = 2.0  # that the first answer waits for a client's settings
 # Measurements that were made or merged meanwhile are shown after this time; a look at the state of a few files.
 MEASUREMENT_SECONDS = 2.0
 _LOG_LEVELS = {
@@ -120,6 +121,7 @@ class Session:
         self.measurements = KnownMeasurements(Store(note=_log.warning), (), _log.warning)
         self.documents = Documents(self._default_sizes, self.measurements)
         self.head_units = HeadUnits(self._default_sizes)
+        self.settings_read = asyncio.Event()  # the client's settings are known, or it sends none
         self.log_tail, self.failure_log = LogTail(), FailureLog(self)
         # A document was opened or edited.
         self.on_edit = Hook[[str]]()
@@ -193,6 +195,7 @@ class Session:
         A ``provisional`` answer may come sooner, and have the units of some ``lines`` alone: ``on_results`` follows if
         it was not right.
         """
+        await self._settings_known()
         codec = self.client.workspace.position_codec
         analysis = await self.documents.analysis(uri, codec, provisional=provisional, lines=lines)
         if analysis is not None and not analysis.settled and _DEPENDENTS not in self._tasks:
@@ -200,6 +203,13 @@ class Session:
         if analysis is None or analysis.document.language not in self.settings_for(uri).languages:
             return None
         return None if self.settings_store.excludes(analysis.document.path) else analysis
+
+    async def _settings_known(self) -> None:
+        """Wait for the client's settings before the first answer, but not long for a client that sends none."""
+        if not self.settings_read.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.settings_read.wait(), _SETTINGS_SECONDS)
+            self.settings_read.set()
 
     async def units_at_head(self, document: Document) -> tuple[AnalysedUnit, ...] | None:
         """The units of a document at git's ``HEAD``; None for a new file and where git cannot compare."""

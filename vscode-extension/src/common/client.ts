@@ -59,6 +59,7 @@ const LAST_WORDS_MS = 2000;
 /** The start of server messages for which we show buttons. */
 const NO_MODEL = /^rlm-lsp: (no predictions|the model is unchanged)/;
 const FIRST_NOTICE = 'rlm-lsp: The range after a signature';
+const READY_NOTICE = 'rlm-lsp is ready.';
 
 /** Work of the server that is in progress: its title, and how much is done, such as `40 of 200`. */
 export interface Work {
@@ -237,6 +238,12 @@ function show(type: MessageType, message: string, listener: Listener): void {
     void vscode.window.showInformationMessage(message, 'Learn More').then((pressed) => {
       if (pressed !== undefined) {
         void vscode.commands.executeCommand('rlm-lsp.aboutHints');
+      }
+    });
+  } else if (message.startsWith(READY_NOTICE)) {
+    void vscode.window.showInformationMessage(message, 'Show All Hints').then((pressed) => {
+      if (pressed !== undefined) {
+        void vscode.commands.executeCommand('rlm-lsp.toggleAllHints');
       }
     });
   } else if (!message.startsWith(SHOWN_BY_SERVER)) {

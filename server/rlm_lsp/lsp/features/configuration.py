@@ -32,6 +32,8 @@ class Configuration:
     def start(self, options: Any) -> None:
         """Start with the settings that are known before the client can be asked."""
         self._session.configure(SettingsStore(options, self._folders()))
+        if not self._can_ask:
+            self._session.settings_read.set()
 
     def watch(self) -> None:
         """Ask the client to notify about changes of its settings and of files."""
@@ -59,6 +61,7 @@ class Configuration:
             store.set_client(answers)
         before, before_by_folder = session.settings, store.by_folder
         store.use(files)
+        session.settings_read.set()
         self._report()
         if store.by_folder != before_by_folder:
             await self._apply(before)

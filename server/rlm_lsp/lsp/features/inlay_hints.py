@@ -154,7 +154,11 @@ class InlayHints:
                 kept.put(unit, self._made_from(uri, unit), hint)
         self._head_diffs.update(analysis)
         self._notice.give(shown)
-        return [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
+        found = [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
+        are_known = all(id(unit) in hints for unit in requested)
+        if not found and are_known and any(unit.analysed.unit.kind == "function" for unit in requested):
+            self._notice.give_none()
+        return found
 
     async def resolve(self, hint: types.InlayHint) -> types.InlayHint:
         """The hint with its tooltip: the text of the hover. A hint of an older version stays as it is."""
