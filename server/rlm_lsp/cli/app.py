@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -60,11 +61,14 @@ class Program(Group):
         """The command of a name, None if there is none.
 
         Raises:
-            RlmError: the command was renamed.
+            RlmError: the command was renamed, or the name is nearly that of one.
         """
         if cmd_name in RENAMED:
             raise RlmError(f"{cmd_name} was renamed; run: {console.PROGRAM} {RENAMED[cmd_name]}")
         if cmd_name not in COMMANDS:
+            near = get_close_matches(cmd_name, COMMANDS, 1)
+            if near and not ctx.resilient_parsing:
+                raise RlmError(f"there is no command {cmd_name!r}; did you mean: {console.PROGRAM} {near[0]}")
             return None
         command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __package__).command
         command.name = cmd_name

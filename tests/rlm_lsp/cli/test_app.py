@@ -231,3 +231,10 @@ def test_a_missing_extra_is_one_line_with_the_way_out(command: list[str]) -> Non
     found = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert re.fullmatch(r"rlm-lsp: error: \w+ is not installed; run: pip install '\.\[train\]'\n", found.stderr)
+
+
+def test_a_mistyped_command_is_named() -> None:
+    result = CliRunner().invoke(app, ["predit", "."])
+    assert result.exit_code == 2
+    assert result.stderr == "rlm-lsp: error: there is no command 'predit'; did you mean: rlm-lsp predict\n"
+    assert "No such command 'zzz'" in CliRunner().invoke(app, ["zzz"]).stderr
