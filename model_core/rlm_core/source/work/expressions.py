@@ -61,6 +61,8 @@ class Expressions(Comprehensions):
                 isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
                 and function.name == node.id
                 and not is_method
+                # A name means that function only in its own file.
+                and frame.scope.home() is self.frame.scope.home()
             ):
                 return Value("user-function", name=node.id, payload=(function, frame))
         return self.global_value(node.id)

@@ -349,4 +349,12 @@ def resolved(schema, defs):
         else:
             result[key] = resolved(value, defs)
     return result
+
+
+def keys(name, array):
+    return list(product([name], *[range(number) for number in array.numblocks]))
+
+
+def indices(shape):
+    return list(product(*map(range, shape)))
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
@@ -503,3 +505,13 @@ def main():
     asyncio.run(poll())
 """
     assert endless(text) == {"poll", "awaited", "together", "main"}
+
+
+def test_a_function_that_has_the_name_of_a_builtin_is_not_called_in_other_files(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    (tmp_path / "generic.py").write_text("def reduced(values):\n    return all(value == 1 for value in values)\n")
+    source = b"from .generic import reduced\n\ndef all(values):\n    return reduced(values)\n"
+    (tmp_path / "a.py").write_bytes(source)
+    [unit] = Analyser().analyse(ParsedSource(source, "python"), tmp_path / "a.py")
+    assert unit.code.work is not None
+    assert unit.code.work.endless is None

@@ -138,7 +138,12 @@ def _product(call: Call) -> Value:
     size = ONE
     for value in call.args[:_MOST_FACTORS]:
         count = call.consume(value)
-        size = size * (exponential(_TYPICAL_ITEMS, count) if value.payload is STARRED else count)
+        if value.payload is STARRED and value.item is not None and value.item.kind == "range":
+            # The indices of an array, which has few dimensions: as many as it has items.
+            count = call.length(UNKNOWN)
+        elif value.payload is STARRED:
+            count = exponential(_TYPICAL_ITEMS, count)
+        size = size * count
         _pool(call, value)
     repeat = argument(call, 99, "repeat")
     times = number_of(repeat)
