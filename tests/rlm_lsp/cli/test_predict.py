@@ -88,7 +88,7 @@ def test_the_table_is_aligned_and_has_a_row_for_each_unit_the_most_expensive_fir
     rows = rows_of(predict(EXAMPLES / "functions.py", "--format", "json"))
     by_name = {(row["qualname"], row["metric"]): row for row in rows}
     assert 2 * len(lines) == len(rows) == len(by_name)
-    shown = [line.split()[1] for line in lines]
+    shown = [re.split(" {2,}", line)[1] for line in lines]
     medians = [by_name[name, "latency"]["median"] for name in shown]
     assert medians == sorted(medians, reverse=True)
     for line, name in zip(lines, shown, strict=True):
@@ -111,7 +111,7 @@ def test_the_order_and_the_number_of_units_can_be_chosen() -> None:
     assert len(result.stdout.splitlines()) == 3
     assert "; the 2 most expensive shown" in result.stderr
     lines = predict(EXAMPLES / "functions.py", "--sort", "file").stdout.splitlines()
-    places = [int(line.split()[0].rpartition(":")[2]) for line in lines[1:]]
+    places = [int(re.split(" {2,}", line)[0].rpartition(":")[2]) for line in lines[1:]]
     assert places == sorted(places)
     refused = predict(EXAMPLES / "functions.py", "--sort", "file", "--top", "2")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
