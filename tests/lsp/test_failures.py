@@ -75,7 +75,7 @@ def test_predict_has_rows_for_all_units_and_a_line_for_a_file_that_fails(folder:
     _check_log(done.stderr)
     table = _run(folder, "predict", "first.py")
     assert table.returncode == 0
-    assert len(table.stdout.splitlines()) == 9
+    assert len(table.stdout.splitlines()) == 5
     assert "from the text alone: its analysis failed (RecursionError)" in table.stdout
 
 
