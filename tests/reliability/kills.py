@@ -41,7 +41,7 @@ from rlm_core.training.student.train import _timed, times
 from rlm_core.training.trainer import Trainer
 from rlm_core.training.tuning.job import output_directory
 from rlm_lsp.cli.measure import _write_labels
-from rlm_lsp.cli.predict import _answer_writer
+from rlm_lsp.cli.predict_rows import _answer_writer
 from rlm_lsp.settings import files as settings_files
 
 from tests.rlm_core.measurement.test_store import measurement

@@ -79,7 +79,7 @@ class AnchoredPredictor(PredictorWrapper):
         """Replace the answers about changed texts, as far as the predictor can compare them."""
         pairs = [(before, texts[i]) for i, before in changed]
         ratios = self.base.compare(pairs, [[queries[i][j] for j in line] for (i, _), line in changed.items()])
-        for ((i, _), line), of_pair in zip(changed.items(), ratios or (), strict=ratios is not None):
+        for ((i, before), line), of_pair in zip(changed.items(), ratios or (), strict=ratios is not None):
             for j, ratio in zip(line, of_pair, strict=True):
                 answer, revision = answers[i][j], revised(ratio)
                 anchor = anchor_of(texts[i], answer)
@@ -89,8 +89,10 @@ class AnchoredPredictor(PredictorWrapper):
                     answer = answer.predicted
                     if abs(math.log10(revision.ratio)) < _NOTICED:
                         continue
-                is_wait = answer.metric == "latency" and _waits(texts[i], answer)
-                answers[i][j] = answer if is_wait else anchored_prediction(texts[i], answer, anchor.cost, revision)
+                if answer.metric == "latency" and _waits_longer(before, texts[i], answer):
+                    answers[i][j] = answer
+                else:
+                    answers[i][j] = anchored_prediction(texts[i], answer, anchor.cost, revision)
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile; that of a measured value as if the model had predicted it."""
@@ -204,11 +206,12 @@ def _least(code: CodeText, metric: Metric) -> float:
     return stated_floor(code.work, metric) + (known_wait(code.work)[0] if metric == "latency" else 0.0)
 
 
-def _waits(code: CodeText, predicted: Prediction) -> bool:
-    """Whether most of a latency is a wait that the text states: that is added to what was measured, no factor of it."""
+def _waits_longer(before: CodeText, code: CodeText, predicted: Prediction) -> bool:
+    """Whether most of a latency is a wait that was not measured: it adds to the measured time, it does not scale it."""
     if code.work is None or predicted.median is None:
         return False
-    return known_wait(code.work)[1] > predicted.median / 2
+    earlier = known_wait(before.work)[1] if before.work is not None else 0.0
+    return known_wait(code.work)[1] - earlier > predicted.median / 2
 
 
 def _distance(low: float, high: float) -> float:

@@ -1,7 +1,7 @@
-"""Which units of a Python file parse, and where its first syntax error is.
+"""Which units of a Python file have syntax errors, and where the first error of the file is.
 
-Grammars of editors read on behind an error: a text of Python 2 or a half-written function has units too, but what they
-say of its cost means nothing.
+The grammar reads on behind an error, and reads Python 2: such units have predictions, which mean nothing. What only a
+newer Python than this one parses is kept.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from rlm_core.errors import TooComplexError
+
 from .parsed import ParsedSource
 
+_PYTHON_2 = frozenset({"print_statement", "exec_statement"})
 _Unit = TypeVar("_Unit")
 
 
 def without_errors(parsed: ParsedSource, units: Sequence[_Unit], text_of: Callable[[_Unit], str]) -> list[_Unit]:
-    """The units whose text parses by itself; all of them where the file has no error, or is not Python."""
+    """The units whose text has no error by itself; all of them where the file has none, or is not Python."""
     if parsed.language != "python" or _parses(parsed.source.decode("utf-8", errors="replace")):
         return list(units)
-    return [unit for unit in units if _parses(text_of(unit))]
+    return [unit for unit in units if _parses(text_of(unit)) or not _is_broken(text_of(unit))]
 
 
 def first_error(parsed: ParsedSource) -> str:
@@ -33,6 +36,22 @@ def first_error(parsed: ParsedSource) -> str:
     except (ValueError, RecursionError, MemoryError):
         pass
     return ""
+
+
+def _is_broken(text: str) -> bool:
+    """Whether the grammar, which covers the newest Python and Python 2, finds an error or a Python 2 statement."""
+    try:
+        stack = [ParsedSource(text.encode("utf-8", errors="replace"), "python").root]
+    except TooComplexError:
+        return False
+    if stack[0].has_error:
+        return True
+    while stack:
+        node = stack.pop()
+        if node.type in _PYTHON_2:
+            return True
+        stack += node.named_children
+    return False
 
 
 def _parses(text: str) -> bool:

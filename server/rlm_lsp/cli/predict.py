@@ -1,32 +1,25 @@
-"""``rlm-lsp predict``: source files -> one row per unit and query; or rows of texts and queries -> rows of predictions.
+"""``rlm-lsp predict``: source files -> a table with a row per unit, or JSON with one per query.
 
-Files are analysed and predicted in batches, so that only rows are kept of a repository. A file or row that cannot be
-used is reported in one line and makes the exit status 2; the others are answered.
-
-The rows of ``--batch``, in JSON Lines or Parquet, and their answers in the same order:
-
-    {"id", "text", "language", "basis", "queries": [{"metric", "device"?, "workload"?}], "callees"?}
-    {"id", "predictions": [...]}  or  {"id", "line", "error"}
+Files are analysed and predicted in batches, so that only rows are kept of a repository. A file that cannot be used is
+reported in one line and makes the exit status 2; the others are answered. Rows of ``--batch`` are answered by
+:mod:`.predict_rows`.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, TextIO, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
-import msgspec
-from rlm_core import DataError, RlmError, SourceError, tables
+from rlm_core import RlmError, SourceError
 from rlm_core.errors import AnalysisError
-from rlm_core.files import atomic_write
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.judges import JUDGES
@@ -35,24 +28,24 @@ from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.syntax_errors import first_error, without_errors
 from rlm_core.source.units import read_source
-from rlm_core.types import Basis, Callee, CodeText, Metric, Prediction, Query
+from rlm_core.types import Metric, Prediction
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
-from rlm_lsp.rendering.json_rows import prediction_fields, unit_row
+from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.rendering.prediction_cells import CostRow, cost_rows, median_of
 from rlm_lsp.sources import SourceFile, find_sources, without_tests
 
 from . import options
-from .options import PATH, write_errors
+from .options import PATH
 from .predict_batches import BatchPredictor, Runner, TextBatch, chunks
+from .predict_rows import predict_rows
 
 _Form = Literal["table", "json", "jsonl"]
 _Order = Literal["latency", "memory", "file"]
 _METRICS: tuple[Metric, ...] = ("latency", "memory", "accuracy")
 _UNITS_ASKED, _UNITS_PER_NODE = 256, 32  # in one call of the model
-_ROWS_ASKED = 64
 
 
 @click.command()
@@ -129,7 +122,7 @@ def command(
     runner = Runner(model, threads, ray, ray_gpu)
     with console.failures():
         if batch is not None:
-            status = _predict_rows(batch, out, runner)
+            status = predict_rows(batch, out, runner)
         else:
             known = options.known_measurements(off=no_measured)
             selected = query_selection(devices, workload, judge)
@@ -200,9 +193,9 @@ def _predict_paths(
     console.note(
         f"{counted(tally.files, 'file')}, {counted(tally.units, 'unit')} in {seconds:.1f} s"
         f" ({tally.units / max(seconds, 1e-9):.0f} units/s)"
+        + (f", {counted(tally.count, 'path')} failed" if tally.count else "")
         + (f"; the {top} most expensive shown" if top is not None and top < tally.units else "")
         + (f"; {counted(omitted, 'file')} of tests left out: name one to see it" if omitted else "")
-        + (f", {counted(tally.count, 'path')} failed" if tally.count else "")
     )
     return 2 if tally.count else 0
 
@@ -323,197 +316,3 @@ def _write_table(rows: Sequence[CostRow], order: _Order) -> None:
     widths = [max(map(len, (title, *cells))) for title, cells in shown.items()]
     for line in [tuple(shown), *zip(*shown.values(), strict=True)]:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-class _CalleeRow(msgspec.Struct):
-    text: str
-    level: Annotated[int, msgspec.Meta(ge=1, le=127)] = 1
-
-
-class _QueryRow(msgspec.Struct):
-    metric: Metric
-    device: str | None = None
-    workload: dict[str, str] | None = None
-
-
-class _Row(msgspec.Struct):
-    id: str | int
-    text: str
-    language: str
-    basis: Basis
-    queries: Annotated[list[_QueryRow], msgspec.Meta(min_length=1)]
-    callees: list[str | _CalleeRow] = []
-
-    def code(self) -> CodeText:
-        callees = (
-            Callee(callee) if isinstance(callee, str) else Callee(callee.text, callee.level) for callee in self.callees
-        )
-        return CodeText(self.text, self.language, self.basis, tuple(callees))
-
-
-class _RowId(msgspec.Struct):
-    id: str | int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _BadRow:
-    line: int
-    id: str | int | None
-    error: str
-
-
-_Answer = dict[str, Any]
-# The columns of answers in Parquet, with the names of JSON; `measured` is left out: a row is never measured.
-ANSWER_COLUMNS: dict[str, Any] = {
-    "id": str,
-    "line": int,
-    "error": str,
-    "predictions": [
-        {
-            "basis": str,
-            "metric": str,
-            "unit": str,
-            "median": float,
-            "low": float,
-            "high": float,
-            "coverage": float,
-            "device": str,
-            "workload": dict,
-            "model": str,
-            "abstained": str,
-            "truncated": bool,
-            "growth": {"class": str, "probability": float, "sizes": [str]},
-            "source": str,
-        }
-    ],
-}
-
-
-def _predict_rows(source: str, out: str, runner: Runner) -> int:
-    """Answer the rows of ``source`` into ``out`` (``-``: stdin, stdout); the exit status is 2 if any row is bad."""
-    with ExitStack() as stack:
-        asked = stack.enter_context(_opened_rows(source))
-        predictor = stack.enter_context(BatchPredictor(runner))
-        write = stack.enter_context(_answer_writer(out))
-        good = bad = 0
-        for rows, predictions in predictor.predict(_row_batches(asked)):
-            answers = iter(predictions)
-            answered: list[_Answer] = []
-            for row in rows:
-                if isinstance(row, _BadRow):
-                    bad += 1
-                    answered.append({"id": row.id, "line": row.line, "error": row.error})
-                else:
-                    good += 1
-                    answered.append(
-                        {"id": row.id, "predictions": [prediction_fields(entry) for entry in next(answers)]}
-                    )
-            write(answered)
-    console.note(f"{good:,} rows answered, {bad:,} bad")
-    return 2 if bad else 0
-
-
-@contextmanager
-def _opened_rows(source: str) -> Iterator[Iterator[_Row | _BadRow]]:
-    """The rows of a file by path or URI, or of stdin.
-
-    Raises:
-        RlmError: it cannot be read.
-    """
-    if source == "-":
-        yield _read_lines(sys.stdin.buffer)
-    elif tables.is_parquet(source):
-        options.require("parquet", "pyarrow")
-        yield _read_table(tables.read_rows(source))
-    elif tables.is_uri(source):
-        options.require("parquet", "pyarrow")
-        with tables.open_input(source) as lines:
-            yield _read_lines(lines)
-    else:
-        with _open(source) as lines:
-            yield _read_lines(lines)
-
-
-@contextmanager
-def _answer_writer(out: str) -> Iterator[Callable[[list[_Answer]], None]]:
-    """What writes answers to a file by path or URI, or to stdout. A local file replaces an earlier one at the end.
-
-    Raises:
-        RlmError: it cannot be written.
-    """
-
-    def append_lines(target: TextIO) -> Callable[[list[_Answer]], None]:
-        def append(answers: list[_Answer]) -> None:
-            target.writelines(json.dumps(answer) + "\n" for answer in answers)
-            target.flush()
-
-        return append
-
-    if tables.is_parquet(out):
-        options.require("parquet", "pyarrow")
-        with tables.row_writer(out, ANSWER_COLUMNS) as append_rows:
-            yield lambda answers: append_rows(
-                {**answer, "id": None if answer["id"] is None else str(answer["id"])} for answer in answers
-            )
-    elif out == "-":
-        yield append_lines(sys.stdout)
-    elif tables.is_uri(out):
-        options.require("parquet", "pyarrow")
-        with tables.open_output(out) as stream, io.TextIOWrapper(stream, encoding="utf-8") as target:
-            yield append_lines(target)
-    else:
-        with write_errors(out), atomic_write(Path(out)) as partial, partial.open("w", encoding="utf-8") as file:
-            yield append_lines(file)
-
-
-def _open(path: str) -> BinaryIO:
-    try:
-        return Path(path).open("rb")
-    except OSError as error:
-        raise RlmError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-
-
-def _row_batches(asked: Iterable[_Row | _BadRow]) -> Iterator[tuple[list[_Row | _BadRow], TextBatch]]:
-    for chunk in chunks(asked, _ROWS_ASKED):
-        good = [row for row in chunk if isinstance(row, _Row)]
-        queries = [[Query(entry.metric, entry.device, entry.workload or {}) for entry in row.queries] for row in good]
-        yield chunk, TextBatch([row.code() for row in good], queries)
-
-
-def _read_lines(lines: Iterable[bytes]) -> Iterator[_Row | _BadRow]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            yield _valid(msgspec.json.decode(line, type=_Row))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, RlmError) as error:
-            yield _BadRow(number, _id_of(line), str(error))
-
-
-def _read_table(rows: Iterable[dict[str, Any]]) -> Iterator[_Row | _BadRow]:
-    for number, row in enumerate(rows, 1):
-        try:
-            yield _valid(msgspec.convert(row, _Row))
-        except (msgspec.MsgspecError, RlmError) as error:
-            name = row.get("id")
-            yield _BadRow(number, name if isinstance(name, str | int) else None, str(error))
-
-
-def _valid(row: _Row) -> _Row:
-    """The row, if it can be predicted.
-
-    Raises:
-        RlmError: its language is unknown, or its text blank.
-    """
-    languages.by_name(row.language)
-    if not row.text.strip():
-        raise DataError("`text` must not be blank")
-    return row
-
-
-def _id_of(line: bytes) -> str | int | None:
-    """The id of a row that cannot be used, if it has one."""
-    try:
-        return msgspec.json.decode(line, type=_RowId).id
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None

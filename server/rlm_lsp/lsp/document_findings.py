@@ -20,7 +20,7 @@ from rlm_lsp.findings.judge import UnitCase, cases_of, criteria_of, judge
 from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.settings.model import Settings
 
-from .documents import Analysis
+from .documents import Analysis, LocatedUnit
 from .prediction_service import PredictionService
 from .scheduler import STEP_UNITS
 from .session import Session
@@ -64,6 +64,16 @@ async def findings_of(session: Session, unit_rules: UnitRules, analysis: Analysi
         findings += await service.run(partial(_judge, service, cases[start : start + STEP_UNITS]), is_old) or []
     findings.sort(key=lambda finding: finding.span.start_byte)
     return None if is_old() else DocumentFindings(tuple(findings), sizes, sources)
+
+
+async def exceeded_budgets(
+    session: Session, unit_rules: UnitRules, analysis: Analysis, located: LocatedUnit
+) -> list[Finding]:
+    """The findings about the budgets of one unit."""
+    rules = (await unit_rules.read(analysis)).rules[analysis.units.index(located)]
+    case = UnitCase(located.analysed, rules, criteria_of(session.settings_for(analysis.document.uri)), is_edited=False)
+    service = session.predictions
+    return await service.run(partial(_judge, service, [case])) or []
 
 
 async def _diffs(session: Session, analysis: Analysis, settings: Settings) -> list[UnitDiff]:

@@ -255,11 +255,17 @@ def _often(cause: Cause) -> str:
 def costly_lines(analysed: AnalysedUnit, prediction: Prediction) -> list[tuple[int, str]]:
     """The 0-based lines of the file that cost most of a prediction, the most expensive first, and what they do."""
     unit, work = analysed.unit, analysed.code.work
-    causes = parts_of(work, prediction.metric, prediction) if work is not None else []
+    if work is None:
+        return []
+    parts = [(cause.amount, cause.line, _does(unit, cause)) for cause in parts_of(work, prediction.metric, prediction)]
+    for wait in work.waits if prediction.metric == "latency" else ():
+        if wait.kind is WaitKind.TIME and wait.seconds is not None and wait.seconds.likely > 0:
+            seconds = wait.seconds.likely
+            parts.append((seconds, wait.line, f"waits {labels.quantity('latency', seconds)}"))
     found: dict[int, str] = {}
-    for cause in sorted(causes, key=lambda cause: -cause.amount):
-        if cause.amount >= labels.LEAST_COST_SHARE * (prediction.median or 0.0):
-            found.setdefault(file_line(unit, cause.line) - 1, _does(unit, cause))
+    for amount, line, words in sorted(parts, key=lambda part: -part[0]):
+        if amount >= labels.LEAST_COST_SHARE * (prediction.median or 0.0):
+            found.setdefault(file_line(unit, line) - 1, words)
     return list(found.items())
 
 

@@ -175,7 +175,8 @@ class Settings:
     notice: bool = _setting(
         True,
         kinds.switch(),
-        "Explain once, with the first hint that a user sees, what a prediction means. Never shown when `CI` is set.",
+        "Explain once, with the first hint that a user sees, what a prediction means, or that a file needs no hint."
+        " Never shown when `CI` is set.",
         "session",
     )
     changes: bool = _setting(True, kinds.switch(), "Show predicted changes in cost since git `HEAD`, such as `▲ 2.1×`.")

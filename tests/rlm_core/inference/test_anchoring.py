@@ -32,6 +32,8 @@ from rlm_core.types import (
     Metric,
     Prediction,
     Query,
+    Wait,
+    WaitKind,
     WorkFacts,
 )
 from rlm_core.types import Amount as KnownAmount
@@ -109,6 +111,16 @@ def test_a_changed_text_has_the_measurement_times_the_ratio() -> None:
     assert latency.source == "anchored"
     assert latency.median == pytest.approx(4e-6)
     assert base.compared == 1
+
+
+def test_a_wait_is_added_and_one_that_was_measured_too_is_not() -> None:
+    one_ms = WorkFacts(waits=(Wait(WaitKind.TIME, 0, "time.sleep", KnownAmount(1e-3, 1e-3, 1e-3)),))
+    waiting = replace(AFTER, work=one_ms)
+    added, _ = answers(replace(waiting, measured=(Anchor(cost(), BEFORE),)), RatioPredictor(ratio_of(500.0)))
+    assert added == predicted()
+    before = replace(BEFORE, work=one_ms)
+    kept, _ = answers(replace(waiting, measured=(Anchor(cost(), before),)), RatioPredictor(ratio_of(2.0)))
+    assert kept.source == "anchored"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from rlm_lsp.cli.app import app
-from rlm_lsp.cli.predict import ANSWER_COLUMNS
+from rlm_lsp.cli.predict_rows import ANSWER_COLUMNS
 
 pytestmark = pytest.mark.extras
 

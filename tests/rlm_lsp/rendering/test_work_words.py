@@ -29,7 +29,7 @@ from rlm_core.types import (
 from rlm_lsp.rendering.agent_answers import ratio_line, unit_lines
 from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.rendering.prediction_cells import cost_rows
-from rlm_lsp.rendering.work_words import facts, growth_lines, unknown_waits
+from rlm_lsp.rendering.work_words import costly_lines, facts, growth_lines, unknown_waits
 
 from .hovers import whole_hover
 
@@ -380,3 +380,14 @@ def test_what_dominates_a_cost_is_within_the_number_that_is_shown() -> None:
             # Both are rounded to two digits.
             assert answer.band is None or sum(shown) <= 1.06 * answer.band.high, entry.unit.qualname
     assert amounts > 4
+
+
+def test_the_lines_that_cost_most_run_wait_or_call(make_prediction: MakePrediction) -> None:
+    loop = Cause(CauseKind.LOOP, 2, "", 0.3, 1e6)
+    small = Cause(CauseKind.CALL, 3, "len", 1e-6)
+    wait = Wait(WaitKind.TIME, 1, "time.sleep", Amount(2.0, 2.0, 2.0))
+    found = costly_lines(unit(WorkFacts(CostFacts(causes=(small, loop)))), make_prediction(0.3, 0.4))
+    assert [words for _, words in found] == ["runs 1,000,000 times"]
+    slept = costly_lines(unit(WorkFacts(CostFacts(causes=(loop,)), waits=(wait,))), make_prediction(2.3, 2.4))
+    assert [words for _, words in slept] == ["waits 2 s"]
+    assert not costly_lines(unit(None), make_prediction(0.3, 0.4))

@@ -22,6 +22,7 @@ from .syntax import called_name
 from .unit_costs import each, primitive, seconds
 from .values import STARRED, UNKNOWN, Value
 
+_STARTING = frozenset({"create_task", "ensure_future"})  # run a coroutine in the background
 _RUNNING = frozenset({"run", "run_until_complete", "shield"})  # run a coroutine to its end
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
 _MOST_STARRED = 32
@@ -131,6 +132,11 @@ class Calls(MethodEffects):
             return self._together(node)
         if target.kind in ("function", "module") and target.name.endswith("asyncio.wait_for") and node.args:
             return self._limited(node)
+        if called_name(node).rpartition(".")[2] in _STARTING:
+            with self.started():
+                for argument in node.args:
+                    self.value(argument)
+            return UNKNOWN
         if node not in self.awaited and self._is_coroutine(target):
             # It runs later, if at all: the result is an object that something else awaits.
             with self.started():

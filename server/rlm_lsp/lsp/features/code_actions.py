@@ -15,7 +15,7 @@ from rlm_lsp.budgets.edits import Replacement, ignore, rounded_up, upper_end, wr
 from rlm_lsp.budgets.syntax import Budget, parse, render
 from rlm_lsp.findings.finding import Finding
 from rlm_lsp.history.measurements import command_for
-from rlm_lsp.lsp.document_findings import findings_of
+from rlm_lsp.lsp.document_findings import exceeded_budgets
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
@@ -80,9 +80,8 @@ async def _fixes(
     diagnostics: Sequence[types.Diagnostic],
 ) -> list[types.CodeAction]:
     """What to do about findings: look at the lines that cost most; else ignore them or, last, raise the budget."""
-    found = await findings_of(session, unit_rules, analysis)
+    findings = await exceeded_budgets(session, unit_rules, analysis, located)
     unit = located.analysed.unit
-    findings = [entry for entry in found.findings if entry.qualname == unit.qualname] if found is not None else []
     actions = []
     if session.capability("window.show_document.support"):
         for line, words in _costly_lines(located, findings):

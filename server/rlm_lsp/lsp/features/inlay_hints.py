@@ -155,8 +155,9 @@ class InlayHints:
         self._head_diffs.update(analysis)
         self._notice.give(shown)
         found = [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
-        are_known = all(id(unit) in hints for unit in requested)
-        if not found and are_known and any(unit.analysed.unit.kind == "function" for unit in requested):
+        may_hide = settings.hints_shown == "relevant" and not self.hidden.all_shown
+        functions = [unit for unit in requested if unit.analysed.unit.kind == "function"]
+        if may_hide and functions and not found and all(id(unit) in hints for unit in requested):
             self._notice.give_none()
         return found
 

@@ -98,6 +98,7 @@ _WORK = "async def work(n=1):\n    await asyncio.sleep(n)\n"
         ),
         ("    a = asyncio.ensure_future(work(2))\n    b = asyncio.create_task(work(3))\n    await a\n    await b\n", 3),
         ("    await asyncio.sleep(1)\n    task = asyncio.create_task(work(2))\n    await task\n", 3),
+        ("    task = asyncio.create_task(asyncio.sleep(2))\n    await asyncio.sleep(5)\n    await task\n", 5),
         # A task goes on while its owner waits for something else.
         ("    task = asyncio.create_task(work(2))\n    await asyncio.sleep(1)\n    await task\n", 2),
         ("    task = asyncio.create_task(work(2))\n    await asyncio.sleep(5)\n    await task\n", 5),
