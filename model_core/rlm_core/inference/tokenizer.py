@@ -44,7 +44,8 @@ class Tokenizer:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except (RuntimeError, OSError):
             raise ModelError(f"{where}: not a SentencePiece model; reinstall the model") from None
-        self._language_ids = {name: self._processor.PieceToId(f"<{name}>") for name in languages.LANGUAGES}
+        names = (*languages.LANGUAGES, *languages.TEXT_ONLY)  # those without a token share that of unknown text
+        self._language_ids = {name: self._processor.PieceToId(f"<{name}>") for name in names}
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:

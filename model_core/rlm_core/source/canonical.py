@@ -43,6 +43,8 @@ def canonical(text: str, language: str, form: CanonicalForm = CanonicalForm.LINE
         SourceError: the language is unknown.
     """
     entry = languages.by_name(language)
+    if language in languages.TEXT_ONLY:
+        return "\n".join(_lines(text, indented=True, ends=" "))
     if entry.grammar is None:
         lines = ((_LOCATION_TO_END if line.endswith(")") else _LOCATION).sub("", line) for line in text.split("\n"))
         return "\n".join(_lines("\n".join(lines), indented=True, ends=" "))

@@ -107,19 +107,31 @@ _TABLE = (
 )
 
 LANGUAGES: dict[str, Language] = {language.name: language for language in _TABLE}
+# Languages of data sets alone: a model can be trained on their texts and asked about them, but no file is in one of
+# them, so neither the server nor a command finds units in it, and no setting names them.
+TEXT_ONLY: dict[str, Language] = {
+    name: Language(name, title, (), None)
+    for name, title in (
+        ("d", "D"),
+        ("fortran", "Fortran"),
+        ("haskell", "Haskell"),
+        ("ocaml", "OCaml"),
+        ("perl", "Perl"),
+    )
+}
 _BY_SUFFIX = {suffix: language for language in _TABLE for suffix in language.suffixes}
 
 
 def by_name(name: str) -> Language:
-    """The language called ``name``.
+    """The language called ``name``, which may be one of data sets alone.
 
     Raises:
         SourceError: the language is unknown.
     """
-    try:
-        return LANGUAGES[name]
-    except KeyError:
-        raise SourceError(f"unknown language {name!r}; known: {', '.join(sorted(LANGUAGES))}") from None
+    language = LANGUAGES.get(name) or TEXT_ONLY.get(name)
+    if language is None:
+        raise SourceError(f"unknown language {name!r}; known: {', '.join(sorted(LANGUAGES))}")
+    return language
 
 
 def by_path(path: PurePath | str) -> Language | None:

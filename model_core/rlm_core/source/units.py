@@ -72,6 +72,8 @@ def find_units(parsed: ParsedSource, path: PurePath | None = None) -> list[Unit]
     Raises:
         SourceError: the language is unknown.
     """
+    if parsed.language in languages.TEXT_ONLY:
+        return []
     if languages.by_name(parsed.language).grammar is None:
         return find_ttir(parsed.source) if parsed.language == "ttir" else [find_network(parsed.source)]
     if parsed.language == "python":

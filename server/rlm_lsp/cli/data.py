@@ -13,7 +13,18 @@ from rlm_lsp.rendering import console
 
 from .options import PATH, Group, optional_packages
 
-Kind = Literal["functions", "calls", "leethub", "boj", "atcoder", "triton", "growth", "texts", "code-regression"]
+Kind = Literal[
+    "functions",
+    "calls",
+    "leethub",
+    "boj",
+    "atcoder",
+    "triton",
+    "growth",
+    "texts",
+    "code-regression",
+    "triton-latency",
+]
 _OF_JUDGES = ("leethub", "boj", "atcoder")
 # Their generators are experiments of the repository, which no installed package holds.
 _IN_TOOLS = ("nas", "counterfactual")
@@ -37,7 +48,8 @@ def command() -> None:
     "--labels",
     metavar="PATH",
     type=PATH,
-    help="Label file (.jsonl or .jsonl.gz); for triton a folder, for code-regression also a .parquet file.",
+    help="Label file (.jsonl or .jsonl.gz); for triton a folder, for code-regression also a .parquet file; for "
+    "triton-latency a .parquet file or a folder of them.",
 )
 @click.option("--out", metavar="X.parquet", type=PATH, required=True, help="The data set to write.")
 @click.option("--source-cache", metavar="DIR", type=PATH, help="Folder for downloaded wheels and repositories.")
@@ -55,8 +67,16 @@ def command() -> None:
     show_default=False,
     help="Keep only these languages (leethub, boj, atcoder).",
 )
+@click.option("--device", metavar="NAME", help="GPU that the run times are of (triton-latency), such as H100.")
 def build(
-    kind: Kind, labels: Path | None, out: Path, source_cache: Path | None, split: str, offline: bool, languages: str
+    kind: Kind,
+    labels: Path | None,
+    out: Path,
+    source_cache: Path | None,
+    split: str,
+    offline: bool,
+    languages: str,
+    device: str | None,
 ) -> None:
     """Recover the source text of labels and write a data set (needs the [train] extra)."""
     wanted = [name.strip() for name in languages.split(",") if name.strip()]
@@ -64,6 +84,8 @@ def build(
         known_languages.by_name(name)
     if wanted and kind not in _OF_JUDGES:
         raise DataError(f"--languages: only {', '.join(_OF_JUDGES)} have several languages; leave it out for {kind}")
+    if device is not None and kind != "triton-latency":
+        raise DataError(f"--device: the labels of {kind} name their devices; leave it out")
     with optional_packages():
         from rlm_core.training.datasets import calls, growth, schema
         from rlm_core.training.datasets.cache import default_cache
@@ -76,7 +98,11 @@ def build(
         return
     if labels is None:
         raise DataError(f"--labels is missing; name the labels of {kind}")
-    builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted)
+    if kind == "triton-latency" and device is None:
+        raise DataError(
+            "--device is missing: the data set does not name the GPU of its run times; name it, such as H100"
+        )
+    builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted, device=device)
     with console.progress("building") as progress:
         columns = {"growth": growth.SCHEMA, "calls": calls.SCHEMA}.get(kind, schema.SCHEMA)
         schema.write_rows(builder.rows(progress), out, columns)
@@ -86,9 +112,19 @@ def build(
         console.line(f"  {line}")
 
 
-def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str]) -> Any:
+def _builder(
+    kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str], device: str | None
+) -> Any:
     """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
-    from rlm_core.training.datasets import calls, code_regression, functions, growth, judged_programs, triton
+    from rlm_core.training.datasets import (
+        calls,
+        code_regression,
+        functions,
+        growth,
+        judged_programs,
+        triton,
+        triton_latency,
+    )
 
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
@@ -100,5 +136,8 @@ def _builder(kind: Kind, labels: Path, cache: Path, split: str, *, download: boo
         return growth.GrowthBuilder(labels, cache, split, download=download)
     if kind == "code-regression":
         return code_regression.CodeRegressionBuilder(labels, split)
+    if kind == "triton-latency":
+        assert device is not None, "checked before"
+        return triton_latency.TritonLatencyBuilder(labels, device, split)
     languages = frozenset(wanted) or None
     return judged_programs.JudgedProgramBuilder(kind, labels, cache, split, download=download, languages=languages)

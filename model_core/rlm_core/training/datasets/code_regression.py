@@ -1,18 +1,29 @@
 """The published data sets of arXiv 2509.26476 -> our rows, for users who have them.
 
-Both have one row per example: ``identifier``, ``space``, ``input``, the target (``val_accuracy``, in later versions
-``target``), ``metric_type`` and ``metadata``, a Python literal.
+Code-Regression and GraphArch-Regression have one row per example: ``identifier``, ``space``, ``input``, the target
+(``val_accuracy``, in later versions ``target``), ``metric_type`` (Code-Regression only) and ``metadata``, a Python
+literal.
 
 | space | read as |
 |---|---|
 | APPS | Python solutions of basis ``program``: peak memory in bytes |
-| CDSS | CodeNet solutions of basis ``program``: memory in bytes and, from the metadata, CPU time; by problem |
+| CDSS | CodeNet solutions of basis ``program``: memory and, from the metadata, CPU time; by problem |
 | KBSS | Triton kernels of KernelBook: latency on an RTX A6000 in milliseconds |
 | NDS, Twopath, HiAML, Inception and all others | networks as printed ONNX graphs: accuracy, and latencies (``lat_*``) |
 
-Accuracies of a space are percentages where any is above 1. An example without a problem is grouped by its text, so that
-equal texts are in one split. Neither data set says on which machine programs ran: the device is x86-64, the judge is
-the space.
+``metric_type`` says ``memory_bytes`` of both APPS and CDSS. Of CDSS that is wrong: CodeNet's metadata count kilobytes
+(its README; a limit of 128 MiB is 131072 there), and targets such as 2940 for Python, 22996 for Java and 256 for C++
+are the resident sets of whole processes in that unit. Of APPS it is right: targets lie between 5,260 and 100,960,435,
+many are odd, and half of them are below 6,000. No interpreter runs in 6 kB, and 100 million kilobytes would be 96 GiB;
+these are peaks of what Python allocates for the solution's objects.
+
+A network's accuracy is a percentage if a space has values above 1. That is decided while reading: rows of a space are
+held back until one is above 1 (it has percentages) or ``_UNDECIDED`` of them are not (it has fractions), so the rows of
+a space with fractions may come later than in the file. In a space taken for fractions, a later value above 1 is left
+out.
+
+An example without a problem is grouped by its text, so that equal texts are in one split. Neither data set says on
+which machine programs ran: the device is x86-64, the judge is the space.
 """
 
 from __future__ import annotations
@@ -21,17 +32,19 @@ import ast
 import hashlib
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from rlm_core.errors import DataError
 from rlm_core.files import read_json_lines
 from rlm_core.queries.devices import canonical_device
-from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.languages import LANGUAGES, TEXT_ONLY
 
 from .builder import Progress, RowBuilder
 from .functions import DEVICE
@@ -42,12 +55,16 @@ _NEEDED = ("identifier", "space", "input")
 _TARGETS = ("target", "val_accuracy")
 _OPTIONAL = ("metric_type", "metadata")
 _SCALES = {"memory_bytes": ("memory", 1.0), "latency_ms": ("latency", 1e-3)}
+_CODENET_MEMORY = 1024.0  # bytes per unit, whatever metric_type says
 _DEFAULT_TYPES = {"APPS": "memory_bytes", "CDSS": "memory_bytes", "KBSS": "latency_ms"}
 _PROBLEMS = ("problem_id", "p_id", "problem", "problem_metainformation")
 _BATCHED = re.compile(r"(.+)_(\d+)")
-_TITLES = {language.title.lower(): name for name, language in LANGUAGES.items()}
+_TITLES = {language.title.lower(): name for name, language in (LANGUAGES | TEXT_ONLY).items()}
 _CIFAR = ("nb101", "nb201", "nasbench", "nds", "darts", "enas", "nasnet", "pnas", "amoeba", "twopath", "hiaml", "incep")
+_UNDECIDED = 256
 _ROWS_PER_BATCH = 256  # texts may be long
+# The published files have few row groups: without a buffer, a column of gigabytes would be read as a whole.
+_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +93,48 @@ class _UnusableError(Exception):
 
 
 class CodeRegressionBuilder(RowBuilder):
-    """Rows of one published file.
+    """Rows of one published file, which is read once.
 
     Args:
         path: ``.parquet``, ``.jsonl`` or ``.jsonl.gz``.
         split: the split of all rows; ``auto`` decides by group.
 
     Raises:
-        DataError: the file cannot be read or lacks a column.
+        DataError: the file cannot be read, has no rows, or its first one lacks a column.
     """
 
     def __init__(self, path: Path, split: str = "auto") -> None:
         super().__init__(split)
-        self._path, self._total = path, 0
-        largest: dict[str, float] = defaultdict(float)
-        for row in _read(path, ("identifier", "space"), _TARGETS):
-            self._total += 1
-            if (target := _number(_target(row))) is not None:
-                largest[str(row["space"])] = max(largest[str(row["space"])], target)
-        if not self._total:
+        self._path = path
+        if next(_read(path, _NEEDED, (*_TARGETS, *_OPTIONAL)), None) is None:
             raise DataError(f"{path}: no rows")
-        self._percent = {space for space, value in largest.items() if value > 1}
+        self._total = pq.read_metadata(path).num_rows if path.suffix == ".parquet" else 0
+        self._percent: dict[str, bool] = {}  # by space of networks, once it is decided
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
-        """All rows in the order of the file."""
+        """All rows, those of a space in the order of the file; ``progress`` receives a total of 0 for JSON lines.
+
+        Raises:
+            DataError: a later row lacks a column, or the file cannot be read to its end.
+        """
+        held: dict[str, list[Mapping[str, Any]]] = {}
+        done = 0
         for done, row in enumerate(_read(self._path, _NEEDED, (*_TARGETS, *_OPTIONAL)), 1):
-            yield from self._of(row)
-            if done % _ROWS_PER_BATCH == 0 or done == self._total:
+            space, target = str(row["space"]), _number(_target(row))
+            if space in _DEFAULT_TYPES or space in self._percent or target is None:
+                yield from self._of(row)
+            else:
+                undecided = held.setdefault(space, [])
+                undecided.append(row)
+                if target > 1 or len(undecided) == _UNDECIDED:
+                    self._percent[space] = target > 1
+                    yield from (entry for row in held.pop(space) for entry in self._of(row))
+            if done % _ROWS_PER_BATCH == 0:
                 progress(done, self._total)
+        for space, undecided in held.items():
+            self._percent[space] = False
+            yield from (entry for row in undecided for entry in self._of(row))
+        progress(done, done)
 
     def _of(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         name, space, text = str(row["identifier"]), str(row["space"]), str(row["input"] or "")
@@ -148,6 +179,8 @@ class CodeRegressionBuilder(RowBuilder):
         if kind not in _SCALES:
             raise _UnusableError(f"unknown metric_type {kind}")
         metric, unit = _SCALES[kind]
+        if space == "CDSS" and metric == "memory":
+            unit = _CODENET_MEMORY
         device, workload = KERNEL_DEVICE, {}
         if space != "KBSS":
             day = _day(metadata.get("date"))
@@ -159,11 +192,15 @@ class CodeRegressionBuilder(RowBuilder):
             yield _Value("latency", seconds * 1e-3, device, workload, "latency")
 
     def _network(self, target: float | None, space: str, metadata: Mapping[str, Any], name: str) -> Iterator[_Value]:
-        if target is not None and target > 0:
+        fraction = target
+        if target is not None and self._percent[space]:
+            fraction = target / 100
+        if fraction is not None and fraction > 1:
+            self._leave_out("accuracy above 1", name)
+        elif fraction is not None and fraction > 0:
             workload = {"space": space.lower()}
             if space.lower().startswith(_CIFAR):
                 workload["dataset"] = "cifar10"
-            fraction = target / 100 if space in self._percent else target
             yield _Value("accuracy", fraction, None, workload, "accuracy")
         for key, value in metadata.items():
             if not key.startswith("lat_"):
@@ -209,10 +246,37 @@ def _read(path: Path, needed: Sequence[str], optional: Sequence[str]) -> Iterato
 
 
 def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    file = open_parquet(path, None, "", "")
-    names = [name for name in columns if name in file.schema_arrow.names]
-    for batch in file.iter_batches(_ROWS_PER_BATCH, columns=names):
+    for batch, _, _ in read_batches(path, (), columns):
         yield from batch.to_pylist()
+
+
+def read_batches(
+    path: Path, needed: Sequence[str], optional: Sequence[str], kind: str = "Code-Regression"
+) -> Iterator[tuple[pa.RecordBatch, int, int]]:
+    """A few hundred rows at a time of a Parquet file of any size, with the number of rows read so far and of all.
+
+    Args:
+        path: the file.
+        needed: columns that it must have.
+        optional: columns that are read where it has them.
+        kind: the data set, for messages.
+
+    Raises:
+        DataError: the file cannot be read, or lacks a needed column.
+    """
+    names = open_parquet(path, None, "", "").schema_arrow.names
+    for name in needed:
+        if name not in names:
+            raise DataError(f"{path}: has no column {name!r}; is this a file of {kind}?")
+    columns = [name for name in (*needed, *optional) if name in names]
+    done = 0
+    with pq.ParquetFile(path, buffer_size=_READ_BYTES, pre_buffer=False) as file:
+        try:
+            for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns):
+                done += len(batch)
+                yield batch, done, file.metadata.num_rows
+        except (OSError, pa.ArrowInvalid) as error:
+            raise DataError(f"{path}: cannot be read to its end ({str(error).splitlines()[0]})") from None
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, Any]]:

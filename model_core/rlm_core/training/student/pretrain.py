@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids
-from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.languages import LANGUAGES, by_name
 from rlm_core.source.syntax_counts import NAMES, structure
 from rlm_core.training.trainer import RunSettings, Trainer
 
@@ -182,7 +182,7 @@ def synthetic_targets(texts: Sequence[tuple[str, str]]) -> npt.NDArray[np.float3
 def _targets(entry: tuple[str, str]) -> list[float]:
     text, language = entry
     values: npt.NDArray[np.float32] = structure(text, language)
-    if LANGUAGES[language].grammar is None:
+    if by_name(language).grammar is None:
         values = np.full(len(NAMES), np.nan, np.float32)
     lengths = [np.nan, np.nan]
     if language in _PYTHON:

@@ -12,9 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 import rlm_core
 from rlm_core.errors import DataError
+from rlm_core.inference.tokenizer import Tokenizer
+from rlm_core.training.corpus import load_corpus
 from rlm_core.training.datasets.code_regression import CodeRegressionBuilder
-from rlm_core.training.datasets.schema import read_rows, split_of
+from rlm_core.training.datasets.schema import read_rows, split_of, write_rows
 from rlm_core.training.full import store
+from rlm_core.training.full.spaces import CODENET, codenet_language
 
 from tests.rlm_core.training.full.tiny import CONFIG, run_cli
 
@@ -62,7 +65,7 @@ def test_the_same_text_without_a_problem_is_one_group(tmp_path: Path) -> None:
 
 
 def test_solutions_of_codenet_have_their_language_date_and_cpu_time(tmp_path: Path) -> None:
-    found, builder = build(tmp_path / "a.jsonl", [row("CDSS", 3, metadata=repr(PROBLEM), val_accuracy=3072000)])
+    found, builder = build(tmp_path / "a.jsonl", [row("CDSS", 3, metadata=repr(PROBLEM), val_accuracy=3000)])
     assert [(one["metric"], one["value"]) for one in found] == [("memory", 3072000), ("latency", 0.02)]
     for one in found:
         assert (one["language"], one["group"]) == ("cpp", "cdss/p00001")
@@ -90,6 +93,81 @@ def test_accuracies_of_a_space_are_per_cent_where_one_is_above_one(
     assert found["value"] == pytest.approx(expected)
     assert found["device"] is None
     assert found["workload"] == {"space": space.lower(), "dataset": "cifar10"}
+
+
+def test_the_space_of_percentages_is_decided_while_the_file_is_read_once(tmp_path: Path) -> None:
+    """Fractions are held back; what is decided is not, and nothing is lost."""
+    fractions = [row("Twopath", n, input=f"{GRAPH}{n}", val_accuracy=0.5, metric_type=None) for n in range(300)]
+    percentages = [row("NASNet", n, input=f"{GRAPH}{n}", val_accuracy=90.0, metric_type=None) for n in range(300)]
+    mixed = [entry for pair in zip(fractions, percentages, strict=True) for entry in pair]
+    late = row("Twopath", 900, input=GRAPH, val_accuracy=1.5, metric_type=None)
+    found, builder = build(tmp_path / "a.jsonl", [*mixed, late])
+    by_space = {space: [one for one in found if one["workload"]["space"] == space] for space in ("twopath", "nasnet")}
+    assert [one["id"].split("/")[2] for one in by_space["twopath"]] == [f"Twopath_{n}" for n in range(300)]
+    assert [one["id"].split("/")[2] for one in by_space["nasnet"]] == [f"NASNet_{n}" for n in range(300)]
+    assert {one["value"] for one in by_space["twopath"]} == {0.5}
+    assert {one["value"] for one in by_space["nasnet"]} == {0.9}
+    assert [one["workload"]["space"] for one in found[:255]] == ["nasnet"] * 255
+    assert builder.report().left_out == {"accuracy above 1": 1, "no target": 1}
+
+
+def test_networks_of_a_parquet_file_of_graphs_are_read(tmp_path: Path) -> None:
+    """The columns of GraphArch-Regression; an accuracy of 0 is none, and SNAS has no latencies."""
+    latencies = repr({"zcp_synflow": 3.0, "lat_titan_rtx_64": 8.0, "lat_silver_4210r": 5.0, "lat_eyeriss": 2.0})
+    rows: list[dict[str, Any]] = [
+        {"space": "ENAS", "val_accuracy": 0.0, "metadata": latencies},
+        {"space": "NASBench101", "val_accuracy": 93.25, "metadata": latencies},
+        {"space": "SNAS", "val_accuracy": 71.5, "metadata": None},
+        {"space": "OfaMB", "val_accuracy": None, "metadata": "{}"},
+    ]
+    table = [
+        {"identifier": f"g{n}", "uid": None, "input": f"{GRAPH}{n}", "target_metric": "val_accuracy", "flops": 1.0}
+        | one
+        for n, one in enumerate(rows)
+    ]
+    pq.write_table(pa.Table.from_pylist(table), tmp_path / "a.parquet")
+    builder = CodeRegressionBuilder(tmp_path / "a.parquet")
+    steps: list[tuple[int, int]] = []
+    found = list(builder.rows(lambda done, total: steps.append((done, total))))
+    by_unit: dict[str, list[tuple[str, str | None, float]]] = {}
+    for one in found:
+        by_unit.setdefault(one["source"], []).append((one["metric"], one["device"], one["value"]))
+    measured = [
+        ("latency", "nvidia-titan-rtx", 0.008),
+        ("latency", "intel-xeon-silver-4210r", 0.005),
+        ("latency", "eyeriss", 0.002),
+    ]
+    assert by_unit["GraphArch-Regression g0"] == measured
+    assert by_unit["GraphArch-Regression g1"] == [("accuracy", None, 0.9325), *measured]
+    assert by_unit["GraphArch-Regression g2"] == [("accuracy", None, 0.715)]
+    assert [one["workload"] for one in found if one["metric"] == "accuracy"] == [
+        {"space": "nasbench101", "dataset": "cifar10"},
+        {"space": "snas"},
+    ]
+    assert next(one["workload"] for one in found if one["device"] == "nvidia-titan-rtx") == {"batch": "64"}
+    assert builder.report().left_out == {"no target": 1}
+    assert steps[-1] == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("Haskell", "haskell"), ("D", "d"), ("OCaml", "ocaml"), ("Perl", "perl"), ("Fortran", "fortran")],
+)
+def test_languages_without_a_grammar_are_kept_and_can_be_trained_on(tmp_path: Path, title: str, name: str) -> None:
+    text = "main =  loc(x)\n\n  where x = 1\n"
+    rows = [row("CDSS", 0, input=text, metadata=repr(PROBLEM | {"language": title}), val_accuracy=2940)]
+    found, _ = build(tmp_path / "a.jsonl", rows)
+    assert [(one["language"], one["metric"], one["value"]) for one in found] == [
+        (name, "memory", 2940 * 1024),
+        (name, "latency", 0.02),
+    ]
+    write_rows(found, tmp_path / "a.parquet")
+    corpus = load_corpus([tmp_path / "a.parquet"])
+    assert corpus.texts == [("main = loc(x)\n\twhere x = 1", name)]
+    tokenizer = Tokenizer.load(Path(rlm_core.__file__).parent / "builtin" / "tokenizer.model")
+    assert len(corpus.encode(tokenizer)[0]) > 4
+    assert name in CODENET.languages
+    assert codenet_language(name) == title
 
 
 def test_networks_have_their_latencies_and_unknown_devices_are_named(tmp_path: Path) -> None:
