@@ -342,10 +342,12 @@ def make_optimizers(
     if inner := groups(matrices):
         optimizers.append(torch.optim.Muon(inner, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"))
     if outer := groups(others):
+        # One kernel for all weights; on a CPU, PyTorch's own choice.
+        fused = True if all(weight.is_cuda for group in outer for weight in group["params"]) else None
         optimizers.append(
             torch.optim.Adafactor(outer, weight_decay=weight_decay)
             if adafactor
-            else torch.optim.AdamW(outer, betas=(0.9, 0.98), weight_decay=weight_decay)
+            else torch.optim.AdamW(outer, betas=(0.9, 0.98), weight_decay=weight_decay, fused=fused)
         )
     return optimizers
 

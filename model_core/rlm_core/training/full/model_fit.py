@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from rlm_core.training.distributed import Processes
 from rlm_core.training.trainer import RunSettings, Trainer, Validation, make_optimizers, trained
@@ -20,6 +22,8 @@ from .training_data import Batch, Examples, Ids, Plan, share
 from .validation import validate
 
 Numbered = Sequence[tuple[int, Ids]]
+# Compiled layers read lengths that are multiples of this: masks of other lengths are not aligned for the GPU's kernels.
+_MULTIPLE = 16
 
 
 class FullTrainer(Trainer[FullModel, Numbered, list[Batch]]):
@@ -42,9 +46,14 @@ class FullTrainer(Trainer[FullModel, Numbered, list[Batch]]):
         if processes is not None and processes.sharded and config.optimizer != "adamw":
             print(f"optimizer: adamw, since {config.optimizer} needs whole matrices, not shards", file=sys.stderr)
             config = replace(config, optimizer="adamw")
+        if processes is not None and processes.sharded and config.compile:
+            print("compile: false, since layers are gathered from their shards", file=sys.stderr)
+            config = replace(config, compile=False)
         self.data, self.config, self.plan = data, config, Plan(data, config)
         self.numbers = 0
         model.encoder.recompute(config.recompute)
+        if config.compile:
+            compile_layers(model.encoder)
         settings = RunSettings(
             config.epochs,
             config.seed,
@@ -81,7 +90,8 @@ class FullTrainer(Trainer[FullModel, Numbered, list[Batch]]):
     def load(self, item: Numbered) -> list[Batch]:
         """See :class:`Trainer`."""
         pad_id = self.model.encoder.pad_id
-        return [self.plan.batch(texts, self.epoch, number, pad_id) for number, texts in item]
+        batches = [self.plan.batch(texts, self.epoch, number, pad_id) for number, texts in item]
+        return [padded(batch, pad_id, _MULTIPLE) for batch in batches] if self.config.compile else batches
 
     def tokens_of(self, item: Numbered) -> int:
         """See :class:`Trainer`."""
@@ -116,6 +126,19 @@ class FullTrainer(Trainer[FullModel, Numbered, list[Batch]]):
     def load_state(self, state: dict[str, Any]) -> None:
         """See :class:`Trainer`."""
         self.numbers = state["numbers"]
+
+
+def compile_layers(encoder: nn.Module) -> None:
+    """Compile each layer of an encoder in place: all share one graph, for lengths that vary."""
+    for stack in [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]:
+        for layer in stack:
+            layer.compile(dynamic=True)
+
+
+def padded(batch: Batch, pad_id: int, multiple: int) -> Batch:
+    """The same batch with texts padded to a multiple of some tokens."""
+    more = (0, -batch.ids.shape[1] % multiple)
+    return replace(batch, ids=F.pad(batch.ids, more, value=pad_id), mask=F.pad(batch.mask, more, value=False))
 
 
 def bfloat16(precision: str, device: torch.device) -> bool:

@@ -101,6 +101,7 @@ class ModelFitConfig:
         token_dropout: the share of tokens that are hidden from encoder and decoder.
         recompute: gradient checkpointing: less memory, one more forward pass.
         precision: ``auto`` takes bfloat16 where the device multiplies it fast.
+        compile: ``torch.compile`` for the layers of a from-scratch encoder; texts are then padded a little more.
         position_weights: weight of each number token in the loss by position; empty: all 1.
         order: of the numbers about one text: ``random``, or metrics by name, like ``accuracy, latency, memory``.
         numbers_per_sequence: at most, each conditioned on those before.
@@ -126,6 +127,7 @@ class ModelFitConfig:
     token_dropout: float = 0.0
     recompute: bool = False
     precision: str = "auto"
+    compile: bool = False
     position_weights: tuple[float, ...] = ()
     order: str = "random"
     numbers_per_sequence: int = 3
@@ -221,6 +223,8 @@ def _check(settings: FullTrainConfig, path: Path) -> None:
         raise DataError(
             f"{path}: [encoder]: start brings its own tokenizer and is for kind scratch; remove one of them"
         )
+    if train.compile and encoder.kind != "scratch":
+        raise DataError(f"{path}: [train]: compile is for an encoder of kind scratch; remove it")
     positive = ("epochs", "tokens_per_batch", "accumulation", "numbers_per_sequence", "rows_per_text", "log_steps")
     for name in positive:
         if getattr(train, name) < 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from rlm_core.training.full.model_fit import FullTrainer, bfloat16, full_optimiz
 from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Batch, Examples, Plan, examples
 from rlm_core.training.trainer import StepResult, trained
+from torch import nn
 
 from tests.rlm_core.training.full.tiny import tiny_model
 
@@ -196,6 +198,28 @@ def test_gradient_checkpointing_changes_no_gradient(found: Examples, tmp_path: P
         trainer = FullTrainer(tiny_model(), found, replace(CONFIG, recompute=recompute), tmp_path)
         trainer.take_step([part])
         gradients.append([weight.grad for weight in trained(trainer.model).values() if weight.grad is not None])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+
+
+def test_compiled_layers_and_their_padding_change_no_gradient(
+    found: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = nn.Module.compile
+
+    def traced(self: nn.Module, **options: Any) -> None:
+        # One graph, whose kernels are PyTorch's own: making others takes a minute.
+        compiled(self, backend="aot_eager", fullgraph=True, **options)
+
+    monkeypatch.setattr(nn.Module, "compile", traced)
+    gradients, lengths = [], []
+    for way in (False, True):
+        trainer = FullTrainer(tiny_model(), found, replace(CONFIG, compile=way), tmp_path)
+        batch = trainer.load(trainer.items(0)[0])
+        lengths.append(batch[0].ids.shape[1])
+        trainer.take_step(batch)
+        gradients.append([weight.grad for weight in trained(trainer.model).values() if weight.grad is not None])
+    assert lengths[1] == -(-lengths[0] // 16) * 16 > lengths[0]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
