@@ -20,12 +20,12 @@ from rlm_core.errors import ModelError
 
 from .decoder import Memory
 from .model import FullModel, TextMemory
+from .numbers import PAD
 from .quantile_search import QuantileSearch, max_questions
 from .query_tokens import NumberQuery, QueryBatch
 from .sequences import Group, PrefixCache, Question, Slot, groups
 
 Array = npt.NDArray[np.float64]
-_BUDGET = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Quantiles:
 
     Attributes:
         levels: ``(levels,)``, ascending, as requested.
-        values: ``(levels,)``, the numbers x that the tokens hold with F(x) >= level for the first time: exact.
+        values: ``(levels,)``, the numbers x that the tokens hold with F(x) >= level for the first time: exact; of
+            numbers that count as one, the smallest.
         smooth: ``(levels,)``, the same with probability spread evenly over what is rounded to a number: continuous in
             the level and in the weights, so a hint moves only as much as the model does.
         error: how far F may be off at these values, because unlikely branches were left out (0: exact).
@@ -55,6 +56,7 @@ def quantiles(
     questions: Sequence[Sequence[Question]],
     levels: Sequence[float],
     tolerance: float = 0.0,
+    resolution: float = 0.0,
 ) -> list[list[Quantiles]]:
     """Exact quantiles of the last number of each question, all before it known.
 
@@ -64,6 +66,7 @@ def quantiles(
         questions: ``questions[i]`` are those about text i.
         levels: within 0..1.
         tolerance: how much probability may be left out where that saves work (see ``quantile_search``).
+        resolution: numbers within this share of each other count as one, and their probability as spread evenly.
 
     Returns:
         Answers in the shape of ``questions``.
@@ -75,11 +78,11 @@ def quantiles(
     if not all(0 <= level <= 1 for level in levels):
         raise ModelError(f"quantile levels {list(levels)}: must lie within 0..1")
     found: list[list[Quantiles | None]] = [[None] * len(own) for own in questions]
-    for group in groups(model, memories, questions, _BUDGET, max_questions(model.config.numbers)):
+    for group in groups(model, memories, questions, max_questions(model.config.numbers)):
         if group.wanted != (False,) * (len(group.wanted) - 1) + (True,):
             raise ModelError("quantiles are of the last number, all before it known; for several at once use sample()")
         memory = model.remember([memories[text] for text in group.texts])
-        search = QuantileSearch(model, memory, group, levels, tolerance)
+        search = QuantileSearch(model, memory, group, levels, tolerance, resolution)
         search.run()
         values, smooth = search.answers()
         for row, branch, index in group.places:
@@ -109,7 +112,7 @@ def log_prob(
         DataError: a value cannot be written.
     """
     found: list[list[Array]] = [[np.empty(0)] * len(own) for own in questions]
-    for group in groups(model, memories, questions, _BUDGET):
+    for group in groups(model, memories, questions):
         if any(group.wanted):
             raise ModelError("log_prob scores values; give a value to each number of the question")
         memory = model.remember([memories[text] for text in group.texts])
@@ -127,6 +130,7 @@ def sample(
     count: int,
     generator: torch.Generator,
     temperature: float = 1.0,
+    top_p: float = 1.0,
 ) -> list[list[Array]]:
     """Joint samples of the wanted numbers of each question, under the grammar.
 
@@ -137,14 +141,22 @@ def sample(
         count: samples per question.
         generator: of the model's device; the same seed gives the same samples for the same call.
         temperature: divides the logits.
+        top_p: draw each token only from the smallest set of tokens whose probability reaches it (arXiv 1904.09751);
+            see :func:`_nucleus`.
 
     Returns:
         By text and question ``(count, wanted numbers)``.
+
+    Raises:
+        ModelError: ``top_p`` is not within 0..1 or is 0, or a metric is unknown.
+        DataError: a known value cannot be written.
     """
+    if not 0 < top_p <= 1:
+        raise ModelError(f"top-p {top_p}: must be above 0 and at most 1")
     found: list[list[Array]] = [[np.empty((0, 0))] * len(own) for own in questions]
-    for group in groups(model, memories, questions, _BUDGET):
+    for group in groups(model, memories, questions):
         memory = model.remember([memories[text] for text in group.texts])
-        tokens = _draw(model, memory, group, count, generator, temperature)
+        tokens = _draw(model, memory, group, count, generator, temperature, top_p)
         values, _ = model.grammar.bounds(tokens.flatten(0, 2))
         drawn = values.view(*group.shape, *tokens.shape[1:3]).cpu().numpy()
         for row, branch, index in group.places:
@@ -153,7 +165,13 @@ def sample(
 
 
 def _draw(
-    model: FullModel, memory: Memory, group: Group, count: int, generator: torch.Generator, temperature: float
+    model: FullModel,
+    memory: Memory,
+    group: Group,
+    count: int,
+    generator: torch.Generator,
+    temperature: float,
+    top_p: float,
 ) -> Tensor:
     """Draw number tokens ``(questions, count, wanted, positions)``. Samples that begin alike share a row."""
     questions = group.shape[0] * group.shape[1]
@@ -176,8 +194,11 @@ def _draw(
                 branches = PrefixCache(model, memory, x.unflatten(0, group.shape))
             else:
                 branches.read(source, x)
+            scores = branches.logits / temperature
             mask = model.grammar.mask(position, first)
-            total = (branches.logits / temperature).masked_fill(~mask, -torch.inf).softmax(-1).cumsum(-1)
+            if top_p < 1:
+                mask = _nucleus(scores, mask, top_p)
+            total = scores.masked_fill(~mask, -torch.inf).softmax(-1).cumsum(-1)
             point = torch.rand(questions, count, generator=generator, device=model.device, dtype=torch.float64)
             token = _choose(total, row, point)
             vocabulary = total.shape[1]
@@ -188,6 +209,30 @@ def _draw(
             pending = [model.decoder.embed(last)[:, None]]
         drawn.append(torch.stack(written, -1)[:, :, None])
     return torch.cat(drawn, 2)
+
+
+def _nucleus(scores: Tensor, mask: Tensor, top_p: float) -> Tensor:
+    """The tokens of ``mask`` that are in the nucleus of their row, ``(rows, vocabulary)``.
+
+    The order is that in which transformers samples the published models: first the nucleus, then the grammar. The
+    nucleus is the smallest set of tokens whose probability *without* the grammar reaches ``top_p``; the token that
+    crosses it is included, and of equally likely ones at the border as many as are needed. Only padding is taken out
+    before, where the grammar forbids it: it would end the text there. If the grammar allows no token of the nucleus,
+    all tokens that it allows may be drawn.
+
+    Args:
+        scores: ``(rows, vocabulary)``, logits divided by the temperature.
+        mask: ``(vocabulary,)`` or ``(rows, vocabulary)``, what the grammar allows.
+        top_p: below 1.
+    """
+    mask = mask.expand_as(scores)
+    open_scores = scores.clone()
+    open_scores[:, PAD] = torch.where(mask[:, PAD], scores[:, PAD], -torch.inf)
+    ordered, tokens = open_scores.sort(-1)
+    inside = ordered.softmax(-1).cumsum(-1) > 1 - top_p
+    inside[:, -1] = True
+    allowed = torch.zeros_like(mask).scatter(1, tokens, inside) & mask
+    return torch.where(allowed.any(-1, keepdim=True), allowed, mask)
 
 
 def _choose(total: Tensor, row: Tensor, point: Tensor) -> Tensor:
@@ -242,7 +287,7 @@ def distribution(
         raise ModelError("full model: the distribution function needs unique numbers with the exponent first")
     slots = [[[Slot(query, x)] for query, x in zip(*own, strict=True)] for own in zip(queries, values, strict=True)]
     found = [Distribution(*(np.empty(len(own)) for _ in range(3))) for own in queries]
-    for group in groups(model, memories, slots, _BUDGET):
+    for group in groups(model, memories, slots):
         memory = model.remember([memories[text] for text in group.texts])
         below, mass = (part.cpu().numpy() for part in _walk(model, memory, group.queries, group.tokens))
         for row, branch, index in group.places:

@@ -51,7 +51,7 @@ class Grammar(nn.Module):
         else:
             allowed[0, 1:end, digits] = True
             allowed[0, end, exponents] = True
-        if numbers.unique:
+        if numbers.normalised:
             allowed[0, numbers.lead, digits[0]] = False
         for row, (token, special) in enumerate(numbers.specials.items(), 1):
             state[token], value[token] = row, special
@@ -86,7 +86,7 @@ class Grammar(nn.Module):
         negative = worth[:, 0] < 0
         known = max(min(length - numbers.lead, numbers.mantissa_digits), 0)
         least, most = self._digits(worth[:, numbers.lead : numbers.lead + known], numbers.mantissa_digits)
-        if numbers.unique and not known:
+        if numbers.normalised and not known:
             least = least + numbers.base ** (numbers.mantissa_digits - 1)
         low, high = self._exponents(worth, length)
         small, large = self._magnitude(least, low), self._magnitude(most, high)

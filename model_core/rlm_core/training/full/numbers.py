@@ -21,6 +21,7 @@ from rlm_core.errors import DataError, ModelError
 Order = Literal["exponent-first", "exponent-last"]
 Rounding = Literal["nearest", "down"]
 Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 PAD = 0
 
 
@@ -36,6 +37,8 @@ class NumberFormat:
         exponent_range: the exponent is within ± this in the order ``exponent-last``.
         unique: every token sequence is another number: no leading zero, and a negative exponent ``-n`` is written
             n - 1. Zero then needs a special token. False allows what regress-lm allows.
+        leading_zero: where numbers are not unique, whether a mantissa may begin with 0. Only the value 0 is written so;
+            without it, what a beginning of a number can become does not overlap, and quantiles are found at once.
         rounding: ``nearest`` (half to even) or ``down`` (cut digits off in double arithmetic, as regress-lm does).
         special: names and values, as text, of tokens that stand for a whole number (repeated at every position).
         separator: a number ends with the padding token.
@@ -53,6 +56,7 @@ class NumberFormat:
     rounding: Rounding = "nearest"
     special: tuple[tuple[str, str], ...] = (("ZERO", "0"), ("NAN", "nan"))
     separator: bool = False
+    leading_zero: bool = True
 
     def __post_init__(self) -> None:
         if self.order not in ("exponent-first", "exponent-last") or self.rounding not in ("nearest", "down"):
@@ -108,7 +112,12 @@ class NumberFormat:
     @property
     def holds_zero(self) -> bool:
         """Whether zero can be written."""
-        return not self.unique or any(value == 0 for value in self.specials.values())
+        return not self.normalised or any(value == 0 for value in self.specials.values())
+
+    @property
+    def normalised(self) -> bool:
+        """Whether no mantissa begins with 0."""
+        return self.unique or not self.leading_zero
 
     @property
     def exponents(self) -> tuple[int, int]:
@@ -144,6 +153,24 @@ class NumberFormat:
             below = self._value(1, exponent - 1)
         low, high = (0.0, above) if self.rounding == "down" else (-below / 2, above / 2)
         return (value + low, value + high) if value > 0 else (value - high, value - low)
+
+    def cells(self, values: Floats) -> tuple[Floats, Floats]:
+        """The ends of :meth:`cell` for many numbers of the format, each shaped like ``values``; 0 where not finite."""
+        finite = np.isfinite(values) & (values != 0)
+        size, base = np.where(finite, np.abs(values), 1.0), float(self.base)
+        low, high = self.exponents
+        with np.errstate(over="ignore", under="ignore"):
+            exponent = np.floor(np.log(size) / math.log(base))
+            exponent = np.clip(exponent + (size >= base ** (exponent + 1)) - (size < base**exponent), low, high)
+            above = base ** (exponent - self.mantissa_digits + 1)
+            first = (size < base**exponent + above / 2) & (exponent > low)
+        if self.rounding == "down":
+            inner, outer = size, size + above
+        else:
+            inner, outer = size - np.where(first, above / base, above) / 2, size + above / 2
+        ends = np.where(values > 0, (inner, outer), (-outer, -inner))
+        bottom, top = np.where(finite, ends, np.where(np.isfinite(values), values, 0.0))
+        return bottom, top
 
     def encode(self, value: float | str) -> tuple[int, ...]:
         """Token ids ``(positions,)`` of a value; a special token may be given by its name.
@@ -209,7 +236,7 @@ class NumberFormat:
     def _written(self, value: float) -> list[str]:
         """The tokens of an ordinary number."""
         exponent, mantissa = self._parts(abs(value))
-        if self.unique and not mantissa:
+        if self.normalised and not mantissa:
             return self._special(0.0)
         if self.exponent_first:
             # An underflow keeps the sign of its exponent, as regress-lm writes it.

@@ -9,13 +9,13 @@ tokens are written both ends meet: the result is exact, in as many steps as a nu
 With the exponent first, the children of a node follow one another and the search walks one path a level. Where a format
 allows a leading zero, intervals overlap and a few more paths are open. With the exponent last (P10) nearly every
 mantissa can lie on either side until its exponent is known: the search is then an enumeration of mantissas, and
-``tolerance`` lets it leave out the least likely ones. What is left out is counted: F at a result is off by at most
-``error``.
+``tolerance`` lets it leave out the least likely ones, and those that are too many to follow. What is left out is
+counted: F at a result is off by at most ``error``. A ``resolution`` ends a path when all that it can become is within
+that share of its value: the last digits of a number cost the most and say the least.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,6 +31,8 @@ from .sequences import Group, PrefixCache
 
 Array = npt.NDArray[np.float64]
 _NODES = 2_000_000
+# Beginnings of numbers with the exponent first that a search with a tolerance follows at once, for each question.
+_MOST_OPEN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,16 @@ class QuantileSearch:
     """
 
     def __init__(
-        self, model: FullModel, memory: Memory, group: Group, levels: Sequence[float], tolerance: float
+        self,
+        model: FullModel,
+        memory: Memory,
+        group: Group,
+        levels: Sequence[float],
+        tolerance: float,
+        resolution: float,
     ) -> None:
         self.model, self.memory, self.group = model, memory, group
-        self.tolerance = tolerance
+        self.tolerance, self.resolution = tolerance, resolution
         self.levels = torch.tensor(levels, dtype=torch.float64, device=model.device)
         self.count = group.shape[0] * group.shape[1]
         self.numbers = model.config.numbers
@@ -101,7 +109,8 @@ class QuantileSearch:
                 written, parent = written[kept], parent[kept]
             bottom, top = self._brackets(_Nodes.join([*settled, fresh]))
             reach = (fresh.low[:, None] < top[fresh.question]) & (fresh.high[:, None] > bottom[fresh.question])
-            chosen = self._drop(fresh, reach.any(1) & (fresh.low < fresh.high))
+            open_ = fresh.high - fresh.low > self.resolution * torch.maximum(fresh.low.abs(), fresh.high.abs())
+            chosen = self._drop(fresh, reach.any(1) & open_)
             settled.append(fresh[~chosen])
             if depth + 1 == steps or not chosen.any():
                 break
@@ -113,7 +122,7 @@ class QuantileSearch:
         """Quantiles ``(questions, levels)``: as numbers, and with each number's probability spread over its cell."""
         nodes, order, total, starts = self._sorted(self._leaves, self._leaves.low)
         at = self._reach(total, starts)
-        low = nodes.low[order]
+        low, high = nodes.low[order], nodes.high[order]
         # Leaves of one value, whatever their tokens, are one jump of F.
         edge = torch.ones(len(low), dtype=torch.bool, device=low.device)
         edge[1:] = (low[1:] != low[:-1]) | (nodes.question[order][1:] != nodes.question[order][:-1])
@@ -126,12 +135,9 @@ class QuantileSearch:
         share = torch.where(jump > 0, (target - before[run[at]]) / jump, 0.5).clamp(0, 1)
         values = torch.where(self.unordered[:, None] < 1, low[at], torch.nan)
         self._count_error(values)
-        found, spread = values.cpu().numpy(), share.cpu().numpy()
-        ends = [self.numbers.cell(value) if math.isfinite(value) else (0.0, 0.0) for value in found.ravel().tolist()]
-        cells = np.array(ends).reshape(*found.shape, 2)
-        finite = np.isfinite(found)
-        smooth = found.copy()
-        smooth[finite] = (cells[..., 0] + spread * np.diff(cells)[..., 0])[finite]
+        found, top, spread = (part.cpu().numpy() for part in (values, high[at], share))
+        bottom, top = self.numbers.cells(found)[0], self.numbers.cells(top)[1]
+        smooth = np.where(np.isfinite(found), bottom + spread * (top - bottom), found)
         return found, smooth
 
     def _first(self) -> PrefixCache:
@@ -154,9 +160,10 @@ class QuantileSearch:
         return _Nodes(nodes.question, scaled, nodes.low, nodes.high), kept
 
     def _drop(self, fresh: _Nodes, chosen: Tensor) -> Tensor:
-        """Leave out the least likely of the nodes to be expanded, as far as the tolerance goes."""
+        """Leave out the least likely of the nodes to be expanded, within the tolerance or where there are too many."""
         if self.tolerance <= 0:
             return chosen
+        most = _MOST_OPEN if self.numbers.exponent_first else len(fresh.mass)
         index = chosen.nonzero()[:, 0]
         order = index[fresh.mass[index].argsort()]
         order = order[fresh.question[order].argsort(stable=True)]
@@ -165,9 +172,11 @@ class QuantileSearch:
         total = mass.cumsum(0)
         start = counts.cumsum(0) - counts
         before = torch.cat([total.new_zeros(1), total])[start]
-        gone = total - before[question] <= self._spare[question]
+        within = total - before[question] <= self._spare[question]
+        rank = torch.arange(len(order), device=order.device) - start[question]
+        gone = within | (rank < counts[question] - most)
         dropped = fresh[order[gone]]
-        self._spare.index_add_(0, dropped.question, -dropped.mass)
+        self._spare.index_add_(0, dropped.question, -dropped.mass).clamp_(min=0)
         self._skipped.append(dropped)
         chosen[order[gone]] = False
         return chosen

@@ -62,8 +62,7 @@ def groups(
     model: FullModel,
     memories: Sequence[TextMemory],
     questions: Sequence[Sequence[Question]],
-    budget: int,
-    most: int = 4096,
+    most: int | None = None,
 ) -> Iterator[Group]:
     """Groups that together hold every question once.
 
@@ -71,13 +70,14 @@ def groups(
         model: answers them.
         memories: the encoded texts.
         questions: ``questions[i]`` are those about text i.
-        budget: padded text tokens of a group.
-        most: questions of a group.
+        most: questions of a group, where that is less than the device's limit.
 
     Raises:
         ModelError: the model does not know a metric, or cannot write so many numbers.
         DataError: a known value cannot be written.
     """
+    limits = model.limits
+    most = limits.questions if most is None else min(most, limits.questions)
     patterns: dict[tuple[bool, ...], dict[int, list[int]]] = {}
     for text, own in enumerate(questions):
         for index, question in enumerate(own):
@@ -90,7 +90,7 @@ def groups(
     for pattern, by_text in patterns.items():
         texts = np.array(sorted(by_text))
         lengths = np.array([len(memories[text].vectors) for text in texts], np.int64)
-        for batch in length_batches(lengths, budget):
+        for batch in length_batches(lengths, limits.text_tokens):
             part: dict[int, list[int]] = {}
             for text in texts[batch].tolist():
                 for start in range(0, len(by_text[text]), most):
@@ -128,9 +128,6 @@ def _group(
     return Group(list(by_text), places, batch, table, pattern)
 
 
-_ROWS = 1024
-
-
 class PrefixCache:
     """Sequences about the inputs of ``memory``; each read makes the rows that the next one can continue.
 
@@ -166,7 +163,7 @@ class PrefixCache:
         # Where an input has fewer rows than another, row 0 fills up the grid.
         grid = torch.zeros(inputs, widest, dtype=torch.int64, device=owner.device)
         grid[owner, column] = torch.arange(len(owner), device=owner.device)
-        size = max(_ROWS // inputs, 1)
+        size = max(self._model.limits.rows // inputs, 1)
         caches: list[Cache] = []
         hidden = []
         for start in range(0, widest, size):

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 import torch
 from rlm_core.errors import DataError, ModelError
-from rlm_core.training.full.decoding import distribution, log_prob, quantiles, sample
+from rlm_core.training.full.decoding import _nucleus, distribution, log_prob, quantiles, sample
 from rlm_core.training.full.model import FullModel
-from rlm_core.training.full.numbers import NumberFormat
+from rlm_core.training.full.numbers import PAD, NumberFormat
 from rlm_core.training.full.quantile_search import max_questions
 from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_core.training.full.regress_lm import SPECIAL, p10
@@ -161,6 +161,91 @@ def test_samples_follow_the_seed_and_keep_what_is_known() -> None:
     assert not np.array_equal(first[0][0], third[0][0], equal_nan=True)
 
 
+def nucleus_numbers(model: FullModel, top_p: float) -> tuple[Array, Array]:
+    """Every value and its probability with top-p sampling, by hand: nucleus, then grammar; both ``(numbers,)``."""
+    rows = rows_of(model.grammar)
+    queries = None
+    if model.query_tokens is not None:
+        queries = model.query_tokens.batch([LATENCY]).view(1, 1, 1)[:, torch.zeros(len(rows), dtype=torch.int64)]
+    with torch.inference_mode():
+        logits = model.logits(model.remember(model.encode(TEXTS[:1])), queries, rows[None, :, None])[0, :, 0].double()
+    allowed = model.grammar.masks(rows)
+    probabilities = np.ones(len(rows))
+    for number, row in enumerate(rows.tolist()):
+        for position, token in enumerate(row):
+            share = logits[number, position].exp()
+            share[PAD] = 0
+            share /= share.sum()
+            kept, total = [], 0.0
+            for candidate in share.argsort(descending=True).tolist():
+                if total < top_p:
+                    kept.append(candidate)
+                total += float(share[candidate])
+            admitted = [candidate for candidate in kept if allowed[number, position, candidate]]
+            admitted = admitted or allowed[number, position].nonzero()[:, 0].tolist()
+            own = float(share[token]) if token in admitted else 0.0
+            probabilities[number] *= own / float(share[admitted].sum())
+    return np.array([model.config.numbers.decode(row) for row in rows.tolist()]), probabilities
+
+
+@pytest.mark.parametrize("name", ["unique-own", "loose-regress-lm", "last-own"])
+@pytest.mark.parametrize("top_p", [0.5, 0.95])
+def test_top_p_draws_from_the_nucleus_that_the_grammar_allows(name: str, top_p: float) -> None:
+    numbers, own = MODELS[name]
+    model = build(numbers, own)
+    values, probabilities = nucleus_numbers(model, top_p)
+    assert probabilities.sum() == pytest.approx(1, abs=1e-6)
+    assert (probabilities == 0).any()
+    count = 50_000
+    memories = model.encode(TEXTS[:1])
+    (drawn,) = sample(model, memories, [[question(model)]], count, torch.Generator().manual_seed(5), 1.0, top_p)[0]
+    for value in np.unique(values):
+        same = np.isnan(values) if np.isnan(value) else values == value
+        hits = np.isnan(drawn[:, 0]) if np.isnan(value) else drawn[:, 0] == value
+        expected = probabilities[same].sum()
+        assert abs(hits.mean() - expected) <= 4.5 * np.sqrt(expected * (1 - expected) / count) + 1e-6
+
+
+def test_a_top_p_of_one_changes_nothing() -> None:
+    model = tiny_model()
+    memories = model.encode(TEXTS)
+    asked = [[[Slot(LATENCY)]]] * 3
+    plain = sample(model, memories, asked, 20, torch.Generator().manual_seed(1))
+    same = sample(model, memories, asked, 20, torch.Generator().manual_seed(1), 1.0, 1.0)
+    assert all(np.array_equal(a[0], b[0], equal_nan=True) for a, b in zip(plain, same, strict=True))
+    for top_p in (0.0, -0.1, 1.1):
+        with pytest.raises(ModelError, match="above 0 and at most 1"):
+            sample(model, memories, asked, 1, torch.Generator(), 1.0, top_p)
+
+
+def test_a_nucleus_is_chosen_before_the_grammar() -> None:
+    scores = torch.tensor([[0.0, 0.6, 0.36, 0.04]], dtype=torch.float64).log()
+    mask = torch.tensor([False, False, True, True])
+    # With the grammar first, the shares would be .9 and .1, and both tokens in the nucleus.
+    assert _nucleus(scores, mask, 0.95).tolist() == [[False, False, True, False]]
+    assert _nucleus(scores, mask, 0.97).tolist() == [[False, False, True, True]]
+    # No token of the nucleus is allowed: all that is.
+    assert _nucleus(scores, mask, 0.5).tolist() == [[False, False, True, True]]
+
+
+def test_padding_is_part_of_a_nucleus_only_where_the_grammar_has_it() -> None:
+    assert PAD == 0
+    scores = torch.tensor([[0.9, 0.08, 0.02]] * 2, dtype=torch.float64).log()
+    mask = torch.tensor([[False, True, True], [True, True, False]])
+    assert _nucleus(scores, mask, 0.85).tolist() == [[False, True, True], [True, False, False]]
+    assert _nucleus(scores, mask, 0.75).tolist() == [[False, True, False], [True, False, False]]
+
+
+def test_a_nucleus_is_that_of_transformers() -> None:
+    logits_process = pytest.importorskip("transformers.generation.logits_process")
+    scores = torch.randn(200, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 3
+    scores[100:] = scores[100:].round()  # equally likely tokens
+    scores[:, PAD] = -torch.inf
+    for top_p in (0.1, 0.5, 0.95):
+        kept = logits_process.TopPLogitsWarper(top_p)(None, scores).isfinite()
+        assert torch.equal(_nucleus(scores, torch.ones(13, dtype=torch.bool), top_p) & scores.isfinite(), kept)
+
+
 def test_log_prob_is_that_of_training() -> None:
     model = tiny_model()
     memories = model.encode(TEXTS)
@@ -198,7 +283,7 @@ def test_many_questions_are_answered_in_parts() -> None:
     model = tiny_model()
     memories = model.encode(TEXTS)
     asked = [[[Slot(LATENCY)], [Slot(MEMORY)], [Slot(ACCURACY)]], [[Slot(MEMORY)]], [[Slot(LATENCY)], [Slot(MEMORY)]]]
-    parts = list(groups(model, memories, asked, 10_000, most=2))
+    parts = list(groups(model, memories, asked, most=2))
     found = [(group.texts[row], index) for group in parts for row, _, index in group.places]
     assert sorted(found) == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1)]
     assert all(len(group.places) <= 2 for group in parts)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,6 +117,26 @@ def test_a_value_lies_in_the_cell_of_its_number(numbers: NumberFormat, value: fl
         slack = 4 * math.ulp(value)
         assert low - slack <= value <= high + slack
     assert low <= written <= high
+
+
+@given(st.lists(token_rows(), min_size=1, max_size=6))
+def test_the_cells_of_many_numbers_are_those_of_each(pairs: list[Written]) -> None:
+    for numbers, row in pairs:
+        value = numbers.decode(row)
+        if not 1e-250 < abs(value) < 1e250:
+            continue  # where powers of the base leave the range of a double
+        low, high = numbers.cells(np.array([[value, -value, 0.0]]))
+        assert low.shape == high.shape == (1, 3)
+        for at, own in enumerate((value, -value, 0.0)):
+            assert (low[0, at], high[0, at]) == pytest.approx(numbers.cell(own), rel=1e-12)
+
+
+def test_without_leading_zeros_zero_is_the_smallest_number() -> None:
+    numbers = replace(ieee(10, 2, 5), leading_zero=False)
+    assert numbers.names == ieee(10, 2, 5).names
+    assert not numbers.holds_zero
+    assert numbers.decode(numbers.encode(0.0)) == numbers.smallest == 1e-99
+    assert numbers.encode(123.4) == ieee(10, 2, 5).encode(123.4)
 
 
 @pytest.mark.parametrize(
