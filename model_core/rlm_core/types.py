@@ -416,6 +416,7 @@ class CalibrationSource:
     by_data_sheet: bool = False
     adapted_device: str | None = None
     cpu_scale: CpuScale | None = None
+    uncalibrated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,7 +538,9 @@ class Prediction:
         return self.abstained is not None and self.abstained.code is AbstentionCode.SERVER_UNAVAILABLE
 
     def above(self, value: float) -> float:
-        """The calibrated probability that the cost is above ``value`` (SI units); NaN when the model abstains."""
+        """The calibrated probability that the cost is above ``value`` (SI units); NaN where none is known."""
+        if self.bands and self.bands[0].source.uncalibrated:
+            return math.nan
         return exceedance(self.quantiles, value, self.floor)
 
     @property

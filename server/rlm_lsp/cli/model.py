@@ -1,13 +1,18 @@
-"""``rlm-lsp model``: the installed models, the choice of one per workspace, cards, checksums, and conversion."""
+"""``rlm-lsp model``: installation and conversion of models, the choice of one per workspace, cards and checksums."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rlm_core import DataError, ModelError
+from rlm_core.files import partial_path, remove_abandoned
+from rlm_core.folders import remove_tree
 from rlm_core.inference import model_store
 from rlm_core.loading import is_remote
 
@@ -65,6 +70,117 @@ def list_(form: Literal["table", "json"]) -> None:
     console.print_table(cells)
     if not any(row["used"] for row in rows):
         console.line(f"used here: {used}")
+
+
+@command.command()
+@click.argument("source", metavar="hf:OWNER/NAME[@REVISION]|DIR")
+@click.option("--name", metavar="NAME", help="Name of the installed model.", show_default="the last part of the source")
+@click.option("--force", is_flag=True, help="Replace an installed model of that name.")
+def add(source: str, name: str | None, force: bool) -> None:
+    """Install a published model from the Hugging Face hub or a folder (needs the [rlm] extra).
+
+    Downloads data files only, verifies them and converts them; no code of the model is run. If a download is
+    interrupted, run the command again to continue it.
+    """
+    with optional_packages():
+        from rlm_core.training.full import hub
+
+    name = hub.default_name(source) if name is None else name
+    directory = model_store.new_directory(name)
+    if not force:
+        _check_free(directory)
+    # Before a download of hundreds of megabytes.
+    options.require("rlm", "torch", *(("huggingface_hub",) if source.startswith(hub.SCHEME) else ()))
+    with _download_bar(name) as show:
+        fetched = hub.fetch(source, show)
+    with optional_packages():
+        from rlm_core.training.full import published
+
+        origin = published.Origin(fetched.name, fetched.revision, fetched.license)
+        with _write_errors(directory), _staging(directory, force) as staging:
+            published.install(fetched.folder, staging, name, origin)
+    summary = model_store.summary(directory)
+    revision = f"@{fetched.revision}" if fetched.revision is not None else ""
+    console.line(f"model        {summary.model_id} ({summary.kind}, {summary.size / 2**20:.1f} MiB)")
+    console.line(f"directory    {directory}")
+    console.line(f"source       {fetched.name}{revision}")
+    console.line(f"license      {fetched.license or 'unknown; read the terms of its source'}")
+    for line in (f"predict FILE --model {name}", f"model use {name}", f"model show {name}"):
+        console.line(f"next         {console.PROGRAM} {line}")
+
+
+def _check_free(directory: Path) -> None:
+    if directory.exists():
+        raise DataError(f"{directory}: already exists; give another --name, or replace it with --force")
+
+
+@contextmanager
+def _download_bar(name: str) -> Iterator[console.Progress]:
+    """A bar of bytes on stderr, if it is a terminal."""
+    from tqdm import tqdm
+
+    with tqdm(
+        desc=f"fetching {name}",
+        unit="B",
+        unit_scale=True,
+        unit_divisor=1024,
+        file=sys.stderr,
+        leave=False,
+        dynamic_ncols=True,
+        disable=None,
+    ) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show
+
+
+@contextmanager
+def _write_errors(directory: Path) -> Iterator[None]:
+    """Report that a model cannot be written as an error."""
+    from safetensors import SafetensorError
+
+    advice = "free some space there"
+    with options.write_errors(directory, advice):
+        try:
+            yield
+        except SafetensorError as error:  # it is not an OSError where the disk is full
+            raise ModelError(f"{directory}: cannot be written ({error}); {advice}") from None
+
+
+@contextmanager
+def _staging(directory: Path, force: bool) -> Iterator[Path]:
+    """An empty directory that becomes ``directory`` when the block ends; after an exception nothing is changed."""
+    staging = partial_path(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(directory)
+        staging.mkdir()
+        yield staging
+        if not force:
+            _check_free(directory)
+        _replace(directory, staging)
+    finally:
+        remove_tree(staging)
+
+
+def _replace(directory: Path, new: Path) -> None:
+    """Put a new directory in the place of another one, or of none."""
+    old = partial_path(directory)
+    try:
+        with suppress(FileNotFoundError):
+            directory.rename(old)
+        new.rename(directory)
+    except BaseException:
+        if old.exists() and not directory.exists():
+            old.rename(directory)
+        raise
+    if old.is_symlink():
+        old.unlink()
+    else:
+        remove_tree(old)
 
 
 @command.command()

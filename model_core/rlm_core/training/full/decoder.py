@@ -20,6 +20,7 @@ from rlm_core.errors import ModelError
 from rlm_core.training.student.network import Norm, rotary, rotate
 from rlm_core.types import BASIS_OF_KIND, SI_UNIT
 
+from .gemma import CappedLinear, GemmaDecoderLayer, GemmaNorm, GemmaSizes
 from .numbers import NumberFormat
 
 
@@ -40,6 +41,7 @@ class FullConfig:
         metrics, bases, languages: what queries may name. An unknown basis or language is answered like none.
         max_numbers: the most numbers in one sequence.
         dropout: inside feed-forward layers, in training.
+        gemma: the layers are those of T5Gemma with these sizes; what is said above of layers does not apply then.
     """
 
     numbers: NumberFormat = field(default_factory=NumberFormat)
@@ -59,11 +61,12 @@ class FullConfig:
     languages: tuple[str, ...] = ()
     max_numbers: int = 16
     dropout: float = 0.0
+    gemma: GemmaSizes | None = None
 
     def __post_init__(self) -> None:
         if min(self.width, self.layers, self.heads, self.hidden, self.encoder_width, self.max_numbers) < 1:
             raise ModelError("full model: sizes must be at least 1; correct the configuration")
-        if self.width % self.heads or self.width // self.heads % 2:
+        if self.gemma is None and (self.width % self.heads or self.width // self.heads % 2):
             raise ModelError(
                 f"full model: width {self.width} must be an even multiple of {self.heads} heads; change one"
             )
@@ -93,7 +96,8 @@ class FullConfig:
         """
         try:
             lists = {name: tuple(data[name]) for name in ("metrics", "bases", "languages")}
-            return cls(**{**data, **lists, "numbers": NumberFormat.from_json(data["numbers"])})
+            gemma = GemmaSizes(**data["gemma"]) if data.get("gemma") else None
+            return cls(**{**data, **lists, "numbers": NumberFormat.from_json(data["numbers"]), "gemma": gemma})
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"full model: settings are incomplete or wrong ({error}); save the model again") from None
 
@@ -116,6 +120,23 @@ def regress_lm_config(numbers: NumberFormat, encoder_width: int, layers: int, ob
         metrics=(),
         bases=(),
         max_numbers=objectives,
+    )
+
+
+def t5gemma_config(numbers: NumberFormat, encoder_width: int, sizes: GemmaSizes, objectives: int = 1) -> FullConfig:
+    """The decoder of the RLMs of arXiv 2509.26476: T5Gemma's, which writes number tokens."""
+    return FullConfig(
+        numbers=numbers,
+        encoder_width=encoder_width,
+        width=sizes.width,
+        layers=sizes.layers,
+        heads=sizes.heads,
+        hidden=sizes.hidden,
+        opening="start",
+        metrics=(),
+        bases=(),
+        max_numbers=objectives,
+        gemma=sizes,
     )
 
 
@@ -222,9 +243,15 @@ class Decoder(nn.Module):
         self.config = config
         vocabulary = len(config.numbers.names)
         self.embed = nn.Embedding(vocabulary, config.width)
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
-        self.norm = _norm(config) if config.final_norm else nn.Identity()
-        self.logits = nn.Linear(config.width, vocabulary)
+        gemma = config.gemma
+        if gemma is None:
+            self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+            self.norm = _norm(config) if config.final_norm else nn.Identity()
+            self.logits: nn.Linear = nn.Linear(config.width, vocabulary)
+        else:
+            self.layers = nn.ModuleList(GemmaDecoderLayer(gemma, config.encoder_width) for _ in range(gemma.layers))
+            self.norm = GemmaNorm(gemma.width, gemma.epsilon)
+            self.logits = CappedLinear(gemma.width, vocabulary, gemma.logit_cap)
 
     def remember(self, vectors: Tensor, mask: Tensor | None) -> Memory:
         """What the decoder reads of texts, once for all branches.
@@ -249,8 +276,11 @@ class Decoder(nn.Module):
             Vectors before the logits, shaped like ``x``, and the cache with the new tokens.
         """
         start, tokens, width = 0 if cache is None else cache.length, x.shape[2], x.shape[3]
-        turn = None
-        if self.config.positions == "rotary":
+        turn, gemma = None, self.config.gemma
+        if gemma is not None:
+            cosine, sine = rotary(start + tokens, gemma.head_size, x.device, gemma.rotary_base)
+            turn, x = (cosine[start:], sine[start:]), x * width**0.5
+        elif self.config.positions == "rotary":
             cosine, sine = rotary(start + tokens, width // self.config.heads, x.device)
             turn = cosine[start:], sine[start:]
         else:

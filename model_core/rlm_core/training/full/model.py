@@ -18,10 +18,9 @@ from rlm_core.errors import ModelError
 from .decoder import Decoder, FullConfig, Memory
 from .encoders.base import TextEncoder, encode
 from .grammar import Grammar
+from .limits import Limits
 from .numbers import PAD
 from .query_tokens import QueryBatch, QueryTokens
-
-_GPU_TOKENS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +56,25 @@ class FullModel(nn.Module):
         """Where the decoder computes."""
         return self.decoder.embed.weight.device
 
+    @property
+    def limits(self) -> Limits:
+        """How much runs at once on the device."""
+        return Limits.of(self.device)
+
     @torch.inference_mode()
-    def encode(self, texts: Sequence[str]) -> list[TextMemory]:
-        """Encode texts, each once.
+    def encode(self, texts: Sequence[str], limit: int | None = None) -> list[TextMemory]:
+        """Encode texts, each once; with a ``limit``, no more than their first tokens.
 
         On a CPU they run one at a time: nothing is padded, and a text's vectors do not depend on its batch. Elsewhere
         they share batches of similar length.
         """
         tokens = self.encoder.tokenize(texts)
-        vectors = encode(self.encoder, tokens.ids, 1 if self.device.type == "cpu" else _GPU_TOKENS)
-        return [TextMemory(own, cropped) for own, cropped in zip(vectors, tokens.cropped, strict=True)]
+        ids = tokens.ids if limit is None else [own[:limit] for own in tokens.ids]
+        vectors = encode(self.encoder, ids, 1 if self.device.type == "cpu" else self.limits.encoded_tokens)
+        lost = [
+            cropped + len(own) - len(kept) for own, kept, cropped in zip(tokens.ids, ids, tokens.cropped, strict=True)
+        ]
+        return [TextMemory(own, cropped) for own, cropped in zip(vectors, lost, strict=True)]
 
     def remember(self, memories: Sequence[TextMemory]) -> Memory:
         """Keys and values of encoded texts for the decoder, padded to the longest of them."""

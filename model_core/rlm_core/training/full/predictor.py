@@ -16,43 +16,46 @@ import numpy as np
 import torch
 from cachetools import LRUCache
 
-from rlm_core.inference.calibration import MIN_GROUPS, TaskCalibration, bands
-from rlm_core.inference.predictor import QueryScope, WithoutComparison, judge_date, too_few_groups, untrained_task
-from rlm_core.queries.query_vector import task_name
-from rlm_core.source.canonical import canonical
-from rlm_core.training.full.encoders.base import reading
+from rlm_core.inference.calibration import bands
+from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import MEDIAN, Abstention, AbstentionCode, Basis, CalibrationSource, CodeText, Prediction, Query
 
 from . import store
+from .asking import Asked, Asking, SpaceAsking, TrainedAsking
 from .decoding import Quantiles, quantiles
 from .model import TextMemory
-from .query_tokens import NumberQuery
 from .sequences import Slot
-from .store import Serving, autocast
+from .store import Serving, autocast, fast_products
 
 _CACHE_BYTES = 1 << 28
-_CHUNK = 64  # texts whose vectors are held at once, beyond the cache
+# Texts whose vectors are held at once, beyond the cache: a GPU needs many to be busy.
+_CHUNK = {"cpu": 64, "cuda": 1024}
+# What a search may leave out where numbers have leading zeros: each exponent is then a way to write any smaller number.
+_TOLERANCE = 1e-3
+# Two digits are shown.
+_RESOLUTION = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A complete query about a unit, its index among the answers, and its calibration."""
+    """A complete query about a unit, its index among the answers, and what the model is asked."""
 
     index: tuple[int, int]
     code: CodeText
     query: Query
-    level: TaskCalibration
+    asked: Asked
 
     @property
-    def number_query(self) -> NumberQuery:
-        return NumberQuery.of(self.query, self.code.basis, self.code.language)
+    def reading(self) -> tuple[str, int | None]:
+        """What is encoded: questions that share it share the work."""
+        return self.asked.text, self.asked.max_tokens
 
 
 class TorchPredictor(WithoutComparison):
-    """Predicts with a trained full model.
+    """Predicts with a full model that was trained, or converted.
 
     Args:
-        directory: what ``rlm-lsp train`` wrote.
+        directory: what ``rlm-lsp train``, ``tune`` or ``model add`` wrote.
         device: where to compute, like ``cuda:1``; None for a GPU if there is one.
         threads: of PyTorch on the CPU; 0 leaves the choice to it.
         cache_bytes: encoded texts that are kept.
@@ -71,7 +74,11 @@ class TorchPredictor(WithoutComparison):
         self._model, card = store.load(directory, self._device)
         self.serving = Serving.read(directory, card)
         self._id = card.model_id
-        self._scope = QueryScope(self.serving.defaults, self.serving.devices)
+        config = self._model.config
+        self._asking: Asking = (
+            SpaceAsking(self.serving) if self.serving.spaces else TrainedAsking(self.serving, config.languages)
+        )
+        self._tolerance = 0.0 if config.numbers.normalised else _TOLERANCE
         self._lock = threading.Lock()
         # Encoded texts by content; the lock guards it.
         self._memories: LRUCache[bytes, TextMemory] = LRUCache(cache_bytes, lambda memory: memory.vectors.nbytes)
@@ -83,101 +90,77 @@ class TorchPredictor(WithoutComparison):
 
     def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         """The devices that the model was trained on for a basis."""
-        return tuple(self.serving.devices.get(basis, ()))
+        return self._asking.devices(basis)
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         """One query per metric of the basis, with the default device and workload filled in."""
-        return self._scope.default_queries(basis, language)
+        return self._asking.default_queries(basis, language)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
         answers: dict[tuple[int, int], Prediction] = {}
-        by_text: dict[str, list[_Question]] = {}
+        by_text: dict[tuple[str, int | None], list[_Question]] = {}
         for i, (code, incomplete) in enumerate(zip(texts, queries, strict=True)):
-            text = self._reading(code) if incomplete else None
-            for j, query in enumerate(self._scope.filled(code.basis, query, code.language) for query in incomplete):
-                level = self._admit(code, query)
-                if isinstance(level, Abstention):
-                    answers[i, j] = Prediction.missing(code, query, self._id, level)
-                elif text is not None:
-                    by_text.setdefault(text, []).append(_Question((i, j), code, query, level))
+            for j, query in enumerate(self._asking.filled(code.basis, query, code.language) for query in incomplete):
+                asked = self._asking.ask(code, query)
+                if isinstance(asked, Abstention):
+                    answers[i, j] = Prediction.missing(code, query, self._id, asked)
+                else:
+                    question = _Question((i, j), code, query, asked)
+                    by_text.setdefault(question.reading, []).append(question)
         # Long texts first: a device that is too small shows at once, and chunks hold texts of similar length.
-        ordered = sorted(by_text, key=len, reverse=True)
-        for start in range(0, len(ordered), _CHUNK):
-            answers |= self._answer({text: by_text[text] for text in ordered[start : start + _CHUNK]})
+        ordered = sorted(by_text, key=lambda reading: len(reading[0]), reverse=True)
+        chunk = _CHUNK.get(self._device.type, _CHUNK["cpu"])
+        for start in range(0, len(ordered), chunk):
+            answers |= self._answer({reading: by_text[reading] for reading in ordered[start : start + chunk]})
         return [[answers[i, j] for j in range(len(line))] for i, line in enumerate(queries)]
 
-    def _answer(self, by_text: dict[str, list[_Question]]) -> dict[tuple[int, int], Prediction]:
+    def _answer(self, by_text: dict[tuple[str, int | None], list[_Question]]) -> dict[tuple[int, int], Prediction]:
         """Predictions for the questions about some texts; questions with one calibration share a search."""
-        by_level: dict[str, dict[str, list[_Question]]] = {}
-        for text, questions in by_text.items():
+        by_level: dict[str, dict[tuple[str, int | None], list[_Question]]] = {}
+        for reading, questions in by_text.items():
             for question in questions:
-                by_level.setdefault(question.level.name, {}).setdefault(text, []).append(question)
+                by_level.setdefault(question.asked.level.name, {}).setdefault(reading, []).append(question)
         answers: dict[tuple[int, int], Prediction] = {}
-        with self._lock:
+        with self._lock, fast_products(self._device):
             memories = self._encoded(list(by_text))
             for group in by_level.values():
-                level = next(iter(group.values()))[0].level
-                slots = [[[Slot(question.number_query)] for question in questions] for questions in group.values()]
-                group_memories = [memories[text] for text in group]
-                found = quantiles(self._model, group_memories, slots, level.raw_levels())
+                level = next(iter(group.values()))[0].asked.level
+                slots = [[[Slot(question.asked.query)] for question in questions] for questions in group.values()]
+                group_memories = [memories[reading] for reading in group]
+                found = quantiles(self._model, group_memories, slots, level.raw_levels(), self._tolerance, _RESOLUTION)
                 for memory, questions, line in zip(group_memories, group.values(), found, strict=True):
                     for question, answer in zip(questions, line, strict=True):
-                        cropped = memory.cropped > 0
-                        answers[question.index] = self._prediction(
-                            question.code, question.query, level, answer, cropped
-                        )
+                        answers[question.index] = self._prediction(question, answer, memory.cropped > 0)
         return answers
 
-    def _encoded(self, texts: list[str]) -> dict[str, TextMemory]:
+    def _encoded(self, readings: list[tuple[str, int | None]]) -> dict[tuple[str, int | None], TextMemory]:
         """Encoded texts; those not yet known are encoded together. The lock is held."""
-        keys = {text: hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts}
-        memories = {text: self._memories[key] for text, key in keys.items() if key in self._memories}
-        missing = [text for text in texts if text not in memories]
-        with autocast(self._device):
-            encoded = self._model.encode(missing) if missing else []
-        for text, memory in zip(missing, encoded, strict=True):
-            memories[text] = memory
-            if memory.vectors.nbytes <= self._memories.maxsize:
-                self._memories[keys[text]] = memory
+        keys = {reading: _key(*reading) for reading in readings}
+        memories = {reading: self._memories[key] for reading, key in keys.items() if key in self._memories}
+        missing = [reading for reading in readings if reading not in memories]
+        for limit in dict.fromkeys(limit for _, limit in missing):
+            own = [reading for reading in missing if reading[1] == limit]
+            with autocast(self._device):
+                encoded = self._model.encode([text for text, _ in own], limit)
+            for reading, memory in zip(own, encoded, strict=True):
+                memories[reading] = memory
+                if memory.vectors.nbytes <= self._memories.maxsize:
+                    self._memories[keys[reading]] = memory
         return memories
 
-    def _reading(self, code: CodeText) -> str | None:
-        """What the model reads; None for a language that it does not know."""
-        if code.language not in self._model.config.languages:
-            return None
-        near = sorted(code.callees, key=lambda callee: callee.depth)[: self.serving.callees]
-        called = [canonical(callee.text, code.language) for callee in near]
-        return reading(canonical(code.text, code.language), code.language, called, self.serving.callees)
-
-    def _admit(self, code: CodeText, query: Query) -> TaskCalibration | Abstention:
-        """The calibration of a query, or why we abstain from it."""
-        name = task_name(code.basis, code.language, query.metric, query.device)
-        # The tasks of a program are those of its judge, so an unknown judge is the reason.
-        if name not in self.serving.floors and not self._scope.lacks_judge(code.basis, query):
-            return untrained_task(code, query)
-        if not self._scope.knows_device(code.basis, query):
-            return self._scope.unknown_device(code.basis, query.device)
-        date = judge_date(code, query)
-        if isinstance(date, Abstention):
-            return date
-        level = self.serving.calibration.lookup(code.basis, code.language, query.metric, query.device or "")
-        if level is None or level.groups < MIN_GROUPS:
-            return too_few_groups(code.basis, level.groups if level is not None else 0)
-        return level
-
-    def _prediction(
-        self, code: CodeText, query: Query, level: TaskCalibration, found: Quantiles, cropped: bool
-    ) -> Prediction:
+    def _prediction(self, question: _Question, found: Quantiles, cropped: bool) -> Prediction:
+        code, query, asked = question.code, question.query, question.asked
         if np.isnan(found.smooth).any():
             return Prediction.missing(code, query, self._id, Abstention(AbstentionCode.NO_NUMBER))
-        floor = self.serving.floors[task_name(code.basis, code.language, query.metric, query.device)]
-        values = np.where(found.smooth > floor, found.smooth, 0.0)
+        scaled, floor = found.smooth * asked.unit, asked.floor
+        values = np.where(scaled > floor, scaled, 0.0)
         # A band that reaches above the median reaches at least to the floor.
         values[MEDIAN + 1 :] = np.maximum(values[MEDIAN + 1 :], floor)
         if query.metric == "accuracy":
             values = np.minimum(values, 1.0)
         ends = tuple(float(value) for value in np.maximum.accumulate(values))
+        level = asked.level
         return Prediction(
             code.basis,
             query.metric,
@@ -185,8 +168,13 @@ class TorchPredictor(WithoutComparison):
             query.workload,
             self._id,
             ends[MEDIAN],
-            bands(ends, level.groups, level.rows, CalibrationSource(level.name)),
+            bands(ends, level.groups, level.rows, CalibrationSource(level.name, uncalibrated=not level.rows)),
             floor,
             cropped,
             quantiles=ends,
         )
+
+
+def _key(text: str, limit: int | None) -> bytes:
+    content = f"{limit}\n{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=16).digest()

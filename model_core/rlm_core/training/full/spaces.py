@@ -9,11 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rlm_core.source.languages import LANGUAGES
+from rlm_core.source.languages import by_name
 from rlm_core.types import Basis, Metric
 
 # The language of a CodeNet solution as its metadata write it, by our name; the texts of other languages are asked too.
-_CODENET = ("c", "cpp", "csharp", "go", "java", "javascript", "kotlin", "php", "python", "ruby", "rust", "scala", "swift")
+_CODENET = (
+    "c",
+    "cpp",
+    "csharp",
+    "d",
+    "fortran",
+    "go",
+    "haskell",
+    "java",
+    "javascript",
+    "kotlin",
+    "ocaml",
+    "perl",
+    "php",
+    "python",
+    "ruby",
+    "rust",
+    "scala",
+    "swift",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +47,7 @@ class Space:
         device: of its measurements, None where the data do not say.
         workload: what else is fixed.
         prefix: what comes before the text; ``{space}`` and ``{language}`` are filled in.
+        max_tokens: what its models were trained to read; longer texts lose their end.
     """
 
     name: str
@@ -38,6 +58,12 @@ class Space:
     device: str | None = None
     workload: Mapping[str, str] = field(default_factory=dict)
     prefix: str = "{space}\n"
+    max_tokens: int = 2048
+
+    def answers(self, basis: str, metric: str, language: str, workload: Mapping[str, str]) -> bool:
+        """Whether a query is about what the space measured; one about networks must name the space."""
+        named = basis != "network" or self.workload.get("space") == workload.get("space", "").lower()
+        return (self.basis, self.metric) == (basis, metric) and language in self.languages and named
 
     def reading(self, text: str, language: str = "") -> str:
         """What a published model reads: the text behind its prefix; ``language`` as the data set writes it."""
@@ -52,7 +78,7 @@ KERNELBOOK = Space("KBSS", "kernel", "latency", 1e-3, ("triton",), "nvidia-rtx-a
 def network_space(name: str) -> Space:
     """A space of neural networks, by the name in its prefix: validation accuracy in percent on CIFAR-10."""
     workload = {"space": name.lower(), "dataset": "cifar10"}
-    return Space(name, "network", "accuracy", 0.01, ("onnx",), None, workload, "{space}\n\n")
+    return Space(name, "network", "accuracy", 0.01, ("onnx",), None, workload, "{space}\n\n", 4096)
 
 
 # APPS comes first: it answers for Python programs with twice the rank correlation of CodeNet.
@@ -64,16 +90,6 @@ def space_named(name: str) -> Space | None:
     return next((space for space in SPACES if space.name.lower() == name.lower()), None)
 
 
-def space_of(basis: str, metric: str, language: str, workload: Mapping[str, str]) -> Space | None:
-    """The space that answers a query about a text; networks must name theirs in the workload. None: no space does."""
-    for space in SPACES:
-        if (space.basis, space.metric) != (basis, metric) or language not in space.languages:
-            continue
-        if basis != "network" or space.workload["space"] == workload.get("space", "").lower():
-            return space
-    return None
-
-
 def codenet_language(language: str) -> str:
     """A language as the metadata of CodeNet write it."""
-    return LANGUAGES[language].title
+    return by_name(language).title

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import safetensors
 import safetensors.torch
 import torch
@@ -25,14 +27,22 @@ from rlm_core.inference.card import CARD, FULL_FORMAT, SERVING, ModelCard, check
 
 from .decoder import FullConfig
 from .encoders.base import load_encoder
+from .encoders.gemma import GemmaTextEncoder
 from .encoders.scratch import ScratchEncoder
 from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
 from .regress_lm_encoder import RegressLmEncoder
+from .spaces import Space
 
 CONFIG, DECODER, ENCODER = "config.json", "decoder.safetensors", "encoder"
 SERVING_FORMAT = "rlm-serving-1"
-KINDS = (RegressLmEncoder, ScratchEncoder, T5GemmaEncoder)  # load_encoder finds them by their definition
+SPACES = "spaces"
+KINDS = (
+    GemmaTextEncoder,
+    RegressLmEncoder,
+    ScratchEncoder,
+    T5GemmaEncoder,
+)  # load_encoder finds them by their definition
 _ADVICE = "copy the whole model directory again, or train or convert the model again"
 
 
@@ -114,6 +124,7 @@ class Serving:
         defaults: device and workload of a query without them, by basis or ``basis/metric``.
         calibration: of central intervals, on the probability axis.
         callees: how many called functions are read after a text.
+        spaces: of a converted model, the data sets that it was trained on; the card has them.
     """
 
     floors: Mapping[str, float]
@@ -121,6 +132,7 @@ class Serving:
     defaults: Mapping[str, Mapping[str, Any]]
     calibration: Calibration = field(default_factory=lambda: Calibration({}))
     callees: int = 0
+    spaces: Sequence[Space] = ()
 
     def write(self, directory: Path) -> dict[str, str]:
         """Write the file; what the card has to hold of it."""
@@ -151,10 +163,13 @@ class Serving:
                 raise ModelError(f"{path}: format {data['format']!r} is not {SERVING_FORMAT}; {_ADVICE}")
             floors = {str(name): float(floor) for name, floor in data["floors"].items()}
             calibration = Calibration.from_json(data["calibration"])
-            found = cls(floors, dict(data["devices"]), dict(data["defaults"]), calibration, int(data["callees"]))
+            spaces = msgspec.convert(card.trained.get(SPACES, []), list[Space])
+            found = cls(
+                floors, dict(data["devices"]), dict(data["defaults"]), calibration, int(data["callees"]), spaces
+            )
         except FileNotFoundError:
             raise ModelError(
-                f"{path}: missing: a model without calibration cannot be served; train one with `rlm-lsp train`"
+                f"{path}: missing: nothing says what the model may be asked; train, add or convert it again"
             ) from None
         except OSError as error:
             raise ModelError(f"{path}: cannot be read ({error.strerror}); {_ADVICE}") from None
@@ -169,3 +184,14 @@ def autocast(device: torch.device) -> torch.autocast:
     """The precision in which texts are encoded when a model is served, and so also when it is calibrated."""
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported()
     return torch.autocast(device.type, torch.bfloat16, enabled=fast)
+
+
+@contextmanager
+def fast_products(device: torch.device) -> Iterator[None]:
+    """On a GPU, matrix products in single precision with inputs of 10 bits (TF32), several times as fast."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if device.type == "cuda" else before)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -44,9 +44,9 @@ class StudentConfig:
         return asdict(self)
 
 
-def rotary(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def rotary(length: int, size: int, device: torch.device, base: float = 10_000.0) -> tuple[Tensor, Tensor]:
     """Cosines and sines of rotary positions (arXiv 2104.09864), each ``(length, size)``."""
-    frequency = 10_000.0 ** (-torch.arange(0, size, 2, device=device, dtype=torch.float32) / size)
+    frequency = base ** (-torch.arange(0, size, 2, device=device, dtype=torch.float32) / size)
     angle = torch.arange(length, device=device, dtype=torch.float32)[:, None] * frequency[None, :]
     angle = torch.cat([angle, angle], dim=-1)
     return angle.cos(), angle.sin()

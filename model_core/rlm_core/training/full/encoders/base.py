@@ -97,6 +97,17 @@ class TextEncoder(nn.Module, ABC):
         Raises:
             ModelError: names or shapes do not fit.
         """
+        self.check_weights(weights)
+        with torch.no_grad():
+            for name, weight in self.weights().items():
+                weight.copy_(weights[name])
+
+    def check_weights(self, weights: dict[str, Tensor]) -> None:
+        """Whether :meth:`load_weights` can take these weights.
+
+        Raises:
+            ModelError: names or shapes do not fit.
+        """
         own = self.weights()
         if own.keys() != weights.keys():
             name = min(own.keys() ^ weights.keys())
@@ -107,9 +118,6 @@ class TextEncoder(nn.Module, ABC):
             if weight.shape != weights[name].shape:
                 shapes = f"{tuple(weights[name].shape)}, not {tuple(weight.shape)}"
                 raise ModelError(f"`{name}` has the shape {shapes}; the weights are of another encoder")
-        with torch.no_grad():
-            for name, weight in own.items():
-                weight.copy_(weights[name])
 
     @abstractmethod
     def recompute(self, on: bool) -> None:

@@ -31,9 +31,9 @@ from torch import Tensor, nn
 
 from rlm_core.errors import ModelError
 
+from ..hub import EXTRA, one_line_errors
 from .base import TextEncoder, encode
 
-EXTRA = "pip install '.[rlm]'"
 _FILES = ["*.json", "*.safetensors", "*.model"]
 MODES = ("frozen", "lora", "full")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -118,34 +118,12 @@ def find_checkpoint(name: str, revision: str | None = None) -> Checkpoint:
     if path.exists():
         raise ModelError(f"{name}: is a file; give the folder with config.json and *.safetensors, or a hub name")
     hub = need("huggingface_hub")
-    errors = need("huggingface_hub.errors")
     if revision is not None:
         with contextlib.suppress(Exception):  # a commit never changes: if all of it is here, the hub is not needed
             folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=_FILES, local_files_only=True))
             return Checkpoint(name, folder, revision)
-    page = f"https://huggingface.co/{name}"
-    try:
+    with one_line_errors(name, revision, folder=True):
         folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=_FILES))
-    except errors.HFValidationError:
-        raise ModelError(f"{name}: no such folder, and no hub name (owner/model); check the path") from None
-    except errors.GatedRepoError:
-        raise ModelError(
-            f"{name}: gated; accept its terms at {page}, then run `hf auth login` or set HF_TOKEN"
-        ) from None
-    except errors.RevisionNotFoundError:
-        raise ModelError(f"{name}: the hub has no revision {revision}; take one that {page} lists") from None
-    except errors.RepositoryNotFoundError:
-        raise ModelError(
-            f"{name}: no such folder, and not on the hub or private; check the name, or run `hf auth login`"
-        ) from None
-    except errors.LocalEntryNotFoundError:
-        raise ModelError(
-            f"{name}: not in the local cache, and the hub cannot be reached (no network, or HF_HUB_OFFLINE is set); "
-            f"connect once, or run `hf download {name}` elsewhere and give its folder"
-        ) from None
-    except Exception as error:  # whatever else a transfer can raise is for the user to know, in one line
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{name}: could not be fetched from the hub ({reason}); try again") from None
     return Checkpoint(name, folder, folder.name)
 
 
