@@ -539,7 +539,7 @@ class Prediction:
 
     def above(self, value: float) -> float:
         """The calibrated probability that the cost is above ``value`` (SI units); NaN where none is known."""
-        if self.bands and self.bands[0].source.uncalibrated:
+        if self.uncalibrated:
             return math.nan
         return exceedance(self.quantiles, value, self.floor)
 
@@ -547,6 +547,11 @@ class Prediction:
     def band(self) -> Band | None:
         """The default band, None when the model abstains."""
         return self.bands[0] if self.bands else None
+
+    @property
+    def uncalibrated(self) -> bool:
+        """Whether the bands are the model's own intervals, which were checked on nothing."""
+        return bool(self.bands) and self.bands[0].source.uncalibrated
 
     @property
     def source(self) -> NumberSource:

@@ -86,6 +86,7 @@ ANSWER_COLUMNS: dict[str, Any] = {
             "low": float,
             "high": float,
             "coverage": float,
+            "calibrated": bool,
             "device": str,
             "workload": dict,
             "model": str,

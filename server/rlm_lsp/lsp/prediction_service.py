@@ -113,18 +113,26 @@ def _expiry(key: bytes, predictions: tuple[Prediction, ...], now: float) -> floa
     return now + TRANSIENT_SECONDS if any(prediction.transient for prediction in predictions) else math.inf
 
 
-def _load(model: str, *, threads: int, token_file: str | None = None) -> Predictor:
+def _load(model: str, *, threads: int, token_file: str | None = None, fallback: str = "none") -> Predictor:
     # Imported on a worker: the server answers its first requests before the model's libraries are imported.
+    from rlm_core.inference import model_store
     from rlm_core.inference.adaptation.predictor import with_corrections
+    from rlm_core.inference.model_store import BUILTIN
     from rlm_core.loading import is_remote, load_corrected
 
+    if fallback == BUILTIN and model != BUILTIN:
+        from rlm_core.inference.fallback import FallbackPredictor
+
+        first = _load(model, threads=threads, token_file=token_file)
+        return FallbackPredictor(first, load_corrected(BUILTIN, threads=threads))
     if token_file is not None and is_remote(model):
         from rlm_core.serving.access import TOKEN, find_token
         from rlm_core.serving.client import RemotePredictor
 
         token = find_token(Path(token_file).expanduser()) if not os.environ.get(TOKEN) else None
         return with_corrections(RemotePredictor(model, token=token))
-    return load_corrected(model, threads=threads)
+    named = model == model_store.BUILTIN or is_remote(model)
+    return load_corrected(model if named else model_store.find(model), threads=threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +173,14 @@ class PredictionService:
     async def load(self) -> str | None:
         """Load the model; returns None when it is ready, else one line with the reason."""
         loop, settings = asyncio.get_running_loop(), self._settings
-        token = {"token_file": settings.token_file} if settings.token_file is not None else {}
+        options = {"token_file": settings.token_file} if settings.token_file is not None else {}
+        if settings.fallback != "none":
+            options["fallback"] = settings.fallback
         # One after the other: the model of the last call stays.
         async with self._loading:
             try:
                 self._predictor = await loop.run_in_executor(
-                    self._workers, lambda: self._load(settings.model, threads=settings.threads, **token)
+                    self._workers, lambda: self._load(settings.model, threads=settings.threads, **options)
                 )
                 return None
             except (RlmError, ImportError, OSError) as error:

@@ -121,6 +121,8 @@ def other_judge(code: CodeText, prediction: Prediction) -> str | None:
 def calibration(basis: Basis, band: Band) -> str:
     """What a band was calibrated on, as a clause without subject."""
     source, rows = band.source, f"{band.rows:,} measurements"
+    if source.uncalibrated:
+        return "uncalibrated, bands are the model's own intervals and were checked on nothing"
     if source.adapted_device is not None:
         texts = f"{band.groups:,} text{'' if band.groups == 1 else 's'}"
         return f"bands from {rows} of {texts} on {source.adapted_device}, each left out in turn"

@@ -291,7 +291,9 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
         cells["at"] = labels.workload(workload)
         cells["median"] = labels.marked_median(prediction)
         for band in prediction.bands:
-            cells[f"{_percent(band)} band"] = labels.band(prediction.metric, band, prediction.floor)
+            cells[f"{_percent(band)} {'interval' if prediction.uncalibrated else 'band'}"] = labels.band(
+                prediction.metric, band, prediction.floor
+            )
         # The text alone: what it would say without the measurement.
         if isinstance(prediction, MeasuredPrediction):
             cells["predicted"] = labels.marked_spread(prediction.predicted)

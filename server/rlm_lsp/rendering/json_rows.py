@@ -29,6 +29,7 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "low": band.low if band else None,
         "high": band.high if band else None,
         "coverage": band.coverage if band else None,
+        "calibrated": not prediction.uncalibrated if band else None,
         "device": prediction.device,
         "workload": dict(prediction.workload),
         "model": prediction.model,

@@ -5,8 +5,8 @@ sizes in B, KiB, MiB, GiB. Accuracies have one decimal, ``93.9 %``: those of the
 less than one per cent. Ratios are written by :func:`ratio_digits` alone, so that one ratio has one text: ``2.1×``,
 ``>999×``. A band whose lower end is 0 reads ``≤high``: the value may be below what the measurement resolves. ``✓``
 marks what was measured and ``≈`` what is carried over from a measurement of an earlier text, each with its median
-first: ``✓ 2.1 µs (1.8–3 µs)``. A unit that waits is labelled with what it waits for, and with its computing time. A
-label never exceeds its width.
+first: ``✓ 2.1 µs (1.8–3 µs)``. ``?`` alone marks the number of an uncalibrated model. A unit that waits is labelled
+with what it waits for, and with its computing time. A label never exceeds its width.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ MAY_NOT_END = "may not end"
 RISEN, FALLEN, SAME = "▲", "▼", "≈"
 # Ratios beyond these are written as ">999" and "<0.001": hints have no room for more, and bands there are wide.
 MOST_RATIO, LEAST_RATIO = 999, 0.001
-# In front of a number that was measured, or carried over from a measurement; followed by a question mark in doubt.
+# In front of a number that was measured, or carried over from a measurement; followed by a question mark in doubt,
+# which stands alone where the model is uncalibrated.
 SOURCE_MARKS: Mapping[NumberSource, str] = MappingProxyType({"measured": "✓", "anchored": "≈", "predicted": ""})
 DOUBTFUL = "?"
 WAIT_WORDS: dict[WaitKind, str] = {
@@ -114,8 +115,8 @@ def marked_median(prediction: Prediction) -> str:
 
 
 def source_mark(prediction: Prediction) -> str:
-    """The mark of what a number rests on; empty for one that is predicted from the text alone."""
-    doubtful = isinstance(prediction, MeasuredPrediction) and prediction.cost.marks
+    """The mark of what a number rests on; empty for one that a calibrated model predicts from the text alone."""
+    doubtful = prediction.cost.marks if isinstance(prediction, MeasuredPrediction) else prediction.uncalibrated
     return SOURCE_MARKS[prediction.source] + (DOUBTFUL if doubtful else "")
 
 

@@ -119,5 +119,7 @@ def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield other
     if band is not None and band.source.by_data_sheet and prediction.source == "predicted":
         yield "by its data sheet"
+    if prediction.uncalibrated:
+        yield "uncalibrated"
     if prediction.truncated:
         yield "text truncated"

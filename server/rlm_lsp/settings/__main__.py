@@ -198,7 +198,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "changeConfidence",
         "growthConfidence",
     ),
-    "Model": ("model", "tokenFile", "measure", "threads", "debounceMs"),
+    "Model": ("model", "fallback", "tokenFile", "measure", "threads", "debounceMs"),
     "Server": ("importStrategy", "interpreter", "path", "logLevel", "trace.server"),
 }
 # Settings of the extension alone: which server it starts, and how it traces it.

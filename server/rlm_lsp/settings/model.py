@@ -31,6 +31,7 @@ LabelForm = Literal["band", "median", "median±"]
 HintsShown = Literal["relevant", "all"]
 LogLevel = Literal["error", "warning", "info", "debug"]
 JudgeSetting = Literal["automatic", "leetcode", "boj", "atcoder"]
+FallbackSetting = Literal["none", "builtin"]
 MAX_LABEL = 25
 
 _METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -129,8 +130,15 @@ class Settings:
     model: str = _setting(
         "builtin",
         kinds.text(),
-        "Model to use: the directory of an exported model, the address of a model server such as `https://gpu-box:8765`,"
-        " or `builtin`.",
+        "Model to use: the name or directory of an installed model, the address of a model server such as"
+        " `https://gpu-box:8765`, or `builtin`.",
+        "machine",
+    )
+    fallback: FallbackSetting = _setting(  # noqa: RUF009
+        "none",
+        kinds.choice(*get_args(FallbackSetting)),
+        "What answers queries that the model was not trained for: `builtin` is the built-in model. Hovers name"
+        " the model of each number.",
         "machine",
     )
     threads: int = _setting(0, kinds.integer(0, 256), "Number of threads for the model (0: automatic).", "session")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(120)
 EXAMPLES = REPOSITORY / "examples"
 FIELDS = [
     *("file", "line", "qualname", "basis", "metric", "unit", "median"),
-    *("low", "high", "coverage", "device", "workload", "model", "abstained", "truncated"),
+    *("low", "high", "coverage", "calibrated", "device", "workload", "model", "abstained", "truncated"),
     *("growth", "source", "measured", "waits", "endless", "causes", "analysis_failed"),
 ]
 GOOD = "def good(n):\n    return sum(range(n))\n"

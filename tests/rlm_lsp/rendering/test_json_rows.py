@@ -13,6 +13,7 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
     Amount,
+    CalibrationSource,
     Cause,
     CauseKind,
     CostFacts,
@@ -37,6 +38,16 @@ def test_an_answer_has_its_median_band_and_unit(make_prediction: MakePrediction)
     assert (fields["unit"], fields["median"], fields["low"], fields["high"]) == ("s", 2e-6, 1e-6, 4e-6)
     assert fields["coverage"] == 0.8
     assert json.loads(json.dumps(fields)) == fields
+
+
+def test_an_uncalibrated_interval_is_no_band(make_prediction: MakePrediction) -> None:
+    prediction = make_prediction()
+    assert prediction_fields(prediction)["calibrated"] is True
+    own = CalibrationSource(uncalibrated=True)
+    raw = replace(prediction, bands=tuple(replace(band, source=own) for band in prediction.bands))
+    assert prediction_fields(raw)["calibrated"] is False
+    assert math.isnan(raw.above(0.0))
+    assert prediction_fields(make_prediction(abstained=NO_NUMBER))["calibrated"] is None
 
 
 def test_an_abstention_has_a_reason_and_no_numbers(make_prediction: MakePrediction) -> None:

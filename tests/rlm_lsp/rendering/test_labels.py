@@ -443,3 +443,13 @@ def test_a_measurement_is_shown_in_its_unit(
 )
 def test_a_thousand_bytes_are_shown_in_the_next_unit(value: float, text: str) -> None:
     assert render.quantity("memory", value) == text
+
+
+def test_a_number_of_an_uncalibrated_model_has_a_question_mark(make_prediction: Callable[..., Prediction]) -> None:
+    prediction = make_prediction()
+    own = CalibrationSource(uncalibrated=True)
+    raw = replace(prediction, bands=tuple(replace(band, source=own) for band in prediction.bands))
+    assert not prediction.uncalibrated
+    assert raw.uncalibrated
+    assert render.marked_spread(raw) == f"? {render.marked_spread(prediction)}"
+    assert render.label([raw]).startswith("? ")

@@ -75,7 +75,7 @@ class Configuration:
         session.documents.invalidate()
         session.head_units.forget()
         session.refresh()
-        if (now.model, now.threads, now.token_file) != (before.model, before.threads, before.token_file):
+        if _model(now) != _model(before):
             await session.load_model(now)
             session.refresh()
 
@@ -160,3 +160,8 @@ async def _did_change_configuration(
 async def _did_change_folders(settings: Configuration, params: types.DidChangeWorkspaceFoldersParams) -> None:
     """Each folder has its own settings."""
     await settings.refresh()
+
+
+def _model(settings: Settings) -> tuple[object, ...]:
+    """The settings that decide which model is loaded, and how."""
+    return settings.model, settings.fallback, settings.threads, settings.token_file

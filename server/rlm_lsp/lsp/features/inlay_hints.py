@@ -261,6 +261,8 @@ def inlay_hint(
     metrics = ", ".join(dict.fromkeys(render.METRIC_WORDS[prediction.metric] for prediction in answered))
     what = "median" if settings.label == "median" else f"{answered[0].bands[0].coverage * 100:.0f} % band"
     tooltip = f"{metrics}: {what} of {render.BASIS_WORDS[answered[0].basis]}"
+    if any(prediction.uncalibrated for prediction in answered):
+        tooltip += "; ? marks an uncalibrated model"
     return types.InlayHint(position=unit.hint, label=label, tooltip=tooltip, padding_left=True)
 
 
