@@ -266,7 +266,7 @@ def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str], has_ma
     """The texts for one metric, the longest first; made when they are needed, since the first one usually fits."""
     if waits and prediction.metric == "latency":
         return [partial(str, text) for text in waits]
-    full, short = _FORMS[form] if prediction.source == "predicted" else _MARKED_FORMS[form]
+    full, short = _MARKED_FORMS[form] if source_mark(prediction) else _FORMS[form]
     return [partial(full, prediction), partial(median if short is _upper and has_mark else short, prediction)]
 
 
@@ -412,7 +412,7 @@ def _marked_distances(prediction: Prediction) -> str:
     return f"{source_mark(prediction)} {distances}" if distances else marked_spread(prediction)
 
 
-# The same for what was measured: where it was, the median says more than the spread of the calls.
+# The same for what has a mark: a measured median says more than the spread of the calls.
 _MARKED_FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]]] = {
     "band": (marked_spread, marked_median),
     "median": (marked_median, marked_median),
