@@ -442,7 +442,7 @@ class AbstentionCode(StrEnum):
     SETTING_NOT_TRAINED = "setting-not-trained"  # metric, workload, device ("" for none)
     EMPTY_TEXT = "empty-text"
     INVALID_DATE = "invalid-date"  # date
-    UNLIKE_TRAINING_DATA = "unlike-training-data"  # distance, limit
+    UNLIKE_TRAINING_DATA = "unlike-training-data"  # distance, limit, basis
     SIZES_UNKNOWN = "sizes-unknown"  # basis, language, example (sizes as in a comment)
     TOO_FEW_GROUPS = "too-few-groups"  # basis, groups, needed
     RATIO_NOT_CALIBRATED = "ratio-not-calibrated"  # basis, metric

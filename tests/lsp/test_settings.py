@@ -121,7 +121,7 @@ async def test_a_bad_key_of_the_clients_configuration_is_reported_once_by_name_a
     configure(session, {"colour": 1, "threads": -1})
     await logged(session, "`threads` must be an integer from 0 to 256")
     assert len(await logged(session, "colour")) == 1
-    start = "rlm-lsp ignores what is not valid in the editor's settings: "
+    start = "rlm-lsp ignores a setting that is not valid, in the editor's settings: "
     assert [message.message.removeprefix(start) for message in await shown(session, 2)] == [
         'unknown setting "colour"; see docs/settings.md for all settings.',
         'setting "threads" must be an integer from 0 to 256.',

@@ -56,8 +56,10 @@ class NoveltyDetector:
         distance = float(region.distance(vector[None, :])[0])
         if distance <= region.limit:
             return None
-        details = {"distance": f"{distance:.1f}", "limit": f"{region.limit:.1f}"}
-        return Abstention(AbstentionCode.UNLIKE_TRAINING_DATA, details)
+        # As many digits as it takes to see that one is larger.
+        digits = next((n for n in range(1, 4) if f"{distance:.{n}f}" != f"{region.limit:.{n}f}"), 4)
+        details = {"distance": f"{distance:.{digits}f}", "limit": f"{region.limit:.{digits}f}"}
+        return Abstention(AbstentionCode.UNLIKE_TRAINING_DATA, {**details, "basis": prefix.partition("/")[0]})
 
     @classmethod
     def load(cls, path: Path) -> NoveltyDetector:

@@ -86,6 +86,12 @@ class Finding:
     work: WorkFacts | None = None
     first_line: int = 0
 
+    @property
+    def budget_text(self) -> str | None:
+        """The text of the budget; None for a finding that is not about one."""
+        about_budget = self.code in ("over-budget", "malformed-budget") or (self.code == "wait" and "<" in self.budget)
+        return self.budget if about_budget else None
+
 
 def rests_on_committed(prediction: Prediction | None) -> bool:
     """Whether a number rests on a measurement that came with the project: anyone who may change files wrote it."""

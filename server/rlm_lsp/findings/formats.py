@@ -111,7 +111,7 @@ def _json_row(located: LocatedFinding) -> dict[str, Any]:
         "qualname": finding.qualname,
         "metric": finding.metric,
         "unit": SI_UNIT[finding.metric] if prediction is not None and finding.metric is not None else None,
-        "budget": finding.budget,
+        "budget": finding.budget_text,
         "probability": finding.probability,
         "median": prediction.median if prediction is not None else None,
         "ratio": change.ratio if change is not None else None,
@@ -267,7 +267,7 @@ def _sarif_result(located: LocatedFinding) -> dict[str, Any]:
     location: dict[str, Any] = {"physicalLocation": _sarif_location(located.location)}
     if finding.qualname:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.qualname}]
-    properties = {"metric": finding.metric, "budget": finding.budget, "probability": finding.probability}
+    properties = {"metric": finding.metric, "budget": finding.budget_text, "probability": finding.probability}
     properties |= {name: value for name, value in _work(finding).items() if value != []}
     result = {
         "ruleId": finding.code,

@@ -50,7 +50,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.SETTING_NOT_TRAINED: "the model was not trained on {metric} with {workload}",
     AbstentionCode.EMPTY_TEXT: "the text is empty",
     AbstentionCode.INVALID_DATE: "the workload date '{date}' is not a date; write it like 2026-01-31",
-    AbstentionCode.UNLIKE_TRAINING_DATA: "the text is unlike the training data (distance {distance}, limit {limit})",
+    AbstentionCode.UNLIKE_TRAINING_DATA: "{article} is unlike the training data (distance {distance}, limit {limit})",
     AbstentionCode.SIZES_UNKNOWN: "the tensor sizes are unknown; {remedy}",
     AbstentionCode.TOO_FEW_GROUPS: "{groups} held-out groups of {kinds} are too few for calibration ({needed} needed)",
     AbstentionCode.RATIO_NOT_CALIBRATED: "the model was not calibrated on changes in the {metric} of {kinds}",
@@ -65,7 +65,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
 }
 
 
-_OWN_WORDS = frozenset({"kinds", "units", "remedy"})
+_OWN_WORDS = frozenset({"article", "kinds", "units", "remedy"})
 
 
 def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
@@ -73,6 +73,7 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
     details = dict(abstention.details)
     basis, language = details.get("basis", ""), languages.LANGUAGES.get(details.get("language", ""))
     details["kinds"] = KINDS.get(basis, quote(basis))
+    details["article"] = "the network" if basis == "network" else "the text"
     # The language of other units follows from their kind.
     named = basis in ("call", "program") or language is None
     title = language.title if language is not None else quote(details.get("language", ""))

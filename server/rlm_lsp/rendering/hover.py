@@ -107,7 +107,7 @@ def hover_text(
     if answered:
         rows = _rows(answered)
         blocks.append(_table(rows) if markdown else _lines(rows))
-        calls = "; of what was measured, the band is that of the calls" if len(by_model) < len(answered) else ""
+        calls = "; a measured band is the spread of the calls" if len(by_model) < len(answered) else ""
         blocks.append(f"{_MEANING[basis]}{calls}.")
     causes = work_words.facts(analysed, predictions)
     missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]

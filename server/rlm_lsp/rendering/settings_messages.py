@@ -20,5 +20,5 @@ def invalid_settings(problems: Sequence[SettingsProblem]) -> str:
     text = message(first.text.replace("`", '"'))
     text += "" if text.endswith(("?", ".")) else "."
     if len(problems) == 1:
-        return f"rlm-lsp ignores what is not valid in {place}: {text}"
+        return f"rlm-lsp ignores a setting that is not valid, in {place}: {text}"
     return f"rlm-lsp ignores {len(problems)} settings that are not valid. The first, in {place}: {text}"

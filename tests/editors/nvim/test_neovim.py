@@ -147,7 +147,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_with_a_fix(neovim: Neovim) ->
 def test_the_log_of_the_server_is_shown(neovim: Neovim) -> None:
     (neovim.home.project / "rlm-lsp.toml").write_text('hintz = true\nhints-shown = "all"\n')
     neovim.open(neovim.home.file)
-    if "Press ENTER" in neovim.terminal.shows("rlm-lsp ignores what"):  # a long notice may wait for a key
+    if "Press ENTER" in neovim.terminal.shows("rlm-lsp ignores a setting"):  # a long notice may wait for a key
         neovim.terminal.keys("Enter")
     neovim.hints(2)
     neovim.command("RlmLspLog")

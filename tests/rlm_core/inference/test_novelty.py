@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,16 @@ def test_a_far_text_is_refused_with_its_distance_and_the_limit(fitted: NoveltyDe
     assert reason.code is AbstentionCode.UNLIKE_TRAINING_DATA
     assert reason.details["limit"] == f"{fitted.regions['call/python'].limit:.1f}"
     assert float(reason.details["distance"]) > float(reason.details["limit"])
+
+
+def test_a_distance_just_above_the_limit_is_shown_with_enough_digits(fitted: NoveltyDetector) -> None:
+    region = fitted.regions["call/python"]
+    near = cloud(1)[0] + 100
+    distance = float(region.distance(near[None, :])[0])
+    reason = NoveltyDetector({"network/onnx": replace(region, limit=distance - 0.004)}).reason("network/onnx", near)
+    assert reason is not None
+    assert float(reason.details["distance"]) > float(reason.details["limit"])
+    assert reason.details["basis"] == "network"
 
 
 def test_a_text_of_another_language_of_the_basis_is_far(fitted: NoveltyDetector) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from rlm_core.errors import ModelError
 from rlm_core.inference import model_store
 from rlm_core.training.full import hub, published
 from rlm_core.training.full.published import Origin
+from rlm_core.training.full.spaces import Space
 from rlm_lsp.cli.app import app
 
 from tests.rlm_core.training.full.hub_server import Hub, Repository, commit_of, serve
@@ -67,7 +68,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> list[Origin]:
     """Replaces the conversion by one that writes a card; the origins of what was converted."""
     origins: list[Origin] = []
 
-    def install(folder: Path, out: Path, name: str, origin: Origin) -> None:
+    def install(folder: Path, out: Path, name: str, origin: Origin, spaces: Sequence[Space]) -> None:
         origins.append(origin)
         write_model(out, name, (folder / "model.safetensors").read_bytes())
 
@@ -86,7 +87,7 @@ def write_model(directory: Path, name: str, weights: bytes) -> None:
 def fails(monkeypatch: pytest.MonkeyPatch, failure: Callable[[Path], object]) -> None:
     """Have the conversion write half a model and then fail."""
 
-    def install(folder: Path, out: Path, name: str, origin: Origin) -> None:
+    def install(folder: Path, out: Path, name: str, origin: Origin, spaces: Sequence[Space]) -> None:
         (out / "half").write_bytes(b"a model")
         failure(out)
 
@@ -339,6 +340,7 @@ def _nothing(server: Hub) -> None:
         (f"hf:{PUBLISHED}", _published_without_tokenizer, "has no encoder_tokenizer/tokenizer.json on the hub"),
         ("hf:tiny", _nothing, "write hf:owner/name or hf:owner/name@revision"),
         (".", _nothing, "has no config.json and no *.pt; name the folder with all files of a published model"),
+        ("hf:Srizzle/triton-demo", _nothing, "Srizzle/triton-demo: no public source names the GPU on which the data set"),
         ("nowhere", _nothing, "no such folder; for a model on the hub, write hf:owner/name"),
     ],
 )
@@ -364,3 +366,32 @@ def test_a_name_that_is_no_folder_is_refused_at_once(server: Hub, models: Path) 
         result = add(SOURCE, "--name", name)
         assert "use letters, digits, dots" in refusal(result.stderr, result.exit_code)
     assert not server.requests
+
+
+def test_a_known_checkpoint_is_converted_for_the_users_device(
+    server: Hub, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.use(monkeypatch, tmp_path)
+    name = "Srizzle/triton-demo"
+    server.repositories[name] = Repository({"best_checkpoint.pt": b"weights", "README.md": b""})
+    converted: list[tuple[list[str], str, list[str | None]]] = []
+
+    def install(folder: Path, out: Path, name: str, origin: Origin, spaces: Sequence[Space]) -> None:
+        files = sorted(path.name for path in folder.iterdir())
+        converted.append((files, origin.source, [space.device for space in spaces]))
+        write_model(out, name, b"weights")
+
+    monkeypatch.setattr(published, "install", install)
+    for options, expected in (
+        ((), "no public source names the GPU on which the data set triton-gpu-latency was measured; name it with"),
+        (("--device", "abacus"), "--device abacus: unknown"),
+    ):
+        result = add(f"hf:{name}", *options)
+        assert expected in refusal(result.stderr, result.exit_code)
+    result = add(SOURCE, "--device", "H100")
+    assert f"--device H100: does not apply to {NAME}" in refusal(result.stderr, result.exit_code)
+    assert not server.requests
+    assert not models.exists()
+    assert add(f"hf:{name}", "--device", "h100 pcie").exit_code == 0
+    assert converted == [(["best_checkpoint.pt"], name, ["nvidia-h100-pcie"])]
+    assert [path.name for path in models.iterdir()] == ["triton-demo"]

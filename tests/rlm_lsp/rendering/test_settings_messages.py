@@ -10,7 +10,7 @@ from rlm_lsp.settings.resolve import SettingsProblem
 
 def test_one_problem_is_described_with_its_place() -> None:
     problem = SettingsProblem(str(Path("/shop/rlm-lsp.toml")), "setting `threads` must be an integer", "threads")
-    text = 'rlm-lsp ignores what is not valid in rlm-lsp.toml: setting "threads" must be an integer.'
+    text = 'rlm-lsp ignores a setting that is not valid, in rlm-lsp.toml: setting "threads" must be an integer.'
     assert invalid_settings([problem]) == text
 
 
@@ -25,7 +25,7 @@ def test_several_problems_are_counted_and_the_first_is_described() -> None:
 
 def test_a_question_is_not_followed_by_a_full_stop() -> None:
     problem = SettingsProblem("environment", "unknown setting `hintz`; did you mean `hints`?")
-    text = 'rlm-lsp ignores what is not valid in the environment: unknown setting "hintz"; did you mean "hints"?'
+    text = 'rlm-lsp ignores a setting that is not valid, in the environment: unknown setting "hintz"; did you mean "hints"?'
     assert invalid_settings([problem]) == text
 
 

@@ -35,7 +35,7 @@ export function reportInvalid(log: vscode.LogOutputChannel): vscode.Disposable {
 /** The same sentence as the server's (`rlm_lsp/rendering/settings_messages.py`). */
 function invalidMessage({ text }: InvalidSetting, count: number): string {
   return count === 1
-    ? `rlm-lsp ignores what is not valid in the editor's settings: ${text}`
+    ? `rlm-lsp ignores a setting that is not valid, in the editor's settings: ${text}`
     : `rlm-lsp ignores ${count} settings that are not valid. The first, in the editor's settings: ${text}`;
 }
 
