@@ -2,7 +2,7 @@
 
     python tests/bench/training_speed.py --data functions.parquet --config configs/full.toml [--config C.toml] [--out F]
 
-Of each configuration some steps of the real loop run on real batches: text tokens a second, the floating-point
+Of each configuration some steps of the real loop run on real batches: text tokens per second, the floating-point
 operations of forward and backward passes (counted by PyTorch, attention and padding too) a second, and their share of
 the peak, the fastest product of square matrices in the precision of the training. Validation, checkpoints and the
 reading of batches are left out. Each batch is read once before the clock starts, which also compiles what is to be

@@ -11,6 +11,8 @@ from .sessions import Ended, Session
 
 _CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_1x1~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 NETWORK = "net.onnx"
+# What a reader has downloaded, and measured.
+CHECKPOINT, ROWS = "downloads/RLM-GemmaS-Code-v0", "rows.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ def play(page: Sequence[Block], folder: Path) -> Iterator[Played]:
     session = Session(folder)
     if any(NETWORK in block.text for block in page if block.is_run):
         _write_network(session.work / NETWORK)
+    if any(CHECKPOINT in block.text for block in page if block.is_run):
+        _write_checkpoint(session.work)
     for block in page:
         needs = block.values.get("needs", "")
         if "title" in block.values and not block.holds_commands:
@@ -55,3 +59,12 @@ def _write_network(path: Path) -> None:
     from tools.nas.spaces import build
 
     onnx.save(build(("nasbench201", (_CELL,))), path)
+
+
+def _write_checkpoint(folder: Path) -> None:
+    """Write a small model in the layout of the published ones, and rows to calibrate it on."""
+    # Only pages about the full model need the [rlm] extra.
+    from tests import full_models
+
+    full_models.write_checkpoint(folder / CHECKPOINT)
+    full_models.write_rows(folder / ROWS)

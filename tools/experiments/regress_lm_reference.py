@@ -193,7 +193,9 @@ def _pair(
         for weight in theirs.encoder_decoder.encoder.parameters():
             weight.add_(0.02 * torch.randn_like(weight))
     torch.save({"model_state": theirs.state_dict(), "global_step": 1}, path)
-    encoder = T5GemmaEncoder(T5GemmaSettings(str(base), mode="full", max_tokens=length, precision=precision))
+    encoder = T5GemmaEncoder(
+        T5GemmaSettings(str(base), mode="full", max_tokens=length, precision=precision, regress_lm=True)
+    )
     return theirs, convert(path, case.numbers, encoder=encoder), base
 
 

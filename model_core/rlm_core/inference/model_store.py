@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+import msgspec
 from platformdirs import user_data_path
 
 from rlm_core.errors import DataError, ModelError
+from rlm_core.files import read_regular
 
-from .card import CARD, checksum, read_model_card
+from .calibration import MIN_GROUPS, TaskCalibration
+from .card import CARD, SERVING, checksum, read_model_card
 
 BUILTIN = "builtin"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_CHECKSUM = re.compile("[0-9a-f]{64}")
+_MAX_SERVING_BYTES = 16 * 2**20
 Kind = Literal["student", "full"]
+_T = TypeVar("_T")
 State = Literal["ok", "changed", "missing", "outside"]
 
 
@@ -48,6 +55,38 @@ class ModelSummary:
         tuned = self.trained.get("tuned")
         last = tuned[-1] if isinstance(tuned, list) and tuned else None
         return str(last["from"]) if isinstance(last, dict) and "from" in last else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOrigin:
+    """Where a converted model comes from: a name on the hub or a folder, its revision and its licence, where known."""
+
+    source: str
+    revision: str | None = None
+    license: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceSummary:
+    """A data set that a converted model answers for.
+
+    ``unit`` are SI units of 1 of the model's answer. ``calibrated`` are the calibrated tasks, by language.
+    """
+
+    name: str
+    basis: str
+    metric: str
+    unit: float
+    languages: tuple[str, ...]
+    device: str | None = None
+    workload: Mapping[str, str] = field(default_factory=dict)
+    calibrated: Mapping[str, TaskCalibration] = field(default_factory=dict)
+
+
+class _ServingFile(msgspec.Struct):
+    """What is read of ``serving.json`` without PyTorch."""
+
+    calibration: dict[str, TaskCalibration] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +163,85 @@ def summary(directory: Path) -> ModelSummary:
     )
 
 
+def origin(model: ModelSummary) -> ModelOrigin | None:
+    """Where a converted model comes from; None for others.
+
+    Raises:
+        ModelError: the card describes it in another form.
+    """
+    if "origin" not in model.trained:
+        return None
+    return _converted(model, "origin", ModelOrigin)
+
+
+def spaces(model: ModelSummary) -> tuple[SpaceSummary, ...]:
+    """The data sets that a converted model answers for, in the order in which it chooses one; () for other models.
+
+    A language that an earlier data set answers for is left out.
+
+    Raises:
+        ModelError: the card or ``serving.json`` describes them in another form, or the latter cannot be read.
+    """
+    if not model.trained.get("spaces"):
+        return ()
+    path = serving_file(model.directory, model.trained)
+    try:
+        levels = msgspec.json.decode(read_regular(path, _MAX_SERVING_BYTES), type=_ServingFile).calibration
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}); add the model again") from None
+    except msgspec.DecodeError as error:
+        raise ModelError(f"{path}: corrupt ({error}); add the model again") from None
+    known: list[SpaceSummary] = []
+    answered: set[str] = set()
+    for space in _converted(model, "spaces", tuple[SpaceSummary, ...]):
+        tasks = {
+            language: space_task(space.basis, language, space.metric, space.device, space.workload)
+            for language in space.languages
+        }
+        tasks = {language: task for language, task in tasks.items() if task not in answered}
+        answered.update(tasks.values())
+        found = {language: levels[task] for language, task in tasks.items() if task in levels}
+        calibrated = {language: level for language, level in found.items() if level.groups >= MIN_GROUPS}
+        known.append(replace(space, languages=tuple(tasks), calibrated=calibrated))
+    return tuple(known)
+
+
+def _converted(model: ModelSummary, name: str, kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(model.trained[name], kind)
+    except msgspec.ValidationError as error:
+        raise ModelError(f"{model.directory / CARD}: {name}: {error}; add the model again") from None
+
+
+def space_task(basis: str, language: str, metric: str, device: str | None, workload: Mapping[str, str]) -> str:
+    """The task that calibrates what a converted model answers for one of its data sets.
+
+    Networks of all data sets have one basis, language and metric, so their tasks end with the data set.
+    """
+    last = device or workload.get("space", "")
+    return f"{basis}/{language}/{metric}" + (f"/{last}" if last else "")
+
+
+def serving_file(directory: Path, trained: Mapping[str, Any]) -> Path:
+    """The file with the calibration that a full model's card describes.
+
+    Card and calibration cannot be replaced in one step. A new calibration is first written under the name of
+    :func:`pending_serving`, then the card is replaced, then the file is renamed. If that is interrupted before the last
+    step, the file is used under its first name.
+    """
+    path, expected = directory / SERVING, str(trained.get(SERVING))
+    if _CHECKSUM.fullmatch(expected) and (pending := pending_serving(directory, expected)).is_file():
+        with suppress(OSError):
+            if checksum(pending, _MAX_SERVING_BYTES) == expected:
+                return pending
+    return path
+
+
+def pending_serving(directory: Path, expected: str) -> Path:
+    """The first name of a calibration with a checksum."""
+    return directory / f".{expected[:16]}.{SERVING}"
+
+
 def verify(model: ModelSummary) -> list[FileCheck]:
     """Compute the checksum of every file that the card names.
 
@@ -133,7 +251,7 @@ def verify(model: ModelSummary) -> list[FileCheck]:
     root = model.directory.resolve()
     checks: list[FileCheck] = []
     for name, expected in sorted(model.files.items()):
-        path = model.directory / name
+        path = serving_file(model.directory, model.trained) if name == SERVING else model.directory / name
         state: State
         try:
             if not path.resolve().is_relative_to(root):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,18 +16,24 @@ from rlm_core.files import partial_path, remove_abandoned
 from rlm_core.folders import remove_tree
 from rlm_core.inference import model_store
 from rlm_core.loading import is_remote
+from rlm_core.types import METRICS_OF_BASIS
 
 from rlm_lsp.rendering import console
 from rlm_lsp.settings import files
 from rlm_lsp.settings.store import SettingsStore
 
 from . import options
+from .model_calibrate import calibrate
 from .options import PATH, Group, optional_packages
 
 if TYPE_CHECKING:
-    from rlm_core.inference.model_store import ModelSummary
+    from rlm_core.inference.model_store import ModelSummary, SpaceSummary
+    from rlm_core.training.full.spaces import Space
 
 _SHOWN = 6
+_MAX_TOKENS = 2048  # the default of regress-lm
+_NUMBER_SETTINGS = ("mantissa_digits", "exponent_digits", "base", "exponent_range", "separator")
+_SPACE_OPTIONS = ("basis", "metric", "language", "unit", "prefix")
 _model_argument = click.argument("model", metavar="NAME|DIR|builtin", default="builtin")
 
 
@@ -76,7 +83,10 @@ def list_(form: Literal["table", "json"]) -> None:
 @click.argument("source", metavar="hf:OWNER/NAME[@REVISION]|DIR")
 @click.option("--name", metavar="NAME", help="Name of the installed model.", show_default="the last part of the source")
 @click.option("--force", is_flag=True, help="Replace an installed model of that name.")
-def add(source: str, name: str | None, force: bool) -> None:
+@click.option(
+    "--device", metavar="NAME", help="Device that a model's latencies are of, such as H100, where its data name none."
+)
+def add(source: str, name: str | None, force: bool, device: str | None) -> None:
     """Install a published model from the Hugging Face hub or a folder (needs the [rlm] extra).
 
     Downloads data files only, verifies them and converts them; no code of the model is run. If a download is
@@ -84,13 +94,15 @@ def add(source: str, name: str | None, force: bool) -> None:
     """
     with optional_packages():
         from rlm_core.training.full import hub
+        from rlm_core.training.full.spaces import spaces_of
 
     name = hub.default_name(source) if name is None else name
     directory = model_store.new_directory(name)
+    # All that can be refused before a download of hundreds of megabytes.
     if not force:
         _check_free(directory)
-    # Before a download of hundreds of megabytes.
-    options.require("rlm", "torch", *(("huggingface_hub",) if source.startswith(hub.SCHEME) else ()))
+    spaces = spaces_of(_repository(source) or str(Path(source).absolute()), device)
+    options.require("rlm", "torch", *_packages(source))
     with _download_bar(name) as show:
         fetched = hub.fetch(source, show)
     with optional_packages():
@@ -98,7 +110,7 @@ def add(source: str, name: str | None, force: bool) -> None:
 
         origin = published.Origin(fetched.name, fetched.revision, fetched.license)
         with _write_errors(directory), _staging(directory, force) as staging:
-            published.install(fetched.folder, staging, name, origin)
+            published.install(fetched.folder, staging, name, origin, spaces)
     summary = model_store.summary(directory)
     revision = f"@{fetched.revision}" if fetched.revision is not None else ""
     console.line(f"model        {summary.model_id} ({summary.kind}, {summary.size / 2**20:.1f} MiB)")
@@ -107,6 +119,25 @@ def add(source: str, name: str | None, force: bool) -> None:
     console.line(f"license      {fetched.license or 'unknown; read the terms of its source'}")
     for line in (f"predict FILE --model {name}", f"model use {name}", f"model show {name}"):
         console.line(f"next         {console.PROGRAM} {line}")
+
+
+def _repository(source: str) -> str | None:
+    """The name of a model on the hub; None for a folder."""
+    from rlm_core.training.full.hub import SCHEME
+
+    return source.removeprefix(SCHEME).partition("@")[0] if source.startswith(SCHEME) else None
+
+
+def _packages(source: str) -> tuple[str, ...]:
+    """The optional packages that fetching and converting a published model need."""
+    from rlm_core.training.full import hub
+
+    repository = _repository(source)
+    if repository is None:
+        return ()
+    known = hub.KNOWN.get(repository)
+    encoder = ("transformers", "accelerate") if known is not None and known.checkpoint is not None else ()
+    return ("huggingface_hub", *encoder)
 
 
 def _check_free(directory: Path) -> None:
@@ -183,6 +214,9 @@ def _replace(directory: Path, new: Path) -> None:
         remove_tree(old)
 
 
+command.add_command(calibrate)
+
+
 @command.command()
 @click.argument("model", metavar="NAME|DIR|URL|builtin")
 @click.option(
@@ -219,12 +253,19 @@ def use(model: str, workspace: Path | None, everywhere: bool) -> None:
 def show(model: str, form: Literal["table", "json"]) -> None:
     """Show the main facts of a model's card."""
     summary = model_store.summary(model_store.find(model))
+    origin, spaces = model_store.origin(summary), model_store.spaces(summary)
     if form == "json":
         facts = {name: getattr(summary, name) for name in summary.__slots__} | {"directory": str(summary.directory)}
+        if spaces:
+            facts["spaces"] = [asdict(space) for space in spaces]
         print(json.dumps(facts, indent=1))
         return
     console.line(f"model        {summary.model_id} ({summary.kind}, {summary.size / 2**20:.1f} MiB)")
     console.line(f"directory    {summary.directory}")
+    if origin is not None:
+        revision = f"@{origin.revision}" if origin.revision is not None else ""
+        console.line(f"source       {origin.source}{revision}")
+        console.line(f"license      {origin.license or 'unknown; read the terms of its source'}")
     for basis, names in _tasks_by_basis(summary).items():
         devices = summary.devices.get(basis, ())
         known = f"; devices {_first_of(devices)}" if devices else ""
@@ -240,6 +281,34 @@ def show(model: str, form: Literal["table", "json"]) -> None:
             _print_tuning(tuning)
     except (LookupError, TypeError, ValueError, AttributeError):  # the rest of the card is fine
         raise ModelError(f"{summary.directory}: the card describes its training in another form") from None
+    if spaces:
+        _print_spaces(spaces)
+
+
+def _print_spaces(spaces: tuple[SpaceSummary, ...]) -> None:
+    """Print what a converted model answers, one row per data set."""
+    cells = [["space", "answers", "languages", "device", "unit", "calibrated on"]]
+    for space in spaces:
+        si = {"latency": " s", "memory": " B"}.get(space.metric, "")
+        cells.append(
+            [
+                space.name,
+                f"{space.basis} {space.metric}",
+                _first_of(space.languages),
+                space.device or "any",
+                f"{space.unit:g}{si}",
+                ", ".join(
+                    f"{_calibrated_language(space, language)}{level.rows:,} rows of {level.groups:,} groups"
+                    for language, level in space.calibrated.items()
+                )
+                or "uncalibrated",
+            ]
+        )
+    console.print_table(cells)
+
+
+def _calibrated_language(space: SpaceSummary, language: str) -> str:
+    return f"{language}: " if len(space.languages) > 1 else ""
 
 
 def _print_refit(refit: dict[str, Any]) -> None:
@@ -303,33 +372,95 @@ def verify(model: str) -> None:
 @click.option("--exponent-digits", metavar="N", type=click.IntRange(min=1), help="Digits of an exponent (ieee).")
 @click.option("--base", metavar="N", type=click.IntRange(min=2), help="Base of the digits (ieee).")
 @click.option("--exponent-range", metavar="N", type=click.IntRange(min=1), help="Exponents are within ±N (p10).")
-@click.option("--special", is_flag=True, help="The model has tokens for NaN, infinities and invalid values.")
+@click.option(
+    "--special",
+    metavar="NAME",
+    multiple=True,
+    help="Special value that has a token: NAN, INF, NINF or INVALID; repeatable.",
+)
 @click.option("--separator", is_flag=True, help="The model writes a separator after each number.")
 @click.option("--tokenizer", metavar="FILE", type=PATH, help="Text tokenizer of a from-scratch encoder.")
 @click.option("--t5gemma", metavar="NAME|DIR", help="Base of a T5Gemma encoder.")
-def convert(checkpoint: Path, out: Path, tokenizer: Path | None, t5gemma: str | None, **form: Any) -> None:
+@click.option(
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Longest text that the model reads.",
+    show_default="that of --space, else 2048",
+)
+@click.option("--space", metavar="NAME", multiple=True, help="Published data set that the model knows; repeatable.")
+@click.option("--basis", type=click.Choice(list(METRICS_OF_BASIS)), help="Unit of code that the model predicts for.")
+@click.option("--metric", type=click.Choice(["latency", "memory", "accuracy"]), help="What its numbers measure.")
+@click.option("--language", metavar="NAME", multiple=True, help="Language of its texts; repeatable.")
+@click.option("--unit", metavar="FACTOR", type=float, help="SI units per 1 of its numbers: 1e-3 for ms, 1024 for KiB.")
+@click.option("--device", metavar="NAME", help="Device of its measurements, such as H100 or x86-64.")
+@click.option("--prefix", metavar="TEXT", help="Text before the code; {space} and {language} are filled in.")
+def convert(
+    checkpoint: Path, out: Path, tokenizer: Path | None, t5gemma: str | None, numbers: str, **given: Any
+) -> None:
     """Convert a checkpoint of regress-lm to a full model (needs the [train] extra).
 
-    The options describe the model in the checkpoint. No code in the file is run.
+    The options describe the model in the checkpoint and what it may be asked: published data sets (--space), or your
+    own (--basis, --metric, --language, --unit). No code in the file is run.
     """
-    numbers = form.pop("numbers")
-    settings = {name: value for name, value in form.items() if value is not None}
+    settings = {name: given[name] for name in _NUMBER_SETTINGS if given[name] is not None}
     foreign = {"ieee": {"exponent_range"}, "p10": {"base", "exponent_digits"}}[numbers]
     if wrong := sorted(settings.keys() & foreign):
         raise click.UsageError(f"--{wrong[0].replace('_', '-')} does not apply to --numbers {numbers}")
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise DataError(f"{out}: already exists; name a new directory with --out, or remove it")
+    spaces = _spaces(checkpoint.stem, given)
+    max_tokens = max(space.max_tokens for space in spaces)
     with optional_packages():
-        from rlm_core.training.full import regress_lm, store
+        from rlm_core.training.full import published, regress_lm
 
-        settings["special"] = regress_lm.SPECIAL if form["special"] else ()
+        settings["special"] = regress_lm.special_tokens(given["special"])
         tokens = regress_lm.p10(**settings) if numbers == "p10" else regress_lm.ieee(**settings)
-        encoder = None
-        if t5gemma is not None:
-            from rlm_core.training.full.encoders.pretrained import T5GemmaSettings
-            from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
-
-            encoder = T5GemmaEncoder(T5GemmaSettings(t5gemma, mode="full"))
-        model = regress_lm.convert(checkpoint, tokens, tokenizer, encoder)
-        card = store.save(model, out, checkpoint.stem)
+        encoder = None if t5gemma is None else regress_lm.t5gemma_encoder(t5gemma, max_tokens)
+        model = regress_lm.convert(checkpoint, tokens, tokenizer, encoder, max_tokens)
+        with _write_errors(out), _staging(out, force=True) as staging:
+            card = published.save(model, staging, checkpoint.stem, spaces, published.Origin(str(checkpoint)))
     console.line(
         f"{out}: written, {sum(weight.numel() for weight in model.parameters()):,} parameters, model {card.model_id}"
     )
+    console.line(f"next: {console.PROGRAM} predict FILE --model {out}")
+
+
+def _spaces(name: str, given: Mapping[str, Any]) -> tuple[Space, ...]:
+    """What a converted model may be asked, by the options of the command.
+
+    Raises:
+        DataError: the options name nothing, contradict each other, or have an unknown value.
+    """
+    from rlm_core.training.full.spaces import NAMED_SPACES, new_space, on_device, space_named
+
+    described = [option for option in _SPACE_OPTIONS if given[option] not in (None, ())]
+    known = ", ".join(space.name for space in NAMED_SPACES)
+    if not given["space"]:
+        needed = [f"--{option}" for option in _SPACE_OPTIONS if option != "prefix" and option not in described]
+        if needed and (described or given["device"]):
+            raise DataError(f"{needed[0]} is missing: --basis, --metric, --language and --unit describe a data set")
+        if needed:
+            raise DataError(
+                "nothing says what the model may be asked; give --space with one of "
+                f"{known}, or --basis, --metric, --language and --unit"
+            )
+        settings = {option: given[option] for option in ("basis", "metric", "unit", "device")}
+        return (
+            new_space(
+                name,
+                languages=given["language"],
+                prefix=given["prefix"] or "",
+                max_tokens=given["max_tokens"] or _MAX_TOKENS,
+                **settings,
+            ),
+        )
+    if described:
+        raise DataError(f"--{described[0]} does not apply to --space, which describes its data set; leave one out")
+    spaces = []
+    for wanted in given["space"]:
+        space = space_named(wanted, NAMED_SPACES)
+        if space is None:
+            raise DataError(f"--space {wanted}: unknown; give one of {known}, or describe the data set with --basis")
+        spaces.append(replace(space, max_tokens=given["max_tokens"] or space.max_tokens))
+    return on_device(spaces, given["device"], f"--space {' '.join(given['space'])}")

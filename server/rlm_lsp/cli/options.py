@@ -73,20 +73,27 @@ class DataCommand(SpreadCommand):
 
 
 def _model_in_use(context: click.Context, option: click.Parameter, value: str | None) -> str:
-    """The named model, else the one that the user's settings choose for the working directory."""
-    if value is not None:
-        return value
-    from rlm_lsp.settings.store import SettingsStore
+    """Return the named model, else the one that the user's settings choose: `builtin`, an address or a directory.
 
-    return SettingsStore(folders=[Path.cwd()]).session.model
+    Raises:
+        ModelError: there is no such model.
+    """
+    from rlm_core.inference import model_store
+    from rlm_core.loading import is_remote
+
+    if value is None:
+        from rlm_lsp.settings.store import SettingsStore
+
+        value = SettingsStore(folders=[Path.cwd()]).session.model
+    return value if value == model_store.BUILTIN or is_remote(value) else str(model_store.find(value))
 
 
 model = click.option(
     "--model",
-    metavar="DIR|URL|builtin",
+    metavar="NAME|DIR|URL|builtin",
     callback=_model_in_use,
     show_default="the choice of `rlm-lsp model use`, else builtin",
-    help="An exported model, the address of a model server, or the built-in model.",
+    help="An installed or exported model, the address of a model server, or the built-in model.",
 )
 threads = click.option(
     "--threads", metavar="N", type=click.IntRange(min=0), default=0, help="Number of threads (0: automatic)."

@@ -115,9 +115,8 @@ def _expiry(key: bytes, predictions: tuple[Prediction, ...], now: float) -> floa
 
 def _load(model: str, *, threads: int, token_file: str | None = None, fallback: str = "none") -> Predictor:
     # Imported on a worker: the server answers its first requests before the model's libraries are imported.
-    from rlm_core.inference import model_store
     from rlm_core.inference.adaptation.predictor import with_corrections
-    from rlm_core.inference.model_store import BUILTIN
+    from rlm_core.inference.model_store import BUILTIN, find
     from rlm_core.loading import is_remote, load_corrected
 
     if fallback == BUILTIN and model != BUILTIN:
@@ -131,8 +130,8 @@ def _load(model: str, *, threads: int, token_file: str | None = None, fallback: 
 
         token = find_token(Path(token_file).expanduser()) if not os.environ.get(TOKEN) else None
         return with_corrections(RemotePredictor(model, token=token))
-    named = model == model_store.BUILTIN or is_remote(model)
-    return load_corrected(model if named else model_store.find(model), threads=threads)
+    named = model == BUILTIN or is_remote(model)
+    return load_corrected(model if named else find(model), threads=threads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def test_a_published_model_answers_its_spaces_and_the_built_in_one_the_rest(tmp_
 
 
 def test_an_answer_of_the_base_stays_its_answer() -> None:
-    """A reason that is not about training, such as an empty text, is no reason to ask another model."""
+    """A reason that is not about training, such as an empty text, does not lead to another model."""
     model = load()
     both = FallbackPredictor(model, model)
     empty = CodeText(" ", "python", "program")

@@ -183,7 +183,7 @@ def test_a_text_far_from_those_of_training_is_abstained_from_with_the_distance(p
     for found in refused:
         assert found.abstained is not None
         assert found.abstained.code is AbstentionCode.UNLIKE_TRAINING_DATA
-        assert set(found.abstained.details) == {"distance", "limit"}
+        assert set(found.abstained.details) == {"distance", "limit", "basis"}
         assert (found.median, found.bands) == (None, ())
     # The raw distribution is there all the same: an exported model is compared with the trained one by it.
     probabilities, _ = fresh.distributions([far], [Query("latency")])

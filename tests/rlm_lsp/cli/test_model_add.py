@@ -340,7 +340,11 @@ def _nothing(server: Hub) -> None:
         (f"hf:{PUBLISHED}", _published_without_tokenizer, "has no encoder_tokenizer/tokenizer.json on the hub"),
         ("hf:tiny", _nothing, "write hf:owner/name or hf:owner/name@revision"),
         (".", _nothing, "has no config.json and no *.pt; name the folder with all files of a published model"),
-        ("hf:Srizzle/triton-demo", _nothing, "Srizzle/triton-demo: no public source names the GPU on which the data set"),
+        (
+            "hf:Srizzle/triton-demo",
+            _nothing,
+            "Srizzle/triton-demo: no public source names the GPU on which the data set",
+        ),
         ("nowhere", _nothing, "no such folder; for a model on the hub, write hf:owner/name"),
     ],
 )

@@ -25,7 +25,8 @@ def test_several_problems_are_counted_and_the_first_is_described() -> None:
 
 def test_a_question_is_not_followed_by_a_full_stop() -> None:
     problem = SettingsProblem("environment", "unknown setting `hintz`; did you mean `hints`?")
-    text = 'rlm-lsp ignores a setting that is not valid, in the environment: unknown setting "hintz"; did you mean "hints"?'
+    text = 'rlm-lsp ignores a setting that is not valid, in the environment: unknown setting "hintz"; '
+    text += 'did you mean "hints"?'
     assert invalid_settings([problem]) == text
 
 

@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def functions(count: int, seed: int) -> list[str]:
-    """Distinct functions of the standard library and what is installed beside it."""
+    """Distinct functions of the standard library and the packages that are installed."""
     found: set[str] = set()
     roots = [Path(sysconfig.get_paths()[name]) for name in ("stdlib", "purelib")]
     paths = sorted(path for root in roots for path in root.glob("*/*.py"))
@@ -128,7 +128,7 @@ def made_up_costs(lengths: list[int], seed: int) -> np.ndarray:
 
 
 def trained(model: Any, texts: list[str], costs: np.ndarray, steps: int, device: torch.device) -> dict[str, float]:
-    """Train in place; tokens a second of a plain loop, and the loss."""
+    """Train in place; tokens per second of a plain loop, and the loss."""
     batch = 64 if device.type == "cuda" else 4
     ids = [own[:512] for own in model.encoder.tokenize([APPS.reading(text) for text in texts]).ids]
     tokens = torch.from_numpy(model.config.numbers.encode_many(costs.tolist())).to(device)

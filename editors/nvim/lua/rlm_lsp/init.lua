@@ -147,7 +147,8 @@ local function show_below(text)
     pcall(vim.api.nvim_win_close, window, true)
   end
   vim.api.nvim_create_autocmd({ 'InsertEnter', 'TextChanged', 'BufLeave', 'BufUnload', 'QuitPre' }, {
-    buffer = source,
+    -- Neovim 0.12 calls it `buf` and will drop the former name.
+    [vim.fn.has('nvim-0.12') == 1 and 'buf' or 'buffer'] = source,
     once = true,
     callback = function(event)
       -- At once: else the window would keep Neovim from quitting.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, TaskCalibration
+from rlm_core.inference.model_store import space_task
 from rlm_core.inference.predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from rlm_core.queries.query_vector import task_name
 from rlm_core.source.canonical import canonical
@@ -31,7 +32,7 @@ class Asked:
 
     Attributes:
         text: what it reads.
-        query: what it is told about the number; None for a model without query vectors.
+        query: the meaning of the number; None for a model without query vectors.
         level: the calibration.
         unit: SI units of 1 of its answer.
         floor: the smallest value that is resolved, in SI units.
@@ -67,7 +68,7 @@ class Asking(Protocol):
 
 
 class TrainedAsking:
-    """Asks a model of ours; ``languages`` are those that its query vectors know."""
+    """Asks a model that was trained here; ``languages`` are those that its query vectors know."""
 
     def __init__(self, serving: Serving, languages: Sequence[str]) -> None:
         self._serving, self._languages = serving, frozenset(languages)
@@ -128,7 +129,7 @@ class SpaceAsking:
 
     def filled(self, basis: Basis, query: Query, language: str) -> Query:
         """See :class:`Asking`."""
-        space = self._space(basis, query, language)
+        space = self.space(basis, query, language)
         if space is None:
             return self._scope.filled(basis, query, language)
         device = query.device or space.device if query.metric != "accuracy" else None
@@ -137,22 +138,26 @@ class SpaceAsking:
 
     def ask(self, code: CodeText, query: Query) -> Asked | Abstention:
         """See :class:`Asking`."""
-        space = self._space(code.basis, query, code.language)
+        space = self.space(code.basis, query, code.language)
         if space is None:
             return untrained_task(code, query)
         if query.device != space.device and query.metric != "accuracy":
             return QueryScope({}, {code.basis: self.devices(code.basis)}).unknown_device(code.basis, query.device)
         if not code.text.strip():
             return Abstention(AbstentionCode.EMPTY_TEXT)
-        level = self._serving.calibration.lookup(code.basis, code.language, query.metric, query.device or "")
-        if level is None or level.groups < MIN_GROUPS:
-            level = UNCALIBRATED
+        # No parent counts: what was measured for one space says nothing about the answers for another.
+        level = self._serving.calibration.exactly(task_of(space, code.language)) or UNCALIBRATED
         text = space.reading(code.text, codenet_language(code.language))
         return Asked(text, None, level, space.unit, 0.0, space.max_tokens)
 
-    def _space(self, basis: str, query: Query, language: str) -> Space | None:
+    def space(self, basis: str, query: Query, language: str) -> Space | None:
         """The first space that answers a query."""
         for space in self._serving.spaces:
             if space.answers(basis, query.metric, language, query.workload):
                 return space
         return None
+
+
+def task_of(space: Space, language: str) -> str:
+    """The name of the calibration of what a space answers for a language."""
+    return space_task(space.basis, language, space.metric, space.device, space.workload)

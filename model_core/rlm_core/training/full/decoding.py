@@ -26,6 +26,10 @@ from .query_tokens import NumberQuery, QueryBatch
 from .sequences import Group, PrefixCache, Question, Slot, groups
 
 Array = npt.NDArray[np.float64]
+# Of what is less likely, it does not matter on which side of a value it is.
+_NEGLIGIBLE = 1e-9
+# A share of the distance between two numbers.
+_SAME = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,52 +277,131 @@ class Distribution:
 def distribution(
     model: FullModel,
     memories: Sequence[TextMemory],
-    queries: Sequence[Sequence[NumberQuery]],
+    queries: Sequence[Sequence[NumberQuery | None]],
     values: Sequence[Sequence[float]],
 ) -> list[Distribution]:
     """The distribution of ``queries[i][j]`` about text i at ``values[i][j]``; one distribution per text.
 
+    A query is None for a model without queries; values are finite.
+
     Raises:
-        ModelError: a metric is unknown, or the format has several ways of writing a number.
+        ModelError: a metric is unknown, or the format has the exponent last.
         DataError: a value cannot be written.
     """
     numbers = model.config.numbers
-    if not (numbers.unique and numbers.exponent_first):
-        raise ModelError("full model: the distribution function needs unique numbers with the exponent first")
-    slots = [[[Slot(query, x)] for query, x in zip(*own, strict=True)] for own in zip(queries, values, strict=True)]
+    if not numbers.exponent_first:
+        raise ModelError("full model: the distribution function needs numbers with the exponent first")
+    slots = [
+        [[Slot(query, x if numbers.normalised else None)] for query, x in zip(*own, strict=True)]
+        for own in zip(queries, values, strict=True)
+    ]
     found = [Distribution(*(np.empty(len(own)) for _ in range(3))) for own in queries]
-    for group in groups(model, memories, slots):
+    for group in groups(model, memories, slots, None if numbers.normalised else max_questions(numbers)):
         memory = model.remember([memories[text] for text in group.texts])
-        below, mass = (part.cpu().numpy() for part in _walk(model, memory, group.queries, group.tokens))
+        if numbers.normalised:
+            parts = _walk(model, memory, group.queries, group.tokens)
+        else:
+            at = torch.zeros(group.shape, dtype=torch.float64, device=model.device)
+            for row, branch, index in group.places:
+                at[row, branch] = numbers.decode(numbers.encode(values[group.texts[row]][index]))
+            parts = _search(model, memory, group, at)
+        below, mass = (part.cpu().numpy() for part in parts)
         for row, branch, index in group.places:
             own = found[group.texts[row]]
             own.below[index], own.mass[index] = below[row, branch], mass[row, branch]
-    for own, at in zip(found, values, strict=True):
-        own.share[:] = [_share(numbers.cell(numbers.decode(numbers.encode(x))), x) for x in at]
+    for own, given in zip(found, values, strict=True):
+        own.share[:] = [_share(numbers.cell(numbers.decode(numbers.encode(x))), x) for x in given]
     return found
 
 
+def _search(model: FullModel, memory: Memory, group: Group, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Probabilities ``(inputs, branches)`` below numbers ``values (inputs, branches)``, and of them.
+
+    Where numbers may have leading zeros, a number is written in several ways, and every larger exponent may begin a
+    smaller one. So all beginnings that can become the number, and numbers on both sides of it, are followed: one per
+    exponent. Those less likely than ``_NEGLIGIBLE`` are not.
+    """
+    numbers, grammar = model.config.numbers, model.grammar
+    value = values.flatten()
+    # Equal numbers with other exponents may differ in their last bits.
+    margin = value.abs() * (_SAME * float(numbers.base) ** -numbers.mantissa_digits)
+    branches = PrefixCache(model, memory, model.opening(group.queries, 0, group.shape))
+    question = torch.arange(len(value), device=value.device)
+    tokens = torch.empty(len(value), 0, dtype=torch.int64, device=value.device)
+    mass = torch.ones_like(value)
+    below, equal, ordered = torch.zeros_like(value), torch.zeros_like(value), torch.ones_like(value)
+    steps = numbers.positions - numbers.separator
+    for depth in range(steps):
+        mask = grammar.mask(depth, tokens[:, 0] if depth else None).expand_as(branches.logits)
+        share = branches.logits.double().masked_fill(~mask, -torch.inf).softmax(-1)
+        parent, token = mask.nonzero(as_tuple=True)
+        written = torch.cat([tokens[parent], token[:, None]], 1)
+        low, high = grammar.bounds(written)
+        own, weight = question[parent], mass[parent] * share[parent, token]
+        first, last = (value - margin)[own], (value + margin)[own]
+        if depth == 0:
+            ordered.index_add_(0, own, -weight * low.isnan())
+        same = (low >= first) & (high <= last)
+        below.index_add_(0, own, weight * (high < first))
+        equal.index_add_(0, own, weight * same)
+        open_ = (low <= last) & (high >= first) & ~same & (weight > _NEGLIGIBLE)
+        if depth + 1 == steps or not open_.any():
+            break
+        question, tokens, mass = own[open_], written[open_], weight[open_]
+        branches.read(parent[open_], model.decoder.embed(tokens[:, -1:]), depth + 2 == steps)
+    return (below / ordered).view(group.shape), (equal / ordered).view(group.shape)
+
+
 def _walk(model: FullModel, memory: Memory, queries: QueryBatch | None, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """Probabilities ``(inputs, branches)`` below numbers ``tokens (inputs, branches, 1, positions)``, and of them."""
+    """Probabilities ``(inputs, branches)`` below numbers ``tokens (inputs, branches, 1, positions)``, and of them.
+
+    Without leading zeros, what beginnings of numbers can become does not overlap, with one exception: in a format whose
+    numbers are not unique, the exponent 0 has two signs. Such a number is written in both ways, and the probabilities
+    below the two add up.
+    """
+    numbers = model.config.numbers
+    path = tokens[:, :, -1]
+    plus, minus, zero = (numbers.ids[name] for name in ("<+>", "<->", "<0>"))
+    signed = (path[..., 1] == plus) | (path[..., 1] == minus)
+    twice = signed & (path[..., 2 : numbers.lead] == zero).all(-1) & (not numbers.unique)
+    first, below, mass = _branch(model, memory, queries, tokens, twice)
+    if twice.any():
+        other = tokens.clone()
+        other[:, :, -1, 1] = torch.where(twice, plus + minus - path[..., 1], path[..., 1])
+        _, more, mass_of_other = _branch(model, memory, queries, other, twice)
+        below, mass = below + more * twice, mass + mass_of_other * twice
+    return first + below, mass
+
+
+def _branch(
+    model: FullModel, memory: Memory, queries: QueryBatch | None, tokens: Tensor, twice: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Probabilities ``(inputs, branches)`` below numbers by their sign, below them otherwise, and of their tokens.
+
+    Where ``twice``, the other sign of the exponent is left out.
+    """
     logits = model.logits(memory, queries, tokens)[:, :, -1].double()
     shape, count = tokens.shape[:2], logits.shape[-1]
     path = tokens[:, :, -1].flatten(0, 1)
     masks = model.grammar.masks(path)
     share = logits.flatten(0, 1).masked_fill(~masks, -torch.inf).softmax(-1)
     value, _ = model.grammar.bounds(path)
-    below = torch.zeros(len(path), dtype=torch.float64, device=path.device)
-    reached, ordered = torch.ones_like(below), torch.ones_like(below)
+    below = torch.zeros(len(path), 2, dtype=torch.float64, device=path.device)
+    reached, ordered = torch.ones_like(below[:, 0]), torch.ones_like(below[:, 0])
     every = torch.arange(count, device=path.device).expand(len(path), -1)
     for position in range(path.shape[1]):
         written = torch.cat([path[:, None, :position].expand(-1, count, -1), every[..., None]], -1)
         low = model.grammar.bounds(written.flatten(0, 1))[0].view(len(path), count)
         own = path[:, position, None]
         smaller = masks[:, position] & (low < value[:, None]) & (every != own)
-        below += reached * (share[:, position] * smaller).sum(-1)
+        if position == 1:
+            smaller &= ~twice.flatten()[:, None]
+        below[:, int(position > 0)] += reached * (share[:, position] * smaller).sum(-1)
         if position == 0:
             ordered -= (share[:, 0] * (masks[:, 0] & low.isnan())).sum(-1)
         reached = reached * share[:, position].gather(1, own)[:, 0]
-    return (below / ordered).view(shape), (reached / ordered).view(shape)
+    first, rest = (below / ordered[:, None]).unbind(1)
+    return first.view(shape), rest.view(shape), (reached / ordered).view(shape)
 
 
 def _share(cell: tuple[float, float], value: float) -> float:

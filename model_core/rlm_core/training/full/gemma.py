@@ -1,8 +1,8 @@
 """The layers of T5Gemma (arXiv 2504.06225), the backbone of the published RLMs, without transformers.
 
 Gemma 2's block: a norm before and after each part, attention scores that are capped by a tanh, rotary positions, and a
-feed-forward layer gated by GELU. The encoder reads in both directions, the decoder attends to the text in a part of its
-own. Every second layer of a checkpoint looks at a window of tokens only; texts are no longer than that window, so that
+feed-forward layer gated by GELU. The encoder reads in both directions, the decoder attends to the text in a separate
+part. Every second layer of a checkpoint looks at a window of tokens only; texts are no longer than that window, so that
 all layers read everything.
 """
 

@@ -2,7 +2,7 @@
 
 ``akhauriyash/RLM-GemmaS-Code-v0`` and its like hold a T5Gemma whose decoder writes the 13 tokens of numbers:
 ``config.json`` with the model type ``regresslm``, ``model.safetensors``, the names of the number tokens in
-``ieee_vocab.json`` and the text tokenizer in ``encoder_tokenizer``. The Python files beside them are neither fetched
+``ieee_vocab.json`` and the text tokenizer in ``encoder_tokenizer``. The Python files next to them are neither fetched
 nor run. Checkpoints of regress-lm itself (``.pt``) are in :mod:`.regress_lm`.
 
 ``config.json`` names a cap of attention scores that these models never had: their authors trained and ran them with
@@ -30,12 +30,12 @@ from .decoder import t5gemma_config
 from .encoders.gemma import TOKENIZER, GemmaTextEncoder
 from .encoders.pretrained import Checkpoint, read_config, tensors
 from .gemma import GemmaSizes
+from .hub import CONFIG, KNOWN, MODEL_TYPE, CheckpointFormat
 from .model import FullModel
 from .numbers import NumberFormat
-from .regress_lm import ieee, p10
+from .regress_lm import convert, ieee, p10, special_tokens, t5gemma_encoder
 from .spaces import SPACES, Space
 
-MODEL_TYPE = "regresslm"
 _ADVICE = "fetch the checkpoint again"
 _TEXT_TOKENIZER = "encoder_tokenizer"
 _MARKS = {"add_bos_token": ("bos_token", "<bos>", True), "add_eos_token": ("eos_token", "<eos>", False)}
@@ -68,15 +68,44 @@ class Origin:
         return asdict(self)
 
 
-def install(folder: Path, out: Path, name: str, origin: Origin) -> ModelCard:
+def install(folder: Path, out: Path, name: str, origin: Origin, spaces: Sequence[Space] = SPACES) -> ModelCard:
     """Write the model in a folder as a model directory that can be served.
 
     Its intervals are uncalibrated until ``rlm-lsp model calibrate`` has seen measured rows.
 
+    Args:
+        folder: with the files of the model.
+        out: the directory to write.
+        name: of the installed model.
+        origin: says whether it is a known model, too.
+        spaces: what the model may be asked.
+
     Raises:
         ModelError: as :func:`read`, or the directory cannot be written.
     """
-    return save(read(folder), out, name, SPACES, origin)
+    known = KNOWN.get(origin.source)
+    if known is not None and known.checkpoint is not None:
+        model = read_known(folder / known.required[0], known.checkpoint)
+    else:
+        model = read(folder)
+    return save(model, out, name, spaces, origin)
+
+
+def read_known(path: Path, settings: CheckpointFormat) -> FullModel:
+    """Read a checkpoint of regress-lm whose settings are known; the base of its encoder is fetched from the hub.
+
+    Raises:
+        ModelError: the base cannot be had, or the file is damaged or holds another model.
+    """
+    numbers = ieee(10, settings.exponent_digits, settings.mantissa_digits, special_tokens(settings.special))
+    encoder = t5gemma_encoder(settings.encoder, settings.max_tokens)
+    model = convert(path, numbers, encoder=encoder)
+    if model.config.layers != settings.decoder_layers:
+        raise ModelError(
+            f"{path}: its decoder has {model.config.layers} layers, that of the published model "
+            f"{settings.decoder_layers}; {_ADVICE}"
+        )
+    return model
 
 
 def save(model: FullModel, out: Path, name: str, spaces: Sequence[Space], origin: Origin) -> ModelCard:
@@ -101,15 +130,21 @@ def read(folder: Path) -> FullModel:
         ModelError: a file is missing or damaged, or the folder holds another model.
     """
     checkpoint = Checkpoint(str(folder), folder, None)
+    pickled = sorted(folder.glob("*.pt"))
+    if pickled and not (folder / CONFIG).is_file():
+        raise ModelError(
+            f"{pickled[0]}: a checkpoint of regress-lm does not describe its numbers; run rlm-lsp model convert with "
+            "the settings of its training"
+        )
     config = read_config(checkpoint)
     if config.get("model_type") != MODEL_TYPE:
         raise ModelError(
-            f"{folder / 'config.json'}: model type {config.get('model_type')!r}, not {MODEL_TYPE}; name a published RLM"
+            f"{folder / CONFIG}: model type {config.get('model_type')!r}, not {MODEL_TYPE}; name a published RLM"
         )
     backbone = config.get("backbone_config")
     if not isinstance(backbone, dict) or config.get("use_regression_head"):
         what = "a regression head" if isinstance(backbone, dict) else "no `backbone_config`"
-        raise ModelError(f"{folder / 'config.json'}: has {what}; only models that write numbers as tokens can be read")
+        raise ModelError(f"{folder / CONFIG}: has {what}; only models that write numbers as tokens can be read")
     written = {part: GemmaSizes.of_transformers(_part(folder, backbone, part)) for part in ("encoder", "decoder")}
     sizes = {part: replace(own, attention_cap=None) for part, own in written.items()}
     numbers, order = _numbers(folder, config)
@@ -146,7 +181,7 @@ def read(folder: Path) -> FullModel:
 def _part(folder: Path, backbone: Mapping[str, Any], part: str) -> Mapping[str, Any]:
     found = backbone.get(part)
     if not isinstance(found, dict):
-        raise ModelError(f"{folder / 'config.json'}: `backbone_config` has no {part}; {_ADVICE}")
+        raise ModelError(f"{folder / CONFIG}: `backbone_config` has no {part}; {_ADVICE}")
     return found
 
 
@@ -167,7 +202,7 @@ def _numbers(folder: Path, config: Mapping[str, Any]) -> tuple[NumberFormat, Ten
             numbers = p10(int(config.get("num_digits", 6)), int(config.get("exponent_range", 10)))
             path = folder / "p10_vocab.json"
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder / 'config.json'}: the settings of its numbers are incomplete ({error})") from None
+        raise ModelError(f"{folder / CONFIG}: the settings of its numbers are incomplete ({error})") from None
     ids = _vocabulary(path)
     if set(ids) != set(numbers.names) or sorted(ids.values()) != list(range(len(numbers.names))):
         raise ModelError(

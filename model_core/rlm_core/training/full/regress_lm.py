@@ -1,22 +1,24 @@
 """Models of google-deepmind/regress-lm: converts a training checkpoint to a full model with the same probabilities.
 
-Its ``.pt`` holds a dictionary with the weights under ``model_state``; it is read once, with ``weights_only=True``, and
-saved as safetensors. The caller supplies what it does not hold: the tokenizer and the format of the numbers.
+Its ``.pt`` holds a dictionary with the weights under ``model_state``; :mod:`.checkpoint_reader` reads it. The caller
+supplies what it does not hold: the tokenizer and the format of the numbers.
 """
 
 from __future__ import annotations
 
-import pickle
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
-from rlm_core.errors import ModelError
+from rlm_core.errors import DataError, ModelError
 
+from .checkpoint_reader import read_checkpoint
 from .decoder import regress_lm_config
 from .encoders.base import TextEncoder
+from .encoders.pretrained import T5GemmaSettings
+from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
 from .numbers import NumberFormat
 from .regress_lm_encoder import RegressLmEncoder, RegressLmSizes
@@ -24,8 +26,8 @@ from .regress_lm_encoder import RegressLmEncoder, RegressLmSizes
 # In the order in which a value is looked up: NaN is the special token NAN; INVALID can only be given by name.
 SPECIAL = (("NAN", "nan"), ("INF", "inf"), ("NINF", "-inf"), ("INVALID", "nan"))
 _HEADS = 8
-_PREFIX = re.compile(r"^.*?encoder_decoder\.")
-_BUFFERS = re.compile(r"(rotary_pos_emb\.inv_freq|decoder_positional_encoding\.pe)$")
+# Parts of T5Gemma 2 for images; their layers have the names of those of the text encoder.
+_IMAGES = re.compile(r"(^|\.)(vision_tower|multi_modal_projector)\.")
 _DECODER = {
     "self_attn.in_proj_": "self_qkv.",
     "self_attn.out_proj.": "self_out.",
@@ -75,41 +77,33 @@ def p10(
     )
 
 
-def read_checkpoint(path: Path) -> dict[str, Tensor]:
-    """The weights of a checkpoint by regress-lm's names, ``encoder.`` and decoder, without buffers that are computed.
+def special_tokens(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the special tokens of these names, as :func:`ieee` and :func:`p10` take them.
 
     Raises:
-        ModelError: the file cannot be read, holds more than tensors and plain values, or is not such a checkpoint.
+        DataError: regress-lm has no special token of a name.
     """
-    advice = "give a checkpoint that regress-lm's Trainer.save_checkpoint wrote"
-    try:
-        data = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
-    except pickle.UnpicklingError:
-        raise ModelError(
-            f"{path}: holds more than weights, which is never loaded; save its model_state alone"
-        ) from None
-    except (RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise ModelError(f"{path}: not a PyTorch file ({str(error).splitlines()[0]}); {advice}") from None
-    state = data.get("model_state", data) if isinstance(data, dict) else {}
-    found = {
-        _PREFIX.sub("", name): tensor
-        for name, tensor in state.items()
-        if isinstance(tensor, Tensor) and _PREFIX.match(name) and not _BUFFERS.search(name)
-    }
-    # Adding sinusoids is part of the decoder; their table says how long it was.
-    places = [tensor for name, tensor in state.items() if name.endswith("decoder_positional_encoding.pe")]
-    if "tgt_tok_emb.weight" not in found or not places:
-        raise ModelError(f"{path}: has no weights of an EncoderDecoder under `model_state`; {advice}")
-    return {**found, "places": torch.tensor(places[0].shape[1])}
+    wanted = {name.upper() for name in names}
+    known = [name for name, _ in SPECIAL]
+    if unknown := sorted(wanted.difference(known)):
+        raise DataError(f"--special {unknown[0]}: unknown; give {', '.join(known)}")
+    return tuple(token for token in SPECIAL if token[0] in wanted)
+
+
+def t5gemma_encoder(base: str, max_tokens: int) -> T5GemmaEncoder:
+    """Return the encoder that :func:`convert` takes for a T5Gemma model, as regress-lm runs it.
+
+    Raises:
+        ModelError: the base cannot be had, does not fit this transformers, or reads fewer tokens.
+    """
+    return T5GemmaEncoder(T5GemmaSettings(base, mode="full", max_tokens=max_tokens, regress_lm=True))
 
 
 def convert(
     path: Path,
     numbers: NumberFormat,
     tokenizer: Path | None = None,
-    encoder: TextEncoder | None = None,
+    encoder: T5GemmaEncoder | None = None,
     max_tokens: int = 2048,
     heads: int = _HEADS,
     precision: str = "float32",
@@ -120,7 +114,7 @@ def convert(
         path: the ``.pt`` file.
         numbers: :func:`ieee` or :func:`p10` with the settings of its training.
         tokenizer: of a vanilla encoder, a SentencePiece ``.model`` or a ``tokenizer.json``.
-        encoder: of a T5Gemma model instead: its base, fully trained (mode ``full``); takes the checkpoint's weights.
+        encoder: of a T5Gemma model instead: its base from :func:`t5gemma_encoder`; takes the checkpoint's weights.
         max_tokens: of a vanilla encoder, the longest text.
         heads: of a vanilla encoder.
         precision: of a vanilla encoder's matrix products, ``float32`` or ``bfloat16``.
@@ -130,18 +124,20 @@ def convert(
     """
     state = read_checkpoint(path)
     theirs = {name.removeprefix("encoder."): weight for name, weight in state.items() if name.startswith("encoder.")}
+    text_encoder: TextEncoder
     if encoder is not None:
         _load_t5gemma(path, encoder, theirs)
+        text_encoder = encoder
     elif tokenizer is not None:
         try:
             sizes = RegressLmSizes(1, heads=heads, width=2 * heads, max_tokens=max_tokens, precision=precision)
-            encoder = RegressLmEncoder.from_state(theirs, sizes, tokenizer)
+            text_encoder = RegressLmEncoder.from_state(theirs, sizes, tokenizer)
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from None
     else:
         raise ModelError(f"{path}: does not hold its tokenizer; give it, or the base model of a T5Gemma encoder")
     vocabulary, width = state["tgt_tok_emb.weight"].shape
-    if vocabulary != len(numbers.names) or encoder.width != width:
+    if vocabulary != len(numbers.names) or text_encoder.width != width:
         raise ModelError(
             f"{path}: has {vocabulary} number tokens, the number format {len(numbers.names)}; give the order, base, "
             "digits and special values of its training"
@@ -154,7 +150,7 @@ def convert(
             f"{path}: has {places} places for number tokens, the format takes {numbers.positions} a number; give "
             "the digits of its training"
         )
-    model = FullModel(regress_lm_config(numbers, width, layers, objectives), encoder)
+    model = FullModel(regress_lm_config(numbers, width, layers, objectives), text_encoder)
     try:
         model.decoder.load_state_dict(_decoder(state, width))
     except (RuntimeError, KeyError) as error:
@@ -183,10 +179,10 @@ def _decoder(state: dict[str, Tensor], width: int) -> dict[str, Tensor]:
     return found
 
 
-def _load_t5gemma(path: Path, encoder: TextEncoder, theirs: dict[str, Tensor]) -> None:
+def _load_t5gemma(path: Path, encoder: T5GemmaEncoder, theirs: dict[str, Tensor]) -> None:
     """Give a T5Gemma encoder the checkpoint's weights, whatever their modules were nested in."""
     nested = re.compile(r"^(?:\w+\.)*?(?=(?:layers|embed_tokens|norm)\.)")
-    found = {nested.sub("", name): weight for name, weight in theirs.items()}
+    found = {nested.sub("", name): weight for name, weight in theirs.items() if not _IMAGES.search(name)}
     own = {name: nested.sub("", name) for name in encoder.weights()}
     if not own:
         raise ModelError(f"{path}: brings all weights of its encoder; load the base model in mode full")
@@ -194,6 +190,8 @@ def _load_t5gemma(path: Path, encoder: TextEncoder, theirs: dict[str, Tensor]) -
     if missing:
         raise ModelError(f"{path}: has no `{missing[0]}`; give the T5Gemma model that it was trained from")
     try:
+        # regress-lm gives the embedding as many rows as its tokenizer has ids.
+        encoder.resize_vocabulary(len(found["embed_tokens.weight"]))
         encoder.load_weights({name: found[short] for name, short in own.items()})
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None

@@ -24,6 +24,7 @@ from rlm_core.errors import ModelError
 from rlm_core.files import atomic_write
 from rlm_core.inference.calibration import Calibration
 from rlm_core.inference.card import CARD, FULL_FORMAT, SERVING, ModelCard, check_files, checksum, read_model_card
+from rlm_core.inference.model_store import serving_file
 
 from .decoder import FullConfig
 from .encoders.base import load_encoder
@@ -156,7 +157,7 @@ class Serving:
         Raises:
             ModelError: the file is missing, is not the one that the card describes, or is of another format.
         """
-        path = directory / SERVING
+        path = serving_file(directory, card.trained)
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != SERVING_FORMAT:

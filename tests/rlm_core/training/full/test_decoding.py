@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_core.training.full.regress_lm import SPECIAL, p10
 from rlm_core.training.full.sequences import Slot, groups
 
-from .tiny import ACCURACY, FORMATS, LATENCY, LOOSE, MEMORY, SMALL, TEXTS, rows_of, tiny_model, tiny_regress_lm
+from .tiny import ACCURACY, FORMATS, LAST, LATENCY, LOOSE, MEMORY, SMALL, TEXTS, rows_of, tiny_model, tiny_regress_lm
 
 LEVELS = (0.005, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.995)
 Array = npt.NDArray[np.float64]
@@ -277,7 +278,7 @@ def test_questions_that_cannot_be_answered_are_refused() -> None:
 
 
 def test_many_questions_are_answered_in_parts() -> None:
-    """A search takes a bounded number of questions at once; nobody is lost, and the order stays."""
+    """A search takes a bounded number of questions at once; none is lost, and the order stays."""
     numbers = NumberFormat("exponent-last", base=10, mantissa_digits=5, exponent_range=4)
     assert max_questions(numbers) == 1
     model = tiny_model()
@@ -336,7 +337,77 @@ def test_it_runs_from_nothing_to_one() -> None:
     assert math.isclose(found.through[1], 1, abs_tol=1e-6)
 
 
-def test_numbers_with_several_ways_of_writing_are_refused() -> None:
-    model = tiny_model(LOOSE)
-    with pytest.raises(ModelError, match="needs unique numbers with the exponent first"):
+def test_numbers_with_the_exponent_last_are_refused() -> None:
+    model = tiny_model(LAST)
+    with pytest.raises(ModelError, match="needs numbers with the exponent first"):
         distribution(model, model.encode(TEXTS[:1]), [[LATENCY]], [[1.0]])
+
+
+# Numbers without leading zeros that are not unique: the exponent 0 has two signs. A base that doubles hold exactly.
+SIGNED = replace(LOOSE, base=4, leading_zero=False, rounding="down")
+ZEROS = replace(SIGNED, leading_zero=True)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        SIGNED,
+        replace(SIGNED, base=2, exponent_digits=2, mantissa_digits=3),
+        ZEROS,
+        replace(ZEROS, base=2, exponent_digits=2, mantissa_digits=3, separator=True),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_it_is_the_sum_over_all_smaller_numbers_where_numbers_are_written_in_several_ways(
+    numbers: NumberFormat, seed: int
+) -> None:
+    model = tiny_model(numbers, seed)
+    values, probabilities = all_numbers(model)
+    ordered = ~np.isnan(values)
+    share = probabilities / probabilities[ordered].sum()
+    assert len(np.unique(values[ordered])) < ordered.sum()
+    # Numbers with a leading zero and the smallest exponent are only written by the model.
+    kept = np.isfinite(values) & ((np.abs(values) >= numbers.smallest) | (values == 0))
+    asked = sorted(set(values[kept].tolist()))
+    [found] = distribution(model, model.encode(TEXTS[:1]), [[LATENCY] * len(asked)], [asked])
+    np.testing.assert_allclose(found.below, [share[values < value].sum() for value in asked], atol=1e-6)
+    np.testing.assert_allclose(found.mass, [share[values == value].sum() for value in asked], atol=1e-6)
+    # Digits are cut off, so all values up to the next number are written as this one.
+    finite = [value for value in asked if numbers.smallest <= value < numbers.largest]
+    between = [value + 0.25 * numbers.step(value) for value in finite]
+    [inside] = distribution(model, model.encode(TEXTS[:1]), [[LATENCY] * len(finite)], [between])
+    expected = [share[values < value].sum() + 0.25 * share[values == value].sum() for value in finite]
+    np.testing.assert_allclose(inside.at, expected, atol=1e-6)
+
+
+def test_equal_numbers_may_differ_in_their_last_bits() -> None:
+    """Powers of ten that doubles do not hold: 2e-8 is 2.0e-8 and 0.2e-7."""
+    numbers = replace(ZEROS, base=10, exponent_digits=1, mantissa_digits=2)
+    model = tiny_regress_lm(numbers)
+    values, probabilities = all_numbers(model)
+    share = probabilities / probabilities[~np.isnan(values)].sum()
+    asked = [2e-8, 1.2e-7, 3e-9, 0.7, 5e8]
+    [found] = distribution(model, model.encode(TEXTS[:1]), [[None] * len(asked)], [asked])
+    for index, value in enumerate(asked):
+        near = np.isclose(values, numbers.decode(numbers.encode(value)), rtol=1e-9, atol=0)
+        assert found.mass[index] == pytest.approx(share[near].sum(), abs=1e-6)
+        assert found.below[index] == pytest.approx(share[(values < value) & ~near].sum(), abs=1e-6)
+
+
+# Where beginnings of numbers overlap, a quantile may count some of the next number's probability to its own.
+@pytest.mark.parametrize(("numbers", "error"), [(SIGNED, 1e-6), (ZEROS, 0.01)])
+def test_quantiles_invert_it_where_numbers_are_written_in_several_ways(numbers: NumberFormat, error: float) -> None:
+    model = tiny_model(numbers, seed=1, sharpness=2.0)
+    levels = (0.05, 0.3, 0.5, 0.7, 0.95)
+    memories = model.encode(TEXTS)
+    found = quantiles(model, memories, [[[Slot(LATENCY)]]] * len(TEXTS), levels)
+    for memory, (answer,) in zip(memories, found, strict=True):
+        [at] = distribution(model, [memory], [[LATENCY] * len(levels)], [answer.smooth.tolist()])
+        inside = (
+            np.isfinite(answer.smooth)
+            & (np.abs(answer.smooth) >= numbers.smallest)
+            & (at.share > 1e-9)
+            & (at.share < 1 - 1e-9)
+        )
+        np.testing.assert_allclose(at.at[inside], np.array(levels)[inside], atol=error)
+        assert inside.any()

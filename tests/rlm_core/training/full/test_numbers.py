@@ -185,6 +185,48 @@ def test_regress_lm_cuts_digits_off() -> None:
     assert [ieee().decode(ieee().encode(value)) for value in (12349.0, 0.3, -1.99999)] == [12340.0, 0.3, -1.999]
 
 
+@pytest.mark.parametrize("numbers", FORMATS, ids=lambda numbers: f"{numbers.order}-base-{numbers.base}")
+def test_powers_of_the_base_have_their_own_exponent_and_their_neighbours_are_rounded(numbers: NumberFormat) -> None:
+    """A logarithm in doubles can be one off there: regress-lm wrote wrong exponents until 2026-05-20."""
+    base, first = Fraction(numbers.base), numbers.base ** (numbers.mantissa_digits - 1)
+    for exponent in range(numbers.exponents[0], numbers.exponents[1] + 1):
+        power = base**exponent
+        if not 1e-290 < power < 1e290:
+            continue  # near the ends of the range of doubles
+        value = float(power)
+        if Fraction(value) == power:
+            assert _written(numbers, value) == (exponent, first)
+        for near in map(float, (np.nextafter(value, 0.0), value, np.nextafter(value, np.inf))):
+            if Fraction(near) < base ** numbers.exponents[0]:
+                continue  # an underflow
+            expected = _rounded(numbers, Fraction(near), exponent)
+            assert (_written(numbers, near), _written(numbers, -near)) == (expected, expected)
+
+
+def _written(numbers: NumberFormat, value: float) -> tuple[int, int]:
+    """Exponent and mantissa, an integer, that the tokens of a value say."""
+    names = [numbers.names[token][1:-1] for token in numbers.encode(value)]
+    mantissa = _joined(names[numbers.lead : numbers.lead + numbers.mantissa_digits], numbers.base)
+    if not numbers.exponent_first:
+        return int(names[numbers.positions - numbers.separator - 1][1:]) + numbers.mantissa_digits - 1, mantissa
+    size = _joined(names[2 : numbers.lead], numbers.base)
+    return (-size - numbers.unique if names[1] == "-" else size), mantissa
+
+
+def _joined(digits: list[str], base: int) -> int:
+    return sum(int(digit) * base**place for place, digit in enumerate(reversed(digits)))
+
+
+def _rounded(numbers: NumberFormat, size: Fraction, exponent: int) -> tuple[int, int]:
+    """Exponent and mantissa of the number for a magnitude next to a power of the base, exactly."""
+    base, places = Fraction(numbers.base), numbers.mantissa_digits - 1
+    if size < base**exponent:
+        exponent -= 1
+    exact = size / base ** (exponent - places)
+    mantissa = math.floor(exact) if numbers.rounding == "down" else round(exact)
+    return (exponent + 1, numbers.base**places) if mantissa == base ** (places + 1) else (exponent, mantissa)
+
+
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(DataError, match="no special token stands for it; known: ZERO, NAN"):
         OWN.encode("INVALID")

@@ -1,4 +1,4 @@
-"""Published RLMs: their probabilities are those of transformers; what is no such model is refused in one line."""
+"""Published RLMs: their probabilities are those of transformers; what is not one is refused in one line."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_an_installed_model_answers_for_its_spaces_and_abstains_otherwise(
     assert predictor.default_queries("kernel", "triton") == (Query("latency", "nvidia-rtx-a6000"),)
 
 
-def test_number_tokens_may_stand_in_another_order(layout: tuple[Path, Any], tmp_path: Path) -> None:
+def test_number_tokens_may_have_another_order(layout: tuple[Path, Any], tmp_path: Path) -> None:
     """The vocabulary says which row is which token; none is assumed."""
     folder = tmp_path / "other"
     shutil.copytree(layout[0], folder)

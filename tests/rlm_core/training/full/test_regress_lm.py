@@ -12,19 +12,30 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-from click.testing import CliRunner, Result
-from rlm_core.errors import ModelError
-from rlm_core.training.full import store
+from rlm_core.errors import DataError, ModelError
+from rlm_core.training.full import checkpoint_reader, store
 from rlm_core.training.full.decoding import log_prob, quantiles
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import NumberFormat
-from rlm_core.training.full.regress_lm import convert, ieee, p10
+from rlm_core.training.full.regress_lm import SPECIAL, convert, ieee, p10, special_tokens, t5gemma_encoder
 from rlm_core.training.full.sequences import Slot
-from rlm_lsp.cli.app import app
+
+from .encoders import checkpoints as encoders_checkpoints
 
 DATA = Path(__file__).parent / "data"
 CASES: dict[str, Any] = json.loads((DATA / "regress_lm.json").read_text(encoding="utf-8"))
 VANILLA = [name for name in CASES if name != "t5gemma"]
+TEXT = "while queue:\n    node = queue.pop()\n    seen.add(node)\n" * 4
+
+
+@pytest.fixture(autouse=True)
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read checkpoints in this process: a child each time would take minutes."""
+
+    def read(path: Path, folder: Path, memory: int, seconds: float) -> None:
+        safetensors.torch.save_file(checkpoint_reader._weights(path), folder / checkpoint_reader._WEIGHTS)
+
+    monkeypatch.setattr(checkpoint_reader, "_run_child", read)
 
 
 def checkpoint(name: str, folder: Path) -> Path:
@@ -56,15 +67,81 @@ def test_log_probabilities_are_those_of_regress_lm(name: str, tmp_path: Path) ->
 
 
 def test_log_probabilities_with_a_t5gemma_encoder_are_those_of_regress_lm(tmp_path: Path) -> None:
-    from rlm_core.training.full.encoders.pretrained import T5GemmaSettings
-    from rlm_core.training.full.encoders.t5gemma import T5GemmaEncoder
-
-    from .encoders import checkpoints as encoders_checkpoints
-
     # Another base than the recorded one: all its weights come from the checkpoint.
     base = encoders_checkpoints.write(encoders_checkpoints.first(seed=3), tmp_path / "base")
-    encoder = T5GemmaEncoder(T5GemmaSettings(str(base), mode="full", max_tokens=128, precision="float32"))
-    check(convert(checkpoint("t5gemma", tmp_path), ieee(), encoder=encoder), "t5gemma")
+    model = convert(checkpoint("t5gemma", tmp_path), ieee(), encoder=t5gemma_encoder(str(base), 128))
+    check(model, "t5gemma")
+
+
+def with_encoder(encoder: Any, folder: Path, **changes: torch.Tensor) -> Path:
+    """The recorded checkpoint with the weights of another encoder, as regress-lm nests them."""
+    state = safetensors.torch.load_file(DATA / "t5gemma.safetensors")
+    state = {name: weight for name, weight in state.items() if not name.startswith("encoder_decoder.encoder.")}
+    weights = {**encoder.state_dict(), **changes}
+    state |= {f"encoder_decoder.encoder.encoder.{name}": weight for name, weight in weights.items()}
+    torch.save({"model_state": state}, folder / "model.pt")
+    return folder / "model.pt"
+
+
+def vectors(encoder: Any, ids: Any) -> torch.Tensor:
+    """The token vectors ``(tokens, width)`` of transformers."""
+    text = torch.from_numpy(ids)[None]
+    with torch.no_grad():
+        found: torch.Tensor = encoder(input_ids=text, attention_mask=torch.ones_like(text)).last_hidden_state[0]
+    return found
+
+
+def test_a_t5gemma_encoder_runs_without_the_cap_of_its_attention(tmp_path: Path) -> None:
+    """regress-lm chooses the fused attention of PyTorch, which never applied it."""
+    capped = encoders_checkpoints.first(seed=3, attn_logit_softcapping=0.5)
+    theirs = encoders_checkpoints.first(seed=3, attn_logit_softcapping=None)
+    for model in (capped, theirs):
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if name.endswith(("q_proj.weight", "k_proj.weight")):
+                    weight.mul_(20)
+    base = encoders_checkpoints.write(capped, tmp_path / "base")
+    path = with_encoder(theirs.get_encoder(), tmp_path)
+    model = convert(path, ieee(), encoder=t5gemma_encoder(str(base), 128))
+    store.save(model, tmp_path / "ours", "t5gemma")
+    ids = model.encoder.tokenize([TEXT]).ids[0]
+    expected = vectors(theirs.get_encoder(), ids)
+    assert (expected - vectors(capped.get_encoder(), ids)).abs().max() > 0.01
+    for converted in (model, store.load(tmp_path / "ours")[0]):
+        torch.testing.assert_close(converted.encode([TEXT])[0].vectors, expected, rtol=0, atol=1e-5)
+
+
+def test_a_t5gemma_2_encoder_may_have_more_ids_and_parts_for_images(tmp_path: Path) -> None:
+    theirs = encoders_checkpoints.second(seed=1)
+    base = encoders_checkpoints.write(encoders_checkpoints.second(seed=2), tmp_path / "base")
+    encoder, name = theirs.get_encoder(), "text_model.embed_tokens.weight"
+    assert [part for part in encoder.state_dict() if part.startswith("vision_tower.") and ".layers.0." in part]
+    embedding = torch.cat([encoder.state_dict()[name], torch.ones(3, 32)])
+    model = convert(
+        with_encoder(encoder, tmp_path, **{name: embedding}), ieee(), encoder=t5gemma_encoder(str(base), 128)
+    )
+    store.save(model, tmp_path / "ours", "t5gemma")
+    ids = model.encoder.tokenize([TEXT]).ids[0]
+    for converted in (model, store.load(tmp_path / "ours")[0]):
+        torch.testing.assert_close(converted.encode([TEXT])[0].vectors, vectors(encoder, ids), rtol=0, atol=1e-5)
+    few = with_encoder(encoder, tmp_path, **{name: embedding[:100]})
+    with pytest.raises(
+        ModelError, match=r"model\.pt: the embedding has 100 rows, the tokenizer .* ids; give the T5Gemma"
+    ):
+        convert(few, ieee(), encoder=t5gemma_encoder(str(base), 128))
+
+
+def test_long_texts_of_a_t5gemma_encoder_keep_their_start(tmp_path: Path) -> None:
+    base = encoders_checkpoints.write(encoders_checkpoints.first(seed=3), tmp_path / "base")
+    whole, short = t5gemma_encoder(str(base), 128).tokenize([TEXT]), t5gemma_encoder(str(base), 16).tokenize([TEXT])
+    assert list(short.ids[0]) == list(whole.ids[0][:16])
+    assert short.cropped == [len(whole.ids[0]) - 16]
+
+
+def test_special_tokens_are_chosen_by_name() -> None:
+    assert special_tokens(["ninf", "NAN"]) == (SPECIAL[0], SPECIAL[2])
+    with pytest.raises(DataError, match="--special ZERO: unknown; give NAN, INF, NINF, INVALID"):
+        special_tokens(["ZERO"])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -114,56 +191,3 @@ def test_settings_that_do_not_fit_are_reported(tmp_path: Path) -> None:
         convert(path, ieee(), tmp_path / "bad.model")
     with pytest.raises(ModelError, match="not an even multiple"):
         convert(path, ieee(), DATA / "tokenizer.model", heads=5)
-
-
-def test_files_that_are_no_checkpoints_are_reported(tmp_path: Path) -> None:
-    path = tmp_path / "model.pt"
-    with pytest.raises(ModelError, match="cannot be read"):
-        convert(path, ieee(), DATA / "tokenizer.model")
-    path.write_bytes(b"nonsense")
-    with pytest.raises(ModelError, match=r"model\.pt: "):
-        convert(path, ieee(), DATA / "tokenizer.model")
-    torch.save({"model_state": {"weight": torch.ones(2)}}, path)
-    with pytest.raises(ModelError, match="no weights of an EncoderDecoder"):
-        convert(path, ieee(), DATA / "tokenizer.model")
-
-
-class Trap:
-    """Runs code when it is unpickled."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return print, ("run",)
-
-
-def test_a_checkpoint_cannot_run_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    torch.save({"model_state": {}, "extra": Trap()}, tmp_path / "model.pt")
-    with pytest.raises(ModelError, match="holds more than weights"):
-        convert(tmp_path / "model.pt", ieee(), DATA / "tokenizer.model")
-    assert "run" not in capsys.readouterr().out
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["model", "convert", *map(str, arguments)])
-
-
-@pytest.mark.parametrize(("name", "numbers"), [("ieee", "ieee"), ("p10", "p10")])
-def test_the_command_writes_a_model_of_the_same_log_probabilities(name: str, numbers: str, tmp_path: Path) -> None:
-    form = NumberFormat.from_json(CASES[name]["numbers"])
-    options = ["--numbers", numbers, "--mantissa-digits", form.mantissa_digits, "--tokenizer", DATA / "tokenizer.model"]
-    result = run(checkpoint(name, tmp_path), "--out", tmp_path / "ours", *options)
-    assert result.exit_code == 0, result.output
-    assert "parameters" in result.stdout
-    check(store.load(tmp_path / "ours")[0], name)
-
-
-def test_the_command_refuses_what_does_not_fit_in_one_line(tmp_path: Path) -> None:
-    path = checkpoint("ieee", tmp_path)
-    for options, words in (
-        (["--numbers", "p10", "--base", 10], "does not apply to --numbers p10"),
-        (["--mantissa-digits", 9, "--tokenizer", DATA / "tokenizer.model"], "number tokens"),
-        ([], "does not hold its tokenizer"),
-    ):
-        result = run(path, "--out", tmp_path / "ours", *options)
-        assert result.exit_code == 2
-        assert words in result.stderr
-        assert len(result.stderr.splitlines()) == 1

@@ -59,6 +59,7 @@ class T5GemmaSettings:
             kernel of PyTorch cannot: there ``auto`` is FlashAttention 2 where installed, else plain matrix products.
         rank, alpha, dropout: of the adapters.
         fingerprint: of the base's weights, once loaded.
+        regress_lm: run as regress-lm does: attention scores are not capped, and long texts keep their start.
 
     Raises:
         ModelError: a setting has no such value.
@@ -74,6 +75,7 @@ class T5GemmaSettings:
     alpha: float = 32.0
     dropout: float = 0.05
     fingerprint: str = ""
+    regress_lm: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -234,6 +236,8 @@ def empty(
     try:
         if kind == "t5gemma":
             config.is_encoder_decoder = False
+            if settings.regress_lm:
+                config.encoder.attn_logit_softcapping = config.decoder.attn_logit_softcapping = None
             build, part, extra = transformers.T5GemmaEncoderModel, config, {}
             capped = config.encoder.attn_logit_softcapping is not None
         else:
@@ -247,7 +251,9 @@ def empty(
     attention = settings.attention
     if attention == "auto":
         flash = capped and torch.cuda.is_available() and transformers.utils.is_flash_attn_2_available()
-        attention = "flash_attention_2" if flash else "eager" if capped else "sdpa"
+        # Releases that cap in plain products alone do not offer the fused kernel, even where nothing is capped.
+        fused = not capped and build._supports_sdpa
+        attention = "flash_attention_2" if flash else "sdpa" if fused else "eager"
     accelerate = need("accelerate")
     try:
         with accelerate.init_empty_weights(include_buffers=False):

@@ -13,13 +13,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rlm_core.errors import ModelError
 
 from . import pretrained
-from .base import TextEncoder, Tokens, crop
+from .base import Ids, TextEncoder, Tokens, crop
 from .pretrained import PRECISIONS, T5GemmaSettings
 
 _FOLDER = "base"  # of a fully trained encoder: configuration and tokenizer
@@ -80,7 +81,8 @@ class T5GemmaEncoder(TextEncoder):
     def tokenize(self, texts: Sequence[str]) -> Tokens:
         """See :meth:`TextEncoder.tokenize`; the checkpoint's own tokenizer, with its start and end tokens."""
         rows = self._tokenizer([text or "\n" for text in texts], verbose=False)["input_ids"] if texts else []
-        pairs = [crop(row or [self.pad_id], self.max_tokens) for row in rows]
+        cut = _start if self.settings.regress_lm else crop
+        pairs = [cut(row or [self.pad_id], self.max_tokens) for row in rows]
         return Tokens([ids for ids, _ in pairs], [lost for _, lost in pairs])
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -92,6 +94,26 @@ class T5GemmaEncoder(TextEncoder):
     def train(self, mode: bool = True) -> Self:
         """A frozen encoder stays in evaluation mode."""
         return super().train(mode and bool(self.trained))
+
+    def resize_vocabulary(self, rows: int) -> None:
+        """Set the number of rows of a fully trained encoder's embedding; :meth:`load_weights` fills them.
+
+        Raises:
+            ModelError: the tokenizer has more ids.
+        """
+        embedding = self.module.get_input_embeddings()  # type: ignore[operator]
+        if rows == len(embedding.weight):
+            return
+        if rows < len(self._tokenizer):
+            raise ModelError(
+                f"the embedding has {rows} rows, the tokenizer of {self.settings.base} {len(self._tokenizer)} ids; "
+                "give the T5Gemma model that it was trained from"
+            )
+        embedding.weight = nn.Parameter(embedding.weight.new_zeros(rows, self.width))
+        embedding.num_embeddings = rows
+        text = getattr(self._config.encoder, "text_config", self._config.encoder)
+        for part in (text, self._config.decoder, self._config):  # transformers wants the same everywhere
+            part.vocab_size = rows
 
     def recompute(self, on: bool) -> None:
         """See :meth:`TextEncoder.recompute`."""
@@ -117,6 +139,11 @@ class T5GemmaEncoder(TextEncoder):
         if self.settings.mode == "full":
             self._config.save_pretrained(folder / _FOLDER)
             self._tokenizer.save_pretrained(folder / _FOLDER)
+
+
+def _start(ids: Sequence[int], length: int) -> tuple[Ids, int]:
+    """The start of a text within ``length`` ids, and the number of ids that are lost."""
+    return np.array(ids[:length], np.int64), max(len(ids) - length, 0)
 
 
 def _dtype(settings: T5GemmaSettings) -> torch.dtype:
