@@ -57,7 +57,7 @@ in_terminal() {
 }
 
 of_vscode() {
-    local vsix=$checkout/vscode-extension/rlm-lsp.vsix after=("tests in its extension host" "what can go wrong" "trust" "update and uninstalling")
+    local vsix=$checkout/vscode-extension/rlm-lsp.vsix after=("tests in its extension host" "what can go wrong" "trust" "a full model" "update and uninstalling")
     rm -rf "$pictures/vscode"
     part "VS Code: Node.js, code-server, Chromium" "$vscode/get_vscode.sh" &&
         part "VS Code: lint, types, package" packaged &&
@@ -73,7 +73,8 @@ of_vscode() {
         part "VS Code: ${after[0]}" in_host
         part "VS Code: ${after[1]}" in_vscode failures.mjs "$vsix" "$workspace" "$pictures/vscode"
         part "VS Code: ${after[2]}" in_vscode trust.mjs "$vsix" "$workspace" "$pictures/vscode"
-        part "VS Code: ${after[3]}" in_vscode uninstall.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[3]}" in_vscode full_model.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[4]}" in_vscode uninstall.mjs "$vsix" "$workspace" "$pictures/vscode"
     else
         for name in "${after[@]}"; do left_out "VS Code: $name, since the server was not installed"; done
     fi

@@ -108,7 +108,9 @@ def hover_text(
         rows = _rows(answered)
         blocks.append(_table(rows) if markdown else _lines(rows))
         calls = "; a measured band is the spread of the calls" if len(by_model) < len(answered) else ""
-        blocks.append(f"{_MEANING[basis]}{calls}.")
+        # Nothing was checked that a share could be of.
+        meaning = [] if all(prediction.uncalibrated for prediction in answered) else [f"{_MEANING[basis]}{calls}."]
+        blocks += meaning
     causes = work_words.facts(analysed, predictions)
     missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
     # Only a change is worth a line here.

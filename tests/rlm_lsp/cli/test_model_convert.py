@@ -55,7 +55,7 @@ def test_predict_with_a_converted_model_prints_numbers_marked_as_uncalibrated(co
     assert {Path(row["file"]).suffix for row in answered} == {".py"}
 
 
-def test_the_card_has_what_the_model_may_be_asked(converted: Path, checkpoint: Path) -> None:
+def test_the_card_has_the_queries_that_the_model_answers(converted: Path, checkpoint: Path) -> None:
     trained = read_model_card(converted).trained
     [space] = trained["spaces"]
     assert (space["name"], space["unit"], space["prefix"], space["max_tokens"]) == ("model", 1024, "{language} ", 2048)

@@ -225,7 +225,7 @@ def test_the_token_is_for_the_hub_only(server: Hub, cache: Path, monkeypatch: py
     assert {request.authorization for request in server.transfers()} == {None}
 
 
-def test_nothing_is_asked_but_for_the_model_and_nothing_said_about_the_machine(server: Hub, cache: Path) -> None:
+def test_requests_are_for_the_model_alone_and_say_nothing_about_the_machine(server: Hub, cache: Path) -> None:
     fetch(SOURCE, quiet)
     for request in server.requests:
         assert request.path.startswith((f"/api/models/{NAME}", f"/{NAME}/resolve/", "/cdn/"))

@@ -235,7 +235,7 @@ def test_a_file_without_the_spaces_or_columns_is_refused(published: Path, tmp_pa
         read_examples([tmp_path / "a.parquet"], SPACES, 3)
 
 
-def test_a_model_that_is_asked_by_queries_is_refused(published: Path) -> None:
+def test_a_model_with_query_vectors_is_refused(published: Path) -> None:
     with pytest.raises(ModelError, match="asked by queries"):
         evaluate(tiny_model(), "tiny", [published])
 

@@ -66,11 +66,10 @@ class GemmaTextEncoder(TextEncoder):
             )
         self.pad_id = self._id("<pad>") or 0
         self._start, self._end = ([self._known_id(name)] if name else [] for name in self._marks)
-        # Random values would be drawn for nothing: the weights come by load_weights.
-        with torch.device("meta"):
-            self.embed = nn.Embedding(vocabulary, sizes.width)
-            self.layers = nn.ModuleList(GemmaEncoderLayer(sizes) for _ in range(sizes.layers))
-            self.norm = GemmaNorm(sizes.width, sizes.epsilon)
+        # The weights come by load_weights: random values of an embedding this large would be drawn for nothing.
+        self.embed = nn.Embedding(vocabulary, sizes.width, _weight=torch.empty(vocabulary, sizes.width))
+        self.layers = nn.ModuleList(GemmaEncoderLayer(sizes) for _ in range(sizes.layers))
+        self.norm = GemmaNorm(sizes.width, sizes.epsilon)
         self.trained = frozenset(name for name, _ in self.named_parameters())
         self._recompute = False
 

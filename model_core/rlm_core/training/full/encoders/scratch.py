@@ -18,7 +18,6 @@ from torch.utils.checkpoint import checkpoint
 
 from rlm_core.errors import ModelError
 from rlm_core.inference.tokenizer import PAD, Tokenizer
-from rlm_core.training.student.encoder_weights import read_encoder
 from rlm_core.training.student.network import Layer, Norm, StudentConfig, rotary, rotate
 
 from .base import TextEncoder, Tokens, crop
@@ -122,6 +121,9 @@ class ScratchEncoder(TextEncoder):
         Raises:
             ModelError: the folder holds no student, or its files do not belong together.
         """
+        # Imported here: reading an exported student takes ONNX, which models that are served do without.
+        from rlm_core.training.student.encoder_weights import read_encoder
+
         student = read_encoder(folder)
         shape = {name: getattr(student.config, name) for name in ("width", "layers", "heads", "hidden")}
         encoder = cls(ScratchConfig(**shape, max_tokens=max_tokens), Tokenizer.load(folder / TOKENIZER))
