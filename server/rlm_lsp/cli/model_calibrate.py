@@ -24,7 +24,7 @@ _SPLITS = ["cal", "val", "test", "train", "all"]
 @click.option("--split", type=click.Choice(_SPLITS), default="cal", help="Split of the data sets to use.")
 @options.most(1000)
 def calibrate(model: str, data: tuple[Path, ...], split: str, most: int) -> None:
-    """Calibrate the intervals of a model of `rlm-lsp model add` on measured rows (needs the [rlm] extra).
+    """Calibrate the intervals of a model of `rlm-lsp model add` on measured rows (needs the [rlm] and [train] extras).
 
     Use rows that the model was not trained on. Tasks with rows of fewer than 30 groups stay as they are. The id of the
     model changes; restart a running server to use the calibration.
