@@ -14,7 +14,8 @@
 #
 #     python3 -m pip install --no-index --no-deps --target /tmp/site WHEELS/*.whl
 #
-# A part that fails or takes too long does not stop the next; what it has found by then is kept.
+# A part that fails or takes too long does not stop the next; what it has found by then is kept. `results/h100.json` is
+# what an H100 gave.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 OUT=$(realpath -m "${OUT:-gpu-results}")
