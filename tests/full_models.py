@@ -90,6 +90,29 @@ def write_rows(path: Path) -> None:
     )
 
 
+def write_published_rows(path: Path) -> None:
+    """Write a data set in the schema of the published ones: Python programs, C++ solutions and kernels."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(2)
+    kinds = (("APPS", "{}"), ("CDSS", "{'language': 'C++', 'p_id': 'p1'}"), ("KBSS", "{}"))
+    rows = [
+        {
+            "identifier": f"{space}_{number}",
+            "space": space,
+            "input": f"x = {number}\n" * int(random.integers(1, 9)),
+            "target": float(random.lognormal(8)),
+            "metric_type": "latency_ms" if space == "KBSS" else "memory_bytes",
+            "metadata": metadata,
+        }
+        for number in range(_PROGRAMS)
+        for space, metadata in kinds
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
 def install(folder: Path) -> Path:
     """Write the checkpoint and install it, for a user whose data are in the folder; returns the model's directory."""
     write_checkpoint(folder / NAME)

@@ -12,7 +12,8 @@ from .sessions import Ended, Session
 _CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_1x1~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 NETWORK = "net.onnx"
 # What a reader has downloaded, and measured.
-CHECKPOINT, ROWS = "downloads/RLM-GemmaS-Code-v0", "rows.parquet"
+CHECKPOINT, ROWS, PUBLISHED = "downloads/RLM-GemmaS-Code-v0", "rows.parquet", "data.parquet"
+REGRESS_LM, PIECES = "checkpoint.pt", "spiece.model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ def play(page: Sequence[Block], folder: Path) -> Iterator[Played]:
         _write_network(session.work / NETWORK)
     if any(CHECKPOINT in block.text for block in page if block.is_run):
         _write_checkpoint(session.work)
+    if any(REGRESS_LM in block.text for block in page if block.is_run):
+        _write_regress_lm(session.work)
     for block in page:
         needs = block.values.get("needs", "")
         if "title" in block.values and not block.holds_commands:
@@ -68,3 +71,12 @@ def _write_checkpoint(folder: Path) -> None:
 
     full_models.write_checkpoint(folder / CHECKPOINT)
     full_models.write_rows(folder / ROWS)
+    full_models.write_published_rows(folder / PUBLISHED)
+
+
+def _write_regress_lm(folder: Path) -> None:
+    """Write a small checkpoint of regress-lm and its tokenizer."""
+    from tests.rlm_core.training.full import test_regress_lm as recorded
+
+    recorded.checkpoint("p10", folder).rename(folder / REGRESS_LM)
+    (folder / PIECES).write_bytes((recorded.DATA / "tokenizer.model").read_bytes())
