@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from rlm_core.inference.fallback import FallbackPredictor
 from rlm_core.loading import load
+from rlm_core.training.full import published
 from rlm_core.types import CodeText, Query
 
+from tests.rlm_core.training.full.published_checkpoints import write_checkpoint
+
+pytestmark = pytest.mark.extras
 FUNCTION = CodeText("def f(x):\n    return sorted(x)\n", "python", "call")
 PROGRAM = CodeText("n = int(input())\nprint(n * n)\n", "python", "program")
 KERNEL = CodeText("@triton.jit\ndef k(x):\n    pass\n", "triton", "kernel")
 
 
-@pytest.mark.extras
 def test_a_published_model_answers_its_spaces_and_the_built_in_one_the_rest(tmp_path: Path) -> None:
-    published = pytest.importorskip("rlm_core.training.full.published")
-    from tests.rlm_core.training.full.published_checkpoints import write_checkpoint
-
     write_checkpoint(tmp_path / "layout")
     published.install(tmp_path / "layout", tmp_path / "model", "tiny", published.Origin("x"))
     first, second = load(tmp_path / "model"), load()
