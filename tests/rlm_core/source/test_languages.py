@@ -11,6 +11,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.training.student.pretrain import synthetic_targets
 
+pytestmark = pytest.mark.extras
 SOURCE = "module Main where\n\nmain = do\n    x <- loc(y)\n    print x\n"
 
 

@@ -190,7 +190,7 @@ def test_training_goes_on_with_the_encoder_and_tokenizer_of_an_exported_student(
     config = tmp_path / "on.toml"
     # Its own sizes are another model's: those of the student that it goes on with hold.
     config.write_text(
-        CONFIG.replace("[pretrain]", f"[pretrain]\nstart = {str(trained.exported)!r}").replace("32", "64")
+        CONFIG.replace("32", "64").replace("[pretrain]", f"[pretrain]\nstart = {str(trained.exported)!r}")
     )
     train([data], config, tmp_path / "run")
     before, after = read_card(trained.exported), read_card(tmp_path / "run")
