@@ -183,7 +183,7 @@ class Settings:
     notice: bool = _setting(
         True,
         kinds.switch(),
-        "Explain once, with the first hint that a user sees, what a prediction means, or that a file needs no hint."
+        "Show one message to a new user: what a prediction means, or that a file has nothing to show a hint for."
         " Never shown when `CI` is set.",
         "session",
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rlm_core.inference.fallback import FallbackPredictor
+from rlm_core.inference.model_store import ModelOrigin
 from rlm_core.loading import load
 from rlm_core.training.full import published
 from rlm_core.types import CodeText, Query
@@ -20,7 +21,7 @@ KERNEL = CodeText("@triton.jit\ndef k(x):\n    pass\n", "triton", "kernel")
 
 def test_a_published_model_answers_its_spaces_and_the_built_in_one_the_rest(tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "layout")
-    published.install(tmp_path / "layout", tmp_path / "model", "tiny", published.Origin("x"))
+    published.install(tmp_path / "layout", tmp_path / "model", "tiny", ModelOrigin("x"))
     first, second = load(tmp_path / "model"), load()
     both = FallbackPredictor(first, second)
     assert both.model_id == first.model_id

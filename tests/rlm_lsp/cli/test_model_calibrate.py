@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from rlm_core.inference import model_store
+from rlm_core.inference.model_store import ModelOrigin
 from rlm_core.training.datasets.schema import read_rows, write_rows
 from rlm_core.training.full import published
 from rlm_lsp.cli.app import app
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.extras
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("converted")
     write_checkpoint(folder / "checkpoint")
-    published.install(folder / "checkpoint", folder / "tiny", "tiny", published.Origin("owner/tiny", "0c92", "mit"))
+    published.install(folder / "checkpoint", folder / "tiny", "tiny", ModelOrigin("owner/tiny", "0c92", "mit"))
     return folder / "tiny"
 
 

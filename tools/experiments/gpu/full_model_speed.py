@@ -29,6 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "model_core"), str(ROOT / "server")]
 
 import rlm_core.training.full.predictor as predictor_module  # noqa: E402
 import tokenizers  # noqa: E402
+from rlm_core.inference.model_store import ModelOrigin  # noqa: E402
 from rlm_core.training.full import published, store  # noqa: E402
 from rlm_core.training.full.decoding import quantiles, sample  # noqa: E402
 from rlm_core.training.full.encoders.base import pad  # noqa: E402
@@ -75,7 +76,7 @@ def main() -> None:
         model.float(), reference.float()
         costs = made_up_costs(lengths, arguments.seed)
         keep("training", trained(model, texts, costs, arguments.steps, device))
-        published.save(model.cpu(), folder / "model", "speed", (APPS,), published.Origin("random"))
+        published.save(model.cpu(), folder / "model", "speed", (APPS,), ModelOrigin("random"))
         speeds(folder / "model", texts, costs, device, keep)
         model.to(device)
         against_samples(model, reference, texts, device, keep)

@@ -23,6 +23,7 @@ Rounding = Literal["nearest", "down"]
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PAD = 0
+_MOST_DIGITS, _MOST_RANGE = 16, 10_000  # of exponents: all numbers of the format fit into memory
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class NumberFormat:
             raise ModelError(f"number format {self}: unknown order or rounding; use the names in its documentation")
         if not 2 <= self.base <= 36 or min(self.mantissa_digits, self.exponent_digits) < 1 or self.exponent_range < 0:
             raise ModelError(f"number format {self}: base must be 2 to 36 and digit counts at least 1; correct it")
+        if self.exponent_digits > _MOST_DIGITS or self.exponent_range > _MOST_RANGE:
+            raise ModelError(f"number format {self}: exponents far beyond those of a double; use fewer")
         if self.mantissa_digits * math.log2(self.base) > 52:
             raise ModelError(f"number format {self}: a mantissa beyond double precision; use fewer mantissa digits")
         try:

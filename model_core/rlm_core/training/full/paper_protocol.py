@@ -30,6 +30,7 @@ from rlm_core.training.evaluation.resampling import spearman
 from . import store
 from .decoding import quantiles, sample
 from .model import FullModel
+from .quantile_search import served_tolerance
 from .sequences import Slot
 from .spaces import CODENET, SPACES, Space, network_space, space_named
 
@@ -80,7 +81,6 @@ REPRODUCED = {
 CODENET_LANGUAGES = tuple(_REPRODUCED_CODENET)
 _TARGETS = ("target", "val_accuracy")
 _TEXTS = 64  # encoded at once
-_TOLERANCE = 1e-4  # of the median's level, where numbers have leading zeros and an exact search is slow
 
 Array = npt.NDArray[np.float64]
 Key = tuple[str, str]
@@ -324,7 +324,7 @@ def predict(
         advance: receives how many more examples are done.
     """
     generator = torch.Generator(model.device).manual_seed(seed)
-    tolerance = 0.0 if model.config.numbers.unique else _TOLERANCE
+    tolerance = served_tolerance(model.config.numbers)
     drawn, exact = np.full(len(examples), np.nan), np.full(len(examples), np.nan)
     cropped = 0
     texts = [space.reading(example.text, language) for example in examples]

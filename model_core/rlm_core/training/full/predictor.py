@@ -24,14 +24,15 @@ from . import store
 from .asking import Asked, Asking, SpaceAsking, TrainedAsking
 from .decoding import Quantiles, quantiles
 from .model import TextMemory
+from .quantile_search import served_tolerance
 from .sequences import Slot
 from .store import Serving, autocast, fast_products
 
 _CACHE_BYTES = 1 << 28
 # Texts whose vectors are held at once, beyond the cache: a GPU needs many to be busy.
 _CHUNK = {"cpu": 64, "cuda": 1024}
-# What a search may leave out where numbers have leading zeros: each exponent is then a way to write any smaller number.
-_TOLERANCE = 1e-3
+# F may be off by this much at a quantile; more would be another one.
+_MOST_ERROR = 0.02
 # Two digits are shown.
 _RESOLUTION = 0.01
 
@@ -78,7 +79,7 @@ class TorchPredictor(WithoutComparison):
         self._asking: Asking = (
             SpaceAsking(self.serving) if self.serving.spaces else TrainedAsking(self.serving, config.languages)
         )
-        self._tolerance = 0.0 if config.numbers.normalised else _TOLERANCE
+        self._tolerance = served_tolerance(config.numbers)
         self._lock = threading.Lock()
         # Encoded texts by content; the lock guards it.
         self._memories: LRUCache[bytes, TextMemory] = LRUCache(cache_bytes, lambda memory: memory.vectors.nbytes)
@@ -151,7 +152,7 @@ class TorchPredictor(WithoutComparison):
 
     def _prediction(self, question: _Question, found: Quantiles, cropped: bool) -> Prediction:
         code, query, asked = question.code, question.query, question.asked
-        if np.isnan(found.smooth).any():
+        if np.isnan(found.smooth).any() or found.error > _MOST_ERROR:
             return Prediction.missing(code, query, self._id, Abstention(AbstentionCode.NO_NUMBER))
         scaled, floor = found.smooth * asked.unit, asked.floor
         values = np.where(scaled > floor, scaled, 0.0)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from torch import Tensor
 
 from rlm_core.errors import ModelError
 from rlm_core.inference.card import ModelCard
+from rlm_core.inference.model_store import ModelOrigin
 
 from . import store
 from .decoder import t5gemma_config
@@ -55,20 +56,7 @@ _NORMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a model comes from: the hub's name or a folder, the commit, and its licence where it is known."""
-
-    source: str
-    revision: str | None = None
-    license: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return asdict(self)
-
-
-def install(folder: Path, out: Path, name: str, origin: Origin, spaces: Sequence[Space] = SPACES) -> ModelCard:
+def install(folder: Path, out: Path, name: str, origin: ModelOrigin, spaces: Sequence[Space] = SPACES) -> ModelCard:
     """Write the model in a folder as a model directory that can be served.
 
     Its intervals are uncalibrated until ``rlm-lsp model calibrate`` has seen measured rows.
@@ -108,7 +96,7 @@ def read_known(path: Path, settings: CheckpointFormat) -> FullModel:
     return model
 
 
-def save(model: FullModel, out: Path, name: str, spaces: Sequence[Space], origin: Origin) -> ModelCard:
+def save(model: FullModel, out: Path, name: str, spaces: Sequence[Space], origin: ModelOrigin) -> ModelCard:
     """Write a converted model and what it may be asked.
 
     Raises:
@@ -116,7 +104,7 @@ def save(model: FullModel, out: Path, name: str, spaces: Sequence[Space], origin
     """
     trained = {
         "parameters": sum(weight.numel() for weight in model.parameters()),
-        "origin": origin.to_json(),
+        "origin": asdict(origin),
         store.SPACES: msgspec.to_builtins(tuple(spaces)),
     }
     checksum = store.Serving({}, {}, {}).write(out)
@@ -129,6 +117,14 @@ def read(folder: Path) -> FullModel:
     Raises:
         ModelError: a file is missing or damaged, or the folder holds another model.
     """
+    try:
+        return _read(folder)
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:  # a value of another kind
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ModelError(f"{folder}: its files describe a model in an unknown form ({reason}); {_ADVICE}") from None
+
+
+def _read(folder: Path) -> FullModel:
     checkpoint = Checkpoint(str(folder), folder, None)
     pickled = sorted(folder.glob("*.pt"))
     if pickled and not (folder / CONFIG).is_file():
@@ -149,6 +145,8 @@ def read(folder: Path) -> FullModel:
     sizes = {part: replace(own, attention_cap=None) for part, own in written.items()}
     numbers, order = _numbers(folder, config)
     weights = dict(_weights(checkpoint, sizes))
+    for part, of_part in sizes.items():
+        _check_sizes(folder, part, of_part, weights)
     embedding = _weight(folder, weights, "encoder.embed.weight")
     encoder = GemmaTextEncoder(sizes["encoder"], len(embedding), **_text_tokenizer(folder))
     model = FullModel(
@@ -183,6 +181,19 @@ def _part(folder: Path, backbone: Mapping[str, Any], part: str) -> Mapping[str, 
     if not isinstance(found, dict):
         raise ModelError(f"{folder / CONFIG}: `backbone_config` has no {part}; {_ADVICE}")
     return found
+
+
+def _check_sizes(folder: Path, part: str, sizes: GemmaSizes, weights: Mapping[str, Tensor]) -> None:
+    """Refuse sizes that the weights do not have before anything of these sizes is made."""
+    found = {int(name.split(".")[2]) for name in weights if name.startswith(f"{part}.layers.")}
+    same = found == set(range(len(found))) and len(found) == sizes.layers
+    up = weights.get(f"{part}.layers.0.feed_forward.up.weight")
+    queries = weights.get(f"{part}.layers.0.attention.queries.weight")
+    if up is not None and queries is not None:
+        same &= tuple(up.shape) == (2 * sizes.hidden, sizes.width)
+        same &= tuple(queries.shape) == (sizes.heads * sizes.head_size, sizes.width)
+    if not same:
+        raise ModelError(f"{folder / CONFIG}: its sizes of the {part} are not those of the weights; {_ADVICE}")
 
 
 def _numbers(folder: Path, config: Mapping[str, Any]) -> tuple[NumberFormat, Tensor]:

@@ -33,6 +33,7 @@ Array = npt.NDArray[np.float64]
 _NODES = 2_000_000
 # Beginnings of numbers with the exponent first that a search with a tolerance follows at once, for each question.
 _MOST_OPEN = 64
+_SERVED_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,14 @@ class _Nodes:
     def join(parts: Sequence[_Nodes]) -> _Nodes:
         columns = zip(*((part.question, part.mass, part.low, part.high) for part in parts), strict=True)
         return _Nodes(*(torch.cat(column) for column in columns))
+
+
+def served_tolerance(numbers: NumberFormat) -> float:
+    """What a search may leave out so that it takes no longer than a hint may.
+
+    Where numbers may have leading zeros, each exponent is a way to write any smaller number, and most are unlikely.
+    """
+    return 0.0 if numbers.normalised else _SERVED_TOLERANCE
 
 
 def max_questions(numbers: NumberFormat) -> int:

@@ -86,7 +86,7 @@ def network_space(name: str) -> Space:
     return Space(name, "network", "accuracy", 0.01, ("onnx",), None, workload, "{space}\n\n", 4096)
 
 
-# APPS comes first: it answers for Python programs with twice the rank correlation of CodeNet.
+# APPS comes first, so it answers for Python programs: the authors and a reproduction rank those of APPS better.
 SPACES = (APPS, CODENET, KERNELBOOK, *(network_space(name) for name in ("NASBench101", "ENAS", "NASNet")))
 
 

@@ -17,6 +17,7 @@ from rlm_core.errors import DataError, ModelError
 from rlm_core.inference import model_store
 from rlm_core.inference.calibration import INTERVALS, Calibration, TaskCalibration
 from rlm_core.inference.card import CARD, SERVING, checksum, read_model_card
+from rlm_core.inference.model_store import ModelOrigin
 from rlm_core.loading import load
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation.rows import select
@@ -44,7 +45,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A converted model whose numbers are positive with a probability of nearly 1."""
     folder = tmp_path_factory.mktemp("converted")
     write_checkpoint(folder / "checkpoint", model=reference(seed=4, spread=0.7))
-    published.install(folder / "checkpoint", folder / "model", "tiny", published.Origin("owner/tiny", "0c92", "mit"))
+    published.install(folder / "checkpoint", folder / "model", "tiny", ModelOrigin("owner/tiny", "0c92", "mit"))
     return folder / "model"
 
 
@@ -250,14 +251,14 @@ def test_models_that_cannot_be_calibrated_are_refused_in_one_line(
         calibrate(full.directory, data, None, 0)
     with pytest.raises(DataError, match="builtin is a student"):
         calibrate(model_store.builtin(), data, None, 0)
-    published.save(tiny_regress_lm(LAST), tmp_path / "last", "last", (APPS, CODENET), published.Origin("x"))
+    published.save(tiny_regress_lm(LAST), tmp_path / "last", "last", (APPS, CODENET), ModelOrigin("x"))
     with pytest.raises(ModelError, match="exponent last, so its distribution cannot be evaluated exactly"):
         calibrate(tmp_path / "last", data, None, 0)
 
 
 def test_a_model_whose_numbers_have_leading_zeros_is_calibrated(drawn: list[Row], tmp_path: Path) -> None:
     loose = tiny_regress_lm(regress_lm.ieee(10, 1, 2))
-    published.save(loose, tmp_path / "loose", "loose", (APPS, CODENET), published.Origin("x"))
+    published.save(loose, tmp_path / "loose", "loose", (APPS, CODENET), ModelOrigin("x"))
     texts = [entry["text"] for entry in drawn]
     memories = loose.encode([APPS.reading(text) for text in texts], APPS.max_tokens)
     found = sample(loose, memories, [[[Slot()]]] * ROWS, 1, torch.Generator().manual_seed(0))

@@ -244,6 +244,8 @@ def test_what_is_no_number_is_refused() -> None:
         {"base": 1},
         {"mantissa_digits": 0},
         {"mantissa_digits": 17},
+        {"exponent_digits": 17},
+        {"order": "exponent-last", "exponent_range": 10_001},
         {"special": (("X", "seven"),)},
         {"special": (("X", "7"),)},
         {"special": (("1", "nan"),)},

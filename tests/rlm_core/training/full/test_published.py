@@ -16,6 +16,7 @@ import safetensors.torch
 import torch
 from rlm_core.errors import ModelError
 from rlm_core.inference.card import read_model_card
+from rlm_core.inference.model_store import ModelOrigin
 from rlm_core.loading import load
 from rlm_core.training.full import published, store
 from rlm_core.training.full.decoding import Quantiles, quantiles
@@ -24,7 +25,7 @@ from rlm_core.training.full.sequences import Slot
 from rlm_core.training.full.spaces import APPS
 from rlm_core.types import AbstentionCode, CodeText, Query
 
-from .published_checkpoints import Size, reference, write_checkpoint
+from .published_checkpoints import reference, write_checkpoint
 
 pytestmark = pytest.mark.extras
 _LINES = ("def add(a, b):\n", "    return a + b\n", "for i in range(10):\n", "    total += i * i\n", "x = [1, 2, 3]\n")
@@ -117,10 +118,9 @@ def _greedy(logits: Callable[[torch.Tensor], torch.Tensor], model: FullModel) ->
     return row[0].tolist()
 
 
-@pytest.mark.parametrize("size", ["full"])
-def test_a_checkpoint_of_the_published_size_is_read_without_a_change(size: Size, tmp_path: Path) -> None:
-    model = reference(size)
-    write_checkpoint(tmp_path, size, model)
+def test_a_checkpoint_of_the_published_size_is_read_without_a_change(tmp_path: Path) -> None:
+    model = reference("full")
+    write_checkpoint(tmp_path, "full", model)
     assert (tmp_path / "model.safetensors").stat().st_size == 725_864_700  # what the hub says of the published one
     own = published.read(tmp_path)
     assert sum(weight.numel() for weight in own.parameters()) == 181_458_944
@@ -135,7 +135,7 @@ def test_a_checkpoint_of_the_published_size_is_read_without_a_change(size: Size,
 def test_an_installed_model_answers_for_its_spaces_and_abstains_otherwise(
     layout: tuple[Path, Any], tmp_path: Path
 ) -> None:
-    origin = published.Origin("owner/model", "0c92", "MIT")
+    origin = ModelOrigin("owner/model", "0c92", "MIT")
     published.install(layout[0], tmp_path / "model", "tiny", origin)
     card = read_model_card(tmp_path / "model")
     assert card.trained["origin"] == {"source": "owner/model", "revision": "0c92", "license": "MIT"}
@@ -243,6 +243,30 @@ def test_what_is_not_such_a_model_is_refused_in_one_line(
     shutil.copytree(layout[0], folder)
     damage(folder)
     with pytest.raises(ModelError, match=message) as caught:
-        published.install(folder, tmp_path / "out", "damaged", published.Origin("x"))
+        published.install(folder, tmp_path / "out", "damaged", ModelOrigin("x"))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("value", [None, "x", -1, 10**9, [], {}, 1e400])
+def test_a_value_of_another_kind_in_the_configuration_gives_one_line(
+    layout: tuple[Path, Any], tmp_path: Path, value: object
+) -> None:
+    """Each value of ``config.json`` in turn, at any depth: the model is read, or refused in one line."""
+    folder = tmp_path / "damaged"
+    shutil.copytree(layout[0], folder)
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    parts = [config, config["backbone_config"], *(config["backbone_config"][part] for part in ("encoder", "decoder"))]
+    refused: list[str] = []
+    for part in parts:
+        for name, before in list(part.items()):
+            part[name] = value
+            path.write_text(json.dumps(config))
+            part[name] = before
+            try:
+                published.read(folder)
+            except ModelError as error:
+                refused.append(str(error))
+    assert len(refused) > 10
+    assert not any("\n" in message for message in refused)

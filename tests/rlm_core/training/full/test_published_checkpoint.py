@@ -9,12 +9,12 @@ import pytest
 import safetensors.torch
 import torch
 from rlm_core.errors import ModelError
+from rlm_core.inference.model_store import ModelOrigin
 from rlm_core.loading import load
 from rlm_core.training.full import hub, published
 from rlm_core.training.full.decoding import quantiles
 from rlm_core.training.full.hub import CheckpointFormat, KnownModel
 from rlm_core.training.full.numbers import NumberFormat
-from rlm_core.training.full.published import Origin
 from rlm_core.training.full.regress_lm import ieee
 from rlm_core.training.full.sequences import Slot
 from rlm_core.training.full.spaces import spaces_of
@@ -62,7 +62,7 @@ def test_a_known_checkpoint_answers_for_its_space_on_the_users_device(
     folder: Path, known: KnownModel, tmp_path: Path
 ) -> None:
     spaces = spaces_of("Srizzle/triton-demo", "H100")
-    published.install(folder, tmp_path / "model", "demo", Origin("someone/demo", "0c92", known.license), spaces)
+    published.install(folder, tmp_path / "model", "demo", ModelOrigin("someone/demo", "0c92", known.license), spaces)
     predictor = load(tmp_path / "model")
     assert predictor.default_queries("module", "pytorch") == (Query("latency", DEVICE, {"backend": "eager"}),)
     ((answer, other),) = predictor.predict([MODULE], [[Query("latency"), Query("latency", "nvidia-a100-pcie-40gb")]])
@@ -88,7 +88,7 @@ def test_what_does_not_fit_the_table_or_is_not_in_it_is_refused(
     folder: Path, known: KnownModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert known.checkpoint is not None
-    origin = Origin("someone/demo")
+    origin = ModelOrigin("someone/demo")
     for changes, message in (
         ({"decoder_layers": 3}, r"best\.pt: its decoder has 2 layers, that of the published model 3"),
         ({"mantissa_digits": 5}, r"best\.pt: has 7 places for number tokens, the format takes 8"),
@@ -100,5 +100,5 @@ def test_what_does_not_fit_the_table_or_is_not_in_it_is_refused(
         with pytest.raises(ModelError, match=message):
             published.install(folder, tmp_path / "out", "demo", origin)
     with pytest.raises(ModelError, match=r"best\.pt: a checkpoint of regress-lm .*; run rlm-lsp model convert"):
-        published.install(folder, tmp_path / "out", "demo", Origin(str(folder)))
+        published.install(folder, tmp_path / "out", "demo", ModelOrigin(str(folder)))
     assert not (tmp_path / "out").exists()
