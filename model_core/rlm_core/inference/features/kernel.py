@@ -70,7 +70,7 @@ _LOOP = re.compile(r"\s*(?:for|while)\b|.*\b(?:scf|cf)\.(?:for|while)\b")
 _BLOCK = re.compile(r"['\"]?\b(\w*(?:BLOCK|TILE)\w*|[BN]_?[A-Z]?|R?[XY]BLOCK)['\"]?\s*[:=]\s*(\d+)")
 _WARPS = re.compile(r"num_warps['\"]?\s*[:=]\s*(\d+)")
 _STAGES = re.compile(r"num_stages['\"]?\s*[:=]\s*(\d+)")
-_SIGNATURE = re.compile(r"\bjit\b[^\n]*\n(?:[ \t]*@[^\n]*\n){0,50}+[ \t]*def\s+\w+\s*\(([^)]{0,10000})\)")
+_SIGNATURE = re.compile(r"\bjit\b[^\n]*\n(?:[ \t]*@[^\n]*\n){0,50}+[ \t]*def\s+\w+\s*\(([^)]{0,10000}+)\)")
 # Of a text, a line and a word. Longer ones are data, and searching them takes a time that grows with their square.
 _LONGEST_TEXT, _LONGEST_LINE, _LONGEST_WORD = 200_000, 2_000, 200
 _LONG_LINE, _LONG_WORD = (
