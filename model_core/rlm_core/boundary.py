@@ -1,9 +1,10 @@
 """The boundary around a unit: whatever goes wrong inside costs that unit its answer, and is logged once.
 
 Analysis, prediction and rendering of units run inside :func:`guarded` or :func:`each`, or end in :func:`absorb`.
-Errors that the user can fix (``RlmError``) and work that is given up (``StoppedError``) pass. The log names exceptions
-and locations in installed code; it has no message of an exception, which may quote the user's code. With
-``RLM_LSP_STRICT=1`` in the environment, as in our tests, nothing is caught.
+Errors that the user can fix (``RlmError``) and work that is given up (``StoppedError``) pass. A unit that is too
+complex is no failure: it has no answer, and is not logged. The log names exceptions and locations in installed code; it
+has no message of an exception, which may quote the user's code. With ``RLM_LSP_STRICT=1`` in the environment, as in our
+tests, no failure is caught.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from .errors import RlmError, StoppedError
+from .errors import RlmError, StoppedError, TooComplexError
 
 STRICT = "RLM_LSP_STRICT"
 LOGGER = __name__
@@ -42,6 +43,8 @@ def is_strict() -> bool:
 
 def absorb(what: str, error: Exception) -> None:
     """Log that ``what`` failed; called in an ``except`` block, which this leaves with ``error`` if it must pass."""
+    if isinstance(error, TooComplexError):
+        return
     if isinstance(error, _PASSED) or is_strict():
         raise error
     report(what, error)
@@ -69,7 +72,8 @@ def each(
     try:
         return list(work(items))
     except Exception as error:
-        if len(items) < 2 or isinstance(error, _PASSED) or is_strict():
+        is_passed = (isinstance(error, _PASSED) or is_strict()) and not isinstance(error, TooComplexError)
+        if len(items) < 2 or is_passed:
             absorb(what, error)
             return [otherwise(item, error) for item in items]
     middle = len(items) // 2

@@ -454,6 +454,7 @@ class AbstentionCode(StrEnum):
     MODEL_FAILED = "model-failed"  # error (the exception's class)
     MAY_NOT_END = "may-not-end"
     ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
+    TOO_COMPLEX = "too-complex"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,17 @@ abstentions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rlm_core.boundary import each, guarded
-from rlm_core.types import Abstention, AbstentionCode, CodeText, CostRatio, Prediction, Query
+from rlm_core.errors import TooComplexError
+from rlm_core.source.units import MAX_UNIT_CHARACTERS
+from rlm_core.types import Abstention, AbstentionCode, Basis, CodeText, CostRatio, Prediction, Query
 
 from .predictor import PredictorWrapper
 
+_LIMITED: frozenset[Basis] = frozenset(("call", "kernel", "module"))
 _Asked = tuple[CodeText, Sequence[Query]]
 _AskedPair = tuple[tuple[CodeText, CodeText], Sequence[Query]]
 
@@ -38,6 +41,7 @@ class GuardedPredictor(PredictorWrapper):
         return ratios if len(ratios) == len(lines) else None
 
     def _predict(self, asked: Sequence[_Asked]) -> list[list[Prediction]]:
+        _refuse_long(code for code, _ in asked)
         return self.base.predict([code for code, _ in asked], [queries for _, queries in asked])
 
     def _predict_text_alone(self, asked: _Asked, error: Exception) -> list[Prediction]:
@@ -49,6 +53,7 @@ class GuardedPredictor(PredictorWrapper):
         )
 
     def _compare(self, asked: Sequence[_AskedPair]) -> Sequence[list[CostRatio] | None]:
+        _refuse_long(code for pair, _ in asked for code in pair)
         found = self.base.compare([pair for pair, _ in asked], [queries for _, queries in asked])
         return found if found is not None else [None] * len(asked)
 
@@ -65,6 +70,16 @@ class GuardedPredictor(PredictorWrapper):
         return guarded("the comparison of two texts alone", lambda: self._compare([(pair, queries)])[0], missing)
 
 
+def _refuse_long(texts: Iterable[CodeText]) -> None:
+    """Refuse texts of units that take too long to read. Programs and networks have limits of their own.
+
+    Raises:
+        TooComplexError: there is one.
+    """
+    if any(len(code.text) > MAX_UNIT_CHARACTERS and code.basis in _LIMITED for code in texts):
+        raise TooComplexError(f"too complex to analyse: more than {MAX_UNIT_CHARACTERS} characters")
+
+
 def text_alone(code: CodeText) -> CodeText:
     """A text without what analysis and measurements say about it."""
     return replace(code, callees=(), work=None, measured=(), calls=None)
@@ -72,6 +87,8 @@ def text_alone(code: CodeText) -> CodeText:
 
 def failed(error: Exception) -> Abstention:
     """Why a query has no answer after an error."""
+    if isinstance(error, TooComplexError):
+        return Abstention(AbstentionCode.TOO_COMPLEX)
     return Abstention(AbstentionCode.ANALYSIS_FAILED, {"error": type(error).__name__})
 
 

@@ -197,7 +197,9 @@ class _Sources:
                 (found.unit.qualname, found.unit.span.start_line + 1): [
                     {"text": callee.text, "level": callee.depth} for callee in found.code.callees
                 ]
-                for found in self._analyser.analyse(ParsedSource(read_regular(path, MAX_FILE_BYTES), "python"), path)
+                for found in self._analyser.analyse(
+                    ParsedSource(read_regular(path, MAX_FILE_BYTES), "python", may_leave_out=True), path
+                )
             }
         key = (row["qualname"], row["firstlineno"])
         return {"text": source.text, "callees": self._callees[path].get(key, [])}

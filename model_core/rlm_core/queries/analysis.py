@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.boundary import absorb, each
-from rlm_core.errors import AnalysisError, StoppedError, TooComplexError
+from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.module_index import ModuleIndex, merged
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
-from rlm_core.source.units import cell_source, find_units
+from rlm_core.source.units import MAX_UNIT_CHARACTERS, cell_source, find_units
 from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import (
     Anchor,
@@ -44,7 +44,6 @@ DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
-_MOST_TEXT = 256 * 1024  # characters of a function, kernel or module; what is read of it takes seconds then
 _READ_FILES = 8  # whose units are remembered as the model reads them
 
 
@@ -173,6 +172,8 @@ class Analyser:
         """
         try:
             return self._analyse(parsed, path, name, is_outdated, provisional=provisional, urgent=urgent)
+        except RlmError:
+            raise
         except Exception as error:
             absorb(f"the analysis of {path or name or 'a text'}", error)
             raise _failed(error) from None
@@ -246,6 +247,8 @@ class Analyser:
         """
         try:
             return self._analyse_cells(sources)
+        except RlmError:
+            raise
         except Exception as error:
             absorb("the analysis of a notebook", error)
             raise _failed(error) from None
@@ -278,7 +281,11 @@ class Analyser:
         provisional: bool = False,
         urgent: UrgentLines | None = None,
     ) -> list[AnalysedUnit]:
-        sizes = self._sizes(parsed, [unit for unit in units if unit.kind in ("kernel", "module")], path)
+        sizes = self._sizes(
+            parsed,
+            [unit for unit in units if unit.kind in ("kernel", "module") and len(unit.text) <= MAX_UNIT_CHARACTERS],
+            path,
+        )
         context = view.context(scope.index)
         structure = self._files.structure(path)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
@@ -292,6 +299,8 @@ class Analyser:
         def read(unit: Unit, scope: ModuleScope, view: PackageView, measured: tuple[Anchor, ...] = ()) -> _Reading:
             if is_outdated():
                 raise OutdatedError
+            if len(unit.text) > MAX_UNIT_CHARACTERS:
+                raise TooComplexError(f"too complex to analyse: more than {MAX_UNIT_CHARACTERS} characters")
             work = self._facts.of_python(unit, scope, context) if unit.kind in ("function", "program") else None
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
@@ -433,10 +442,6 @@ def _refuse_complex(units: Sequence[Unit]) -> None:
     """
     if len(units) > _MOST_UNITS:
         raise TooComplexError(f"too complex to analyse: more than {_MOST_UNITS} functions")
-    if any(len(unit.text) > _MOST_TEXT for unit in units if unit.kind in ("function", "kernel", "module")):
-        raise TooComplexError(
-            f"too complex to analyse: a function, kernel or module of more than {_MOST_TEXT} characters"
-        )
 
 
 def _with_judge(units: list[AnalysedUnit], parsed: ParsedSource, path: Path | None) -> list[AnalysedUnit]:

@@ -114,13 +114,15 @@ def _modules(parsed: ParsedSource, modules: Sequence[Unit], defaults: Mapping[st
 
 def _without_errors(parsed: ParsedSource) -> bytes:
     """The text with blanks for top-level statements that do not parse, so that the others keep their lines."""
-    if not parsed.root.has_error:
+    if not parsed.has_error:
         return parsed.source
-    text = bytearray(parsed.source)
+    text = bytearray(parsed.readable)
     for node in parsed.root.children:
+        start, end = node.start_byte, node.end_byte
         # Below an error there may be single words, such as a `def` without a body.
-        if node.has_error or not node.type.endswith(("_statement", "_definition")):
-            text[node.start_byte : node.end_byte] = _VISIBLE.sub(b" ", parsed.source[node.start_byte : node.end_byte])
+        is_code = node.type.endswith(("_statement", "_definition"))
+        if node.has_error or not is_code or parsed.source[start:end] != text[start:end]:
+            text[start:end] = _VISIBLE.sub(b" ", parsed.source[start:end])
     return bytes(text)
 
 

@@ -154,7 +154,7 @@ class PackageFiles:
 
     def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
         overlay = self._overlay(path)
-        parsed = ParsedSource(overlay, "python", _PARSE_SECONDS) if isinstance(overlay, bytes) else overlay
+        parsed = _other_file(overlay) if isinstance(overlay, bytes) else overlay
         try:
             if parsed is None:
                 status = path.stat()
@@ -174,7 +174,7 @@ class PackageFiles:
                 self._before_reading()
                 if parsed is None or parsed.language != "python":
                     content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
-                    parsed = ParsedSource(content, "python", _PARSE_SECONDS)
+                    parsed = _other_file(content)
                 known = _Indexed(version, self._read(path, parsed, dotted), size)
                 self._indices[path, dotted] = known
         except (OSError, ValueError):
@@ -199,6 +199,10 @@ class PackageFiles:
             self._changes[path] += 1
             self._contexts[path, dotted] = context
         return index
+
+
+def _other_file(content: bytes) -> ParsedSource:
+    return ParsedSource(content, "python", may_leave_out=True, seconds=_PARSE_SECONDS)
 
 
 def context_of(index: ModuleIndex) -> int:

@@ -3,19 +3,18 @@
 A file without syntax errors is the sum of its top-level statements, and each can be parsed alone if it starts at the
 start of a line and the edit ends with a line. So the statements that an edit touches are parsed alone, and the units
 of the others are shifted to their new position. Where that is not possible the whole text is parsed, and statements
-with unchanged text are reused. A file with a syntax error, or with kernels, modules or solutions, is analysed as a
-whole.
+with unchanged text are reused. A file with kernels, modules or solutions is analysed as a whole, and so is one with a
+syntax error that more than a statement causes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from cachetools import LRUCache
-from tree_sitter import Node
 
 from rlm_core.types import Span, Unit
 
@@ -87,23 +86,21 @@ class PythonReader:
             last = None
         source = parsed.source
         is_special = any(word in source for word in _SPECIAL) or (path is not None and any(path_evidence(path)))
-        statements = None
+        statements, is_valid = None, True
         if last is not None:
             parsed.follow(last.parsed)
             statements = _after_edit(source, last, dotted, is_package) if not is_special else None
         if statements is None:
-            root = parsed.root
-            if root.has_error:
-                return _whole(parsed, dotted, is_package, path)
-            if is_special:
-                if name is not None:
+            is_valid = not parsed.has_error
+            if parsed.root.has_error or is_special:
+                if name is not None and is_valid:
                     self._versions[name] = _Version(parsed, [], place)
                 return _whole(parsed, dotted, is_package, path)
             before = last.statements if last is not None else []
             known = {last.parsed.source[entry.start : entry.end]: entry for entry in before} if last is not None else {}
             functions = merged(entry.index for entry in before)
-            statements = _statements(source, root.children, known, functions, dotted, is_package)
-        if name is not None:
+            statements = _statements(parsed, known, functions, dotted, is_package)
+        if name is not None and is_valid:
             self._versions[name] = _Version(parsed, statements, place)
         units = [unit for statement in statements for unit in statement.units]
         return PythonFile(units, merged((statement.index for statement in statements), dotted))
@@ -114,21 +111,18 @@ class PythonReader:
 
 
 def _statements(
-    source: bytes,
-    nodes: Sequence[Node],
-    known: Mapping[bytes, _Statement],
-    functions: ModuleIndex,
-    dotted: str,
-    is_package: bool,
+    parsed: ParsedSource, known: Mapping[bytes, _Statement], functions: ModuleIndex, dotted: str, is_package: bool
 ) -> list[_Statement]:
-    """The statements of a tree; those with a known text are shifted, the others are analysed.
+    """The statements of a text; those with a known text are shifted, the others are analysed.
 
     Of their functions, those that are in the index ``functions`` with the same text are not read again.
     """
+    source, readable = parsed.source, parsed.readable
     statements = []
-    for node in nodes:
+    for node in parsed.root.children:
         start, end, row = node.start_byte, node.end_byte, node.start_point.row
-        statement = known.get(source[start:end])
+        text = source[start:end]
+        statement = known.get(text) if readable is source or readable[start:end] == text else None
         if statement is None:
             units = find_functions(source, node)
             index = index_units(units, node, dotted, is_package=is_package, known=functions)
@@ -157,15 +151,18 @@ def _after_edit(source: bytes, last: _Version, dotted: str, is_package: bool) ->
     # A line that ends with a backslash continues on the next one.
     if not starts_line or not ends_line or text.rstrip(b"\r\n").endswith(b"\\"):
         return None
-    root = ParsedSource(text, "python").root
-    if root.has_error or any(node.start_point.column for node in root.children):
+    touched = ParsedSource(text, "python")
+    if touched.has_error or any(node.start_point.column for node in touched.root.children):
         return None
     row = statements[first].row
     functions = merged(entry.index for entry in statements[first:following])
-    read = _statements(text, root.children, {}, functions, dotted, is_package)
-    touched = [_shifted(entry, start, row) for entry in read]
+    read = _statements(touched, {}, functions, dotted, is_package)
     rows = source.count(b"\n", same, end + offset) - before.count(b"\n", same, end)
-    return [*statements[:first], *touched, *(_shifted(entry, offset, rows) for entry in statements[following:])]
+    return [
+        *statements[:first],
+        *(_shifted(entry, start, row) for entry in read),
+        *(_shifted(entry, offset, rows) for entry in statements[following:]),
+    ]
 
 
 def _whole(parsed: ParsedSource, dotted: str, is_package: bool, path: PurePath | None) -> PythonFile:

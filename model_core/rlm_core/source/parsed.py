@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 from typing import Any, cast
 
@@ -19,8 +20,12 @@ from rlm_core.errors import TooComplexError
 from rlm_core.types import Span
 
 from . import languages
+from .python_repair import without_unfinished
 
-_PARSE_SECONDS = 4.0  # of processor time; 2 MiB of ordinary code take about one
+# Of processor time that a parser may take; 2 MiB of ordinary code take about one second.
+_PARSE_SECONDS, _BYTE_SECONDS = 1.0, 1.5e-6
+# For one statement of a text that is too complex, and for all of them.
+_STATEMENT_SECONDS, _STATEMENTS_SECONDS = 0.25, 0.5
 _PIECE_BYTES = 4096  # that a parser reads at once
 _NODE_BYTES = 256  # that a node reads first; most are names
 _MOST_OPEN = 20_000  # brackets; while it recovers from many more the parser does not ask whether to go on
@@ -36,57 +41,90 @@ _LONE_CR = re.compile(rb"\r(?!\n)")
 class ParsedSource:
     """A UTF-8 source text in a known language with its syntax tree, built on first use.
 
-    ``source`` has LF where the text had CR alone, at the same offset. Parsing may take ``seconds`` of processor time.
+    ``source`` has LF where the text had CR alone, at the same offset.
+
+    Args:
+        source: the text.
+        language: its language.
+        may_leave_out: whether statements of a Python text may be left out because they are too complex, as in a file of
+            several units. The text of one unit is too complex with them.
+        seconds: of processor time that parsing may take; by default it depends on the length.
     """
 
-    def __init__(self, source: bytes, language: str, seconds: float = _PARSE_SECONDS) -> None:
+    def __init__(
+        self, source: bytes, language: str, *, may_leave_out: bool = False, seconds: float | None = None
+    ) -> None:
         # A line may end with CR alone, as in Python and in the language server protocol; grammars do not know that.
         self.source = _LONE_CR.sub(b"\n", source) if b"\r" in source else source
         self.language = language
-        self._seconds = seconds
+        self._may_leave_out, self._seconds = may_leave_out, seconds
         self._tree: Tree | None = None
+        self._parsed = self.source  # the text of the tree
         self._previous: ParsedSource | None = None
         self._too_complex: str | None = None  # why the text has no tree
 
     @property
     def root(self) -> Node:
-        """The root of the syntax tree.
+        """The root of the syntax tree; that of a Python text with errors leaves its unfinished statements out.
 
         Raises:
             SourceError: the language is unknown or is read without a grammar.
             TooComplexError: parsing takes too long, or reading the tree would; a ``SourceError``.
         """
-        tree = self._tree
-        if tree is None:
+        if self._tree is None:
             if self._too_complex is not None:
                 raise TooComplexError(self._too_complex)
-            previous, self._previous = self._previous, None
-            # A new parser: parsers are not thread-safe, grammars are.
-            grammar = languages.grammar(self.language, self.source)
             try:
-                tree = previous._edited(self.source, grammar, self._seconds) if previous is not None else None
-                tree = tree or _parse(self.source, grammar, self._seconds)
-                if _is_slow_to_query(tree.root_node):
-                    raise TooComplexError(
-                        "too complex to analyse: thousands of signs without operands, or of calls in each other"
-                    )
-                self._tree = tree
+                self._tree = self._read()
             except TooComplexError as error:
                 self._too_complex = str(error)
                 raise
-        return tree.root_node
+        return self._tree.root_node
+
+    @property
+    def has_error(self) -> bool:
+        """Whether the text has a syntax error that the grammar sees. Raises the errors of ``root``."""
+        return self.root.has_error or self._parsed is not self.source
+
+    @property
+    def readable(self) -> bytes:
+        """The text that the tree is of: with blanks for what was left out. Raises the errors of ``root``."""
+        self.root  # noqa: B018
+        return self._parsed
 
     def follow(self, previous: ParsedSource) -> None:
         """Build the tree, if it is needed, from that of a previous version."""
         if self._tree is None:
             self._previous = previous if previous._tree is not None else previous._previous
 
-    def _edited(self, after: bytes, grammar: Language, seconds: float) -> Tree | None:
+    def _read(self) -> Tree:
+        previous, self._previous = self._previous, None
+        # A new parser: parsers are not thread-safe, grammars are.
+        grammar = languages.grammar(self.language, self.source)
+        is_python = self.language == "python"
+        tree, is_too_complex = None, None
+        try:
+            tree = previous._edited(self.source, grammar) if previous is not None else self._parse(self.source, grammar)
+            if tree is not None and not (is_python and tree.root_node.has_error):
+                return tree
+        except TooComplexError:
+            if not is_python:
+                raise
+            if self._may_leave_out:
+                is_too_complex = partial(_is_too_complex, grammar, time.thread_time() + _STATEMENTS_SECONDS)
+        finished = without_unfinished(self.source, is_too_complex) if is_python else self.source
+        if finished == self.source:
+            return tree or self._parse(self.source, grammar)
+        self._parsed = finished
+        tree = previous._edited(finished, grammar) if previous is not None else None
+        return tree or self._parse(finished, grammar)
+
+    def _edited(self, after: bytes, grammar: Language) -> Tree | None:
         """The tree of a later version, made from this one by one edit.
 
-        None for a text with syntax errors: recovery from errors may depend on the tree it starts from.
+        None for a text with syntax errors: recovery from errors may depend on the tree that it starts from.
         """
-        before, tree = self.source, self._tree
+        before, tree = self._parsed, self._tree
         if tree is None or grammar is not languages.grammar(self.language, before):
             return None
         start = common_prefix(before, after)
@@ -94,8 +132,11 @@ class ParsedSource:
         old_end, new_end = len(before) - rest, len(after) - rest
         tree = tree.copy()
         tree.edit(start, old_end, new_end, _point(before, start), _point(before, old_end), _point(after, new_end))
-        tree = _parse(after, grammar, seconds, tree)
+        tree = self._parse(after, grammar, tree)
         return tree if not tree.root_node.has_error else None
+
+    def _parse(self, source: bytes, grammar: Language, previous: Tree | None = None) -> Tree:
+        return _parse_all(source, grammar, self._seconds or _PARSE_SECONDS + _BYTE_SECONDS * len(source), previous)
 
     def comments(self) -> list[Node]:
         """The comments and docstrings, in no particular order; none of a text that is too complex to parse."""
@@ -113,8 +154,30 @@ def query_cursor(query: Query) -> QueryCursor:
     return cursor
 
 
-def _parse(source: bytes, grammar: Language, seconds: float, previous: Tree | None = None) -> Tree:
+def _parse_all(source: bytes, grammar: Language, seconds: float, previous: Tree | None = None) -> Tree:
     """The tree of a text, or of one that was edited since ``previous``.
+
+    Raises:
+        TooComplexError: parsing takes more than ``seconds``, or reading the tree would take long.
+    """
+    tree = _parse(source, grammar, seconds, previous)
+    if _is_slow_to_query(tree.root_node):
+        raise TooComplexError("too complex to analyse: thousands of signs without operands, or of calls in each other")
+    return tree
+
+
+def _is_too_complex(grammar: Language, end: float, text: bytes) -> bool:
+    if time.thread_time() > end:
+        return True
+    try:
+        _parse_all(text, grammar, _STATEMENT_SECONDS)
+    except TooComplexError:
+        return True
+    return False
+
+
+def _parse(source: bytes, grammar: Language, seconds: float, previous: Tree | None) -> Tree:
+    """The tree of a text.
 
     Raises:
         TooComplexError: it takes more than ``seconds``. Some grammars take a time that grows with the square of a
@@ -142,7 +205,7 @@ def _parse(source: bytes, grammar: Language, seconds: float, previous: Tree | No
 
 
 def _too_complex(seconds: float) -> TooComplexError:
-    return TooComplexError(f"too complex to analyse: parsing takes more than {seconds:g} s")
+    return TooComplexError(f"too complex to analyse: parsing takes more than {seconds:.2g} s")
 
 
 class _Buffer(threading.local):

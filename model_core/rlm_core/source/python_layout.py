@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from .python_repair import NEVER_IN_BRACKETS
+
 # The end of a string may be missing: it then ends with the line, or with the text. Every alternative is decided by its
 # first characters, so no text is scanned more than a few times.
 _TOKEN = re.compile(
@@ -36,10 +38,6 @@ _KEYWORDS = frozenset(
     lambda nonlocal not or pass raise return try while with yield""".split()
 )
 _COMPOUND = frozenset(b"if elif else for while def class with try except finally async match case".split())
-_NEVER_IN_BRACKETS = frozenset(
-    b"""assert break class continue def del elif except finally global import nonlocal pass raise return try while
-    with""".split()
-)
 _CLOSING_OF = {b"(": b")", b"[": b"]", b"{": b"}"}
 _CLOSING = frozenset(_CLOSING_OF.values())
 _UNARY = frozenset((b"+", b"-", b"~", b"*", b"**", b"@"))
@@ -127,7 +125,7 @@ def lay_out(
             continue
         token = found[kind]
         is_line_end = kind == _NEWLINE
-        if is_line_start and brackets and token in _NEVER_IN_BRACKETS:
+        if is_line_start and brackets and token in NEVER_IN_BRACKETS:
             brackets.clear()  # broken code: they were never closed
             has_comma, is_line_end = False, True
         if is_line_end:

@@ -66,7 +66,8 @@ class RemovableStatements:
             self.statements = list(self._lines())
             return
         parsed = ParsedSource(self._source, language)
-        self._broken = parsed.root.has_error
+        self._broken = parsed.has_error
+        self._readable = parsed.readable
         skipped = {node.id for node in parsed.comments()}
         self.statements = sorted(self._within(parsed.root, skipped), key=lambda entry: (entry.start, -entry.end))
 
@@ -74,7 +75,7 @@ class RemovableStatements:
         """The text without a statement; None if it would not parse any more."""
         source = self._source
         rest = source[: statement.start] + statement.filler + source[statement.end :]
-        if self._has_grammar and not self._broken and ParsedSource(rest, self._language).root.has_error:
+        if self._has_grammar and not self._broken and ParsedSource(rest, self._language).has_error:
             return None
         return rest.decode("utf-8", errors="replace")
 
@@ -104,7 +105,8 @@ class RemovableStatements:
                     if _BLOCK.fullmatch(child.type) or (is_frame and _FRAME.fullmatch(child.type)):
                         stack.append((child, depth))
                         continue
-                    if not child.has_error:
+                    start, end = child.start_byte, child.end_byte
+                    if not child.has_error and self._readable[start:end] == self._source[start:end]:
                         yield self._statement(child, depth, is_only=len(statements) == 1)
                     stack.append((child, depth + 1))
                 continue

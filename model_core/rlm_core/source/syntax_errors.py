@@ -40,12 +40,13 @@ def first_error(parsed: ParsedSource) -> str:
 
 def _is_broken(text: str) -> bool:
     """Whether the grammar, which covers the newest Python and Python 2, finds an error or a Python 2 statement."""
+    parsed = ParsedSource(text.encode("utf-8", errors="replace"), "python")
     try:
-        stack = [ParsedSource(text.encode("utf-8", errors="replace"), "python").root]
+        if parsed.has_error:
+            return True
     except TooComplexError:
         return False
-    if stack[0].has_error:
-        return True
+    stack = [parsed.root]
     while stack:
         node = stack.pop()
         if node.type in _PYTHON_2:

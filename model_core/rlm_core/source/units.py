@@ -30,6 +30,7 @@ from .torch_modules import find_modules
 from .triton_kernels import find_kernels, find_ttir
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
+MAX_UNIT_CHARACTERS = 256 * 1024  # of a function, kernel or module; what is read of it takes seconds then
 # Definitions around a function. Each function keeps the text of those inside it; deeper ones are only part of it.
 MAX_NESTED = 10
 # `%timeit f()`, `!ls`, `?f` in a notebook; a line that continues with the operator `%` has a blank after it.
@@ -200,7 +201,7 @@ def read_source(path: Path, root: Path | None = None) -> ParsedSource:
         raise SourceError(f"{path}: {error.strerror}; skip it or name another file") from None
     except OSError as error:
         raise SourceError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-    return ParsedSource(decode(source, language.name, str(path)), language.name)
+    return ParsedSource(decode(source, language.name, str(path)), language.name, may_leave_out=True)
 
 
 def _network_text(path: Path, root: Path | None) -> str:
@@ -241,4 +242,5 @@ def cell_source(cell: bytes) -> ParsedSource:
     """
     magic = _CELL_MAGIC.match(cell)
     is_python = magic is None or magic[1] in _PYTHON_MAGICS
-    return ParsedSource(_ESCAPE.sub(rb"\1#", cell) if is_python else _TEXT.sub(b" ", cell), "python")
+    text = _ESCAPE.sub(rb"\1#", cell) if is_python else _TEXT.sub(b" ", cell)
+    return ParsedSource(text, "python", may_leave_out=True)

@@ -95,7 +95,7 @@ def read_comments(parsed: ParsedSource, units: Sequence[Unit]) -> FileComments:
         of_unit, mistakes = _read(directives, unit)
         comments.append(of_unit)
         malformed += mistakes
-    if not root.has_error:
+    if not parsed.has_error:
         malformed += [
             MalformedBudget("no unit starts below this comment; put it directly above the definition", d.span(), d.text)
             for row, d in rows.items()

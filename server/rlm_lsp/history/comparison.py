@@ -129,7 +129,7 @@ class HeadUnits:
         key = commit, path, language
         if key not in self._units:
             try:
-                parsed = ParsedSource(decode(text, language, str(path)), language)
+                parsed = ParsedSource(decode(text, language, str(path)), language, may_leave_out=True)
                 units = tuple(self._analyser.analyse(parsed, path))
             except SourceError:
                 units = ()

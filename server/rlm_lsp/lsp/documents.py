@@ -57,7 +57,7 @@ class Document:
     parsed: ParsedSource = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parsed", ParsedSource(self.source, self.language or ""))
+        object.__setattr__(self, "parsed", ParsedSource(self.source, self.language or "", may_leave_out=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.MAY_NOT_END: "a call may not end",
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
     AbstentionCode.ANALYSIS_FAILED: "the analysis of this text failed ({error})",
+    AbstentionCode.TOO_COMPLEX: "the text is too complex to analyse",
 }
 
 

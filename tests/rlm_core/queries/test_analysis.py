@@ -118,7 +118,7 @@ def test_a_module_of_more_than_the_limit_is_left_out(package: Path) -> None:
 
 def test_a_callee_that_does_not_parse_does_no_harm(package: Path) -> None:
     (package / "callee.py").write_bytes(b"def work(n:\n\xff\xfe(((")
-    assert callees_of_run(Analyser(), package / "caller.py") in ([], ["def work(n:\n\ufffd\ufffd((("])
+    assert callees_of_run(Analyser(), package / "caller.py") in ([], ["def work(n:"])
 
 
 def test_only_functions_have_callees() -> None:
@@ -177,9 +177,6 @@ def test_a_notebook_is_limited_as_a_whole() -> None:
     for refused in (cells, [b"".join(cells)]):
         with pytest.raises(TooComplexError, match="too complex to analyse: more than 5000 functions"):
             Analyser().analyse_cells(refused)
-    kernel = b"import triton\n\n@triton.jit\ndef k(x):\n" + b"    x = x + 1\n" * 30_000
-    with pytest.raises(TooComplexError, match="a function, kernel or module of more than 262144 characters"):
-        Analyser().analyse_cells([CELL_HELPER, kernel])
 
 
 def test_a_short_loop_waits_at_one_place() -> None:
@@ -380,11 +377,16 @@ def test_a_file_with_too_many_functions_is_too_complex() -> None:
         Analyser().analyse(ParsedSource(source.encode(), "python"))
 
 
-def test_a_file_with_a_huge_kernel_is_too_complex() -> None:
+def test_a_huge_unit_costs_itself_alone() -> None:
     head = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, B: tl.constexpr):\n"
-    source = head + "    a = tl.load(x + tl.arange(0, 64))\n" * 10_000
-    with pytest.raises(TooComplexError, match="a function, kernel or module of more than"):
-        Analyser().analyse(ParsedSource(source.encode(), "python"))
+    kernel = head + "    a = tl.load(x + tl.arange(0, 64))\n" * 10_000
+    function = "def g(n):\n" + "    n += 1\n" * 30_000
+    found = Analyser().analyse(ParsedSource(f"{kernel}\n{function}\ndef f(n):\n    return n\n".encode(), "python"))
+    assert {unit.unit.qualname: unit.failure for unit in found} == {
+        "k": "TooComplexError",
+        "g": "TooComplexError",
+        "f": "",
+    }
 
 
 def test_no_program_is_analysed_that_is_far_longer_than_judges_accept() -> None:

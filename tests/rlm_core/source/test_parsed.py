@@ -94,17 +94,24 @@ def test_no_text_is_parsed_for_long(language: str, text: str) -> None:
     with contextlib.suppress(TooComplexError):
         assert parsed.root.end_byte == len(text)
     assert isinstance(parsed.comments(), list)
-    assert time.process_time() - began < 15
+    assert time.process_time() - began < 5
 
 
-@pytest.mark.parametrize(
-    "text", ["x=" + "-" * 40_000, "x=" + "not " * 40_000, "x=a" + ".b" * 20_000, "x=a" + ".b()" * 20_000]
-)
+@pytest.mark.parametrize("text", ["x=a" + ".b" * 20_000, "x=a" + ".b()" * 20_000])
 def test_a_text_whose_tree_takes_long_to_read_is_too_complex(text: str) -> None:
     parsed = ParsedSource(text.encode(), "python")
     with pytest.raises(TooComplexError, match="too complex to analyse: thousands of signs without operands"):
         parsed.root  # noqa: B018
     assert parsed.comments() == []
+
+
+def test_a_statement_that_is_too_complex_is_left_out_of_a_file() -> None:
+    text = "x=a" + ".b()" * 20_000
+    source = f"def f(n):\n    {text}\n\ndef g(n):\n    return n\n".encode()
+    file = ParsedSource(source, "python", may_leave_out=True)
+    assert [name_text(node.child_by_field_name("name")) for node in file.root.children] == ["f", "g"]
+    assert file.has_error
+    assert not file.root.has_error
 
 
 @pytest.mark.parametrize(
@@ -118,7 +125,7 @@ def test_long_literals_and_comments_have_a_tree(text: str) -> None:
 def test_a_text_that_is_too_complex_stays_so() -> None:
     parsed = ParsedSource(b"/*" * 20_000, "kotlin")
     for _ in range(2):
-        with pytest.raises(TooComplexError, match="too complex to analyse: parsing takes more than 4 s"):
+        with pytest.raises(TooComplexError, match=r"too complex to analyse: parsing takes more than 1\.1 s"):
             parsed.root  # noqa: B018
     assert parsed.comments() == []
     later = ParsedSource(b"fun f() = 1\n", "kotlin")

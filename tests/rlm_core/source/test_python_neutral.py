@@ -148,7 +148,7 @@ def test_python_2_is_read_too() -> None:
 
 
 def test_a_statement_after_an_open_bracket_is_a_line() -> None:
-    assert neutral("def f(x):\n    g(x\n    return x") == "def f(p1):\n\tg(p1\n\treturn p1"
+    assert neutral("def f(x):\n    g(x\n    return x") == "def f(p1):\n\tg(x\n\treturn p1"
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.SERVER_UNAVAILABLE: {"url": "http://box:1", "problem": "it cannot be reached"},
     AbstentionCode.MODEL_FAILED: {"error": "ModelError"},
     AbstentionCode.ANALYSIS_FAILED: {"error": "RecursionError"},
+    AbstentionCode.TOO_COMPLEX: {},
     AbstentionCode.MAY_NOT_END: {},
 }
 
