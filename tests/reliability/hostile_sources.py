@@ -341,7 +341,6 @@ _DEFINITIONS: dict[str, str] = {
     "broken lines": "def g(n:\n    return (n\n" * 300 + "def h(n): return n",
     "broken brackets": "def g(n):\n    return " + "(" * 20_000 + "\ndef h(n): return n",
     "broken texts": "def g(n):\n    return '''" + "a" * 50_000 + "\ndef h(n): return n",
-    "null bytes": "def g(n):\n    return '\0'\0\ndef h(n): return n",
     "surrogates": "def g(n):\n    return zlib.compress('\\ud800' * 9) + '\\udfff'.encode()",
     "line ends": "def g(n):\r    return n\r\n\x0c\x1c\x85\u2028def h(n):\n\treturn n",
     "torch module": (
