@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import re
 import signal
 import tempfile
 from importlib.util import find_spec
@@ -40,14 +41,13 @@ os.environ["CI"] = "true"
 
 _CLOSING_SECONDS = 120
 _HAS_EXTRAS = all(find_spec(name) is not None for name in ("torch", "pyarrow", "sklearn", "ray"))
-_FOLDER, _MARK = Path(__file__).parent, "pytestmark = pytest.mark.extras"
+_FOLDER = Path(__file__).parent
+_MARK = re.compile(r"^pytestmark = .*\bpytest\.mark\.extras\b", re.MULTILINE)
 
 
 def _needs_extras(path: Path) -> bool:
     module = path / "conftest.py" if path.is_dir() else path
-    return (
-        module.suffix == ".py" and module.is_file() and "pytestmark = pytest.mark.extras" in module.read_text("utf-8")
-    )
+    return module.suffix == ".py" and module.is_file() and _MARK.search(module.read_text("utf-8")) is not None
 
 
 @pytest.fixture

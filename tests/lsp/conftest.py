@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +24,13 @@ from rlm_lsp.lsp.features.inlay_hints import PADDING
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import MAX_LABEL
 
-from .clients import capabilities as capabilities_of
+from tests.paths import REPOSITORY
 
-COMMAND = (sys.executable, "-m", "rlm_lsp", "serve", "--stdio")
+from .clients import capabilities as capabilities_of
+from .warm_server import warm_server
+
+SERVE = ("serve", "--stdio")
+COMMAND = (sys.executable, "-m", "rlm_lsp", *SERVE)
 EVERYWHERE = types.Range(types.Position(0, 0), types.Position(100_000, 0))
 
 
@@ -37,6 +42,7 @@ class Session:
     refreshes: asyncio.Queue[None] = field(default_factory=asyncio.Queue)
     versions: dict[str, int] = field(default_factory=dict)
     registered: list[str] = field(default_factory=list)
+    content_refreshes: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
     def open(self, path: Path, text: str | None = None, language: str = "python") -> str:
         """Open a file, with another text than on disk when ``text`` is given."""
@@ -105,7 +111,13 @@ Start = Callable[..., Awaitable[Session]]
 
 @asynccontextmanager
 async def _session(
-    refresh: bool, encoding: str, markup: str, options: Any, editor: str | None, folder: Path | None
+    command: tuple[str, ...],
+    refresh: bool,
+    encoding: str,
+    markup: str,
+    options: Any,
+    editor: str | None,
+    folder: Path | None,
 ) -> AsyncIterator[Session]:
     client = make_test_lsp_client()
     read_all_kinds(client)
@@ -119,9 +131,12 @@ async def _session(
 
     client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)(on_refresh)
     client.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda params: None)
+    client.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH)(
+        lambda params: session.content_refreshes.put_nowait(params.uri)
+    )
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(on_register)
 
-    await client.start_io(*COMMAND)
+    await client.start_io(*command)
     capabilities = types.ClientCapabilities(
         general=types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind(encoding)]),
         workspace=types.WorkspaceClientCapabilities(
@@ -145,8 +160,18 @@ async def _session(
         await client.stop()  # type: ignore[no-untyped-call]
 
 
+@pytest.fixture(scope="session")
+def command() -> Iterator[tuple[str, ...]]:
+    """The command that starts a server; a module about starting and ending replaces it with ``COMMAND``."""
+    if not hasattr(os, "fork"):
+        yield COMMAND
+        return
+    with warm_server(REPOSITORY) as warm:
+        yield (*warm, *SERVE)
+
+
 @pytest_asyncio.fixture
-async def start() -> AsyncIterator[Start]:
+async def start(command: tuple[str, ...]) -> AsyncIterator[Start]:
     """Starts servers with the wanted client capabilities, or an editor's, and settings; they end with the test."""
     async with AsyncExitStack() as stack:
 
@@ -163,7 +188,9 @@ async def start() -> AsyncIterator[Start]:
             # Most tests are about hints of short functions.
             if options is None or isinstance(options, dict):
                 options = {"hintsShown": shown, **(options or {})}
-            return await stack.enter_async_context(_session(refresh, encoding, markup, options, editor, folder))
+            return await stack.enter_async_context(
+                _session(command, refresh, encoding, markup, options, editor, folder)
+            )
 
         yield begin
 

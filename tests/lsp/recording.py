@@ -20,6 +20,7 @@ NOTIFICATIONS = (
     types.WINDOW_LOG_MESSAGE,
     types.WINDOW_SHOW_MESSAGE,
     types.PROGRESS,
+    "rlm-lsp/overviewChanged",
 )
 REQUESTS = (
     types.WORKSPACE_DIAGNOSTIC_REFRESH,

@@ -27,6 +27,12 @@ Start = Callable[..., Awaitable[Any]]
 SERVE = (sys.executable, "-m", "rlm_lsp", "serve")
 
 
+@pytest.fixture(scope="module")
+def command() -> tuple[str, ...]:
+    """The command that users run: how it starts and ends is tested here."""
+    return COMMAND
+
+
 async def test_the_server_ends_cleanly_when_stdin_ends() -> None:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*SERVE, stdin=pipe, stdout=pipe, stderr=pipe)

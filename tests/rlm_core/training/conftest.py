@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from .full import tiny
 
 pytestmark = pytest.mark.extras
 
+MadeOnce = Callable[[str, Callable[[Path], None]], Path]
 
 CONFIG = """
 name = "tiny"
@@ -235,11 +239,35 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(mixed_data: Path, config: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def made_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Make a folder of a name in one worker of pytest-xdist, for all of them; tests only read it."""
+    root = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        root = root.parent
+
+    def make(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, done = root / name, root / f"{name}.done"
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trained(mixed_data: Path, config: Path, made_once: MadeOnce) -> Trained:
     """A tiny model, trained and exported."""
-    folder = tmp_path_factory.mktemp("tiny")
-    run_cli("train", "--data", mixed_data, "--config", config, "--out", folder / "run")
-    run_cli("export", "--model", folder / "run", "--out", folder / "exported")
+
+    def fill(folder: Path) -> None:
+        run_cli("train", "--data", mixed_data, "--config", config, "--out", folder / "run")
+        run_cli("export", "--model", folder / "run", "--out", folder / "exported")
+
+    folder = made_once("tiny", fill)
     return Trained(mixed_data, config, folder / "run", folder / "exported")
 
 
@@ -266,11 +294,13 @@ def full_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def full(full_data: Path, full_config: Path, tmp_path_factory: pytest.TempPathFactory) -> tiny.Trained:
+def full(full_data: Path, full_config: Path, made_once: MadeOnce) -> tiny.Trained:
     """A tiny full model, trained by the command line."""
-    folder = tmp_path_factory.mktemp("full") / "run"
-    tiny.run_cli("train", "--data", full_data, "--config", full_config, "--out", folder)
-    return tiny.Trained(full_data, full_config, folder)
+
+    def fill(folder: Path) -> None:
+        tiny.run_cli("train", "--data", full_data, "--config", full_config, "--out", folder / "run")
+
+    return tiny.Trained(full_data, full_config, made_once("full", fill) / "run")
 
 
 def call_row(

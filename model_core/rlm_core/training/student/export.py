@@ -6,13 +6,16 @@ quantised matrix products is asserted: a quantiser that skips some silently woul
 
 from __future__ import annotations
 
+import copy
 import logging
 import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -27,7 +30,7 @@ from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TR
 from rlm_core.queries.query_vector import QUERY
 from rlm_core.source.syntax_counts import FACTS
 
-from .network import Head, Student, StudentConfig
+from .network import Encoder, Head, Student, StudentConfig
 
 WEIGHTS = "student.safetensors"
 _OPSET = 18
@@ -56,7 +59,7 @@ def export_encoder(student: Student, path: Path, *, quantise: bool = True) -> No
     """Write the encoder as ONNX: ids ``(1, tokens)`` int64 -> vector ``(1, width)`` float32."""
     with ScratchFolder() as scratch, _quiet():
         plain = scratch / ENCODER
-        _write_encoder(student, plain)
+        _write(_encoder_program(student.config), student.encoder, plain)
         if quantise:
             _quantise(plain, path)
         else:
@@ -80,26 +83,27 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _write_encoder(student: Student, path: Path) -> None:
-    tokens = torch.export.Dim("tokens", min=1, max=student.config.context)
-    ids = torch.randint(5, 100, (1, min(37, student.config.context)))
-    torch.onnx.export(
-        student.encoder,
-        (ids,),
-        str(path),
-        input_names=["ids"],
-        output_names=["vector"],
-        dynamic_shapes={"ids": {1: tokens}},
-        opset_version=_OPSET,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+@lru_cache(maxsize=1)
+def _encoder_program(sizes: StudentConfig) -> torch.onnx.ONNXProgram:
+    tokens = torch.export.Dim("tokens", min=1, max=sizes.context)
+    with torch.random.fork_rng(devices=()):
+        encoder = Encoder(sizes).eval()
+    ids = torch.full((1, min(37, sizes.context)), 5)
+    return _trace(encoder, {"ids": ids}, "vector", {"ids": {1: tokens}})
 
 
 def export_head(head: Head, sizes: StudentConfig, path: Path) -> None:
-    """Write a head of these sizes, in evaluation mode, as ONNX; its inputs are those of :meth:`Head.forward`."""
+    """Write a head of these sizes as ONNX; its inputs are those of :meth:`Head.forward`."""
+    with _quiet():
+        _write(_head_program(sizes), head, path)
+    _strip(path)
+
+
+@lru_cache(maxsize=1)
+def _head_program(sizes: StudentConfig) -> torch.onnx.ONNXProgram:
     rows, width = torch.export.Dim("rows", min=1, max=4096), sizes.width
+    with torch.random.fork_rng(devices=()):
+        head = Head(sizes).eval()
     inputs = {
         "unit": torch.zeros(3, width),
         "callees": torch.zeros(3, 4 * width),
@@ -110,20 +114,41 @@ def export_head(head: Head, sizes: StudentConfig, path: Path) -> None:
         "date": torch.zeros(3),
         "query": torch.zeros(3, QUERY),
     }
-    with _quiet():
-        torch.onnx.export(
-            head,
-            tuple(inputs.values()),
-            str(path),
-            input_names=list(inputs),
-            output_names=["logits"],
-            dynamic_shapes={name: {0: rows} for name in inputs},
-            opset_version=_OPSET,
-            dynamo=True,
-            external_data=False,
-            verbose=False,
-        )
-    _strip(path)
+    return _trace(head, inputs, "logits", {name: {0: rows} for name in inputs})
+
+
+def _trace(
+    module: torch.nn.Module, inputs: dict[str, torch.Tensor], output: str, shapes: dict[str, dict[int, Any]]
+) -> torch.onnx.ONNXProgram:
+    """Return the graph of a module before it is optimised, when every parameter still has its name.
+
+    Tracing takes nearly all the time of an export. It does not depend on the weights, so it happens once per size.
+    """
+    program = torch.onnx.export(
+        module,
+        tuple(inputs.values()),
+        input_names=list(inputs),
+        output_names=[output],
+        dynamic_shapes=shapes,
+        opset_version=_OPSET,
+        dynamo=True,
+        optimize=False,
+        verbose=False,
+    )
+    # A weight whose name the exporter changed would keep the value that it was traced with.
+    known = {name for name, _ in (*module.named_parameters(), *module.named_buffers())}
+    if program is None or not known.issuperset(program.model.graph.initializers):
+        raise RuntimeError("the traced graph has weights under other names; the exporter has changed")
+    return program
+
+
+def _write(traced: torch.onnx.ONNXProgram, module: torch.nn.Module, path: Path) -> None:
+    """Write a traced graph with the weights of a module."""
+    program = copy.copy(traced)
+    program.model = traced.model.clone()
+    program.apply_weights(module.state_dict())
+    program.optimize()
+    program.save(path, external_data=False)
 
 
 def _strip(path: Path) -> None:

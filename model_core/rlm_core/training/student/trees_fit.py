@@ -31,6 +31,8 @@ from .forest_fit import ForestJob, Matrix, fit_job
 from .ngram_ridge_fit import fold_of
 
 _FEWEST_ROWS = 100
+# Fewer rows are fitted sooner than a child process imports what it needs to fit them.
+_ROWS_FOR_PROCESSES = 2_000
 # A canonical text, its language, and of each of its rows the workload, the device and the ridge's prediction.
 TextQueries = tuple[str, str, list[tuple[dict[str, str], str | None, float]]]
 
@@ -71,7 +73,7 @@ def fit_trees(
 ) -> TreesFit:
     """Fit every task that has trees on the training rows of the corpus, as the config of its basis says.
 
-    The forests are independent: each is fitted in a separate process with one thread.
+    The forests are independent: each is fitted with one thread, those of many rows in separate processes.
 
     Args:
         corpus: texts, queries and rows.
@@ -97,7 +99,8 @@ def fit_trees(
             jobs = (
                 _job(corpus, rows[members[key]], features_of.of(members[key]), key, configs[basis]) for key in names
             )
-            fitted = tqdm(pool.map(fit_job, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
+            fit_all = pool.map if len(rows) >= _ROWS_FOR_PROCESSES else map
+            fitted = tqdm(fit_all(fit_job, jobs), desc=f"trees of {prefix}", total=len(names), disable=None)
             for key, (grown, measured, found) in zip(names, fitted, strict=True):
                 forests |= grown
                 predictions[rows[members[key]]] = found

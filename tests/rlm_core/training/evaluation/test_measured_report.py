@@ -11,9 +11,15 @@ import rlm_core
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, CodeText, Prediction
+from rlm_core.inference.adaptation.predictor import with_corrections
+from rlm_core.inference.query_selection import queries_for
+from rlm_core.measurement.known import Here, KnownMeasurements
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.units import read_source
 from rlm_core.training.evaluation.measured_report import (
     Comparison,
     MeasuredRow,
+    MeasuredRows,
     calibration,
     compare,
     coverage,
@@ -23,7 +29,7 @@ from rlm_core.training.evaluation.measured_report import (
     surprises,
     task_summaries,
 )
-from rlm_core.types import LEVELS, CalibrationSource
+from rlm_core.types import LEVELS, CalibrationSource, MeasuredPrediction
 
 from tests.fakes import quantiles
 from tests.rlm_core.measurement.test_store import measurement
@@ -56,6 +62,28 @@ def test_the_store_gives_a_row_a_unit_and_metric_with_its_text(tmp_path: Path) -
     # Of a program's inputs, the most expensive.
     program = by_name["Solution", "latency"]
     assert (program.value, program.code.basis, program.path) == (0.08, "program", ("judge", "square", "Solution"))
+
+
+def test_predictions_are_those_of_the_hover_of_a_measured_function(tmp_path: Path) -> None:
+    store, predictor = write_shop(tmp_path), with_corrections(rlm_core.load())
+    known = KnownMeasurements(store, here=lambda: Here("a processor"))
+
+    def medians(found: MeasuredRows) -> dict[tuple[str, str], float]:
+        compared, _ = compare(predictor, found.rows)
+        return {(one.row.name, one.row.metric): one.prediction.median or 0.0 for one in compared if one is not None}
+
+    path = tmp_path / "shop" / "cart.py"
+    in_hover = {}
+    for unit in Analyser(measured=known).analyse(read_source(path), path):
+        for query in queries_for(predictor, unit.code):
+            [[answer]] = predictor.predict([unit.code], [[query]])
+            assert isinstance(answer, MeasuredPrediction)
+            in_hover[unit.unit.qualname, query.metric] = answer.predicted.median
+    in_report = medians(rows_from_store(store.all(), "a processor", known))
+    assert {key: in_report[key] for key in in_hover} == in_hover
+    # What was measured of the functions around them makes a difference.
+    alone = medians(rows_from_store(store.all(), "a processor"))
+    assert all(alone[key] != in_report[key] for key in in_hover if key[1] == "latency")
 
 
 def test_what_has_no_place_is_counted_by_reason(tmp_path: Path) -> None:

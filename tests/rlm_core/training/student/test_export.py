@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +16,19 @@ import torch
 from rlm_core import CodeText, ModelError, Query
 from rlm_core.inference import ngram_ridge, trees
 from rlm_core.inference.card import StudentCard, read_card
+from rlm_core.inference.encoder import open_session
 from rlm_core.inference.features import all_feature_names
 from rlm_core.inference.head import on_axis, season
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.inference.tokenizer import Tokenizer, crop
-from rlm_core.source.syntax_counts import structure
+from rlm_core.queries.query_vector import QUERY
+from rlm_core.source.syntax_counts import FACTS, structure
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.schema import read_rows
 from rlm_core.training.student.batches import head_inputs
 from rlm_core.training.student.encoder_fit import Bank
-from rlm_core.training.student.export import export
+from rlm_core.training.student.export import export, export_encoder, export_head
 from rlm_core.training.student.head_fit import Features, probabilities
 from rlm_core.training.student.network import Student, StudentConfig
 from rlm_core.training.student.ngram_ridge_fit import BASES, contributions
@@ -88,6 +91,35 @@ def torch_distributions(directory: Path, corpus: Corpus) -> Array:
         vectors = torch.cat([student.encoder(torch.from_numpy(text[None, :].astype(np.int64))) for text in short])
     features = Features.build(inputs, Bank(vectors, torch.ones(len(vectors), dtype=torch.bool)))
     return probabilities(features, student.head, np.arange(len(rows)), [entry.scale for entry in card.tasks])
+
+
+def test_each_of_several_models_of_one_size_is_exported_with_its_weights(tmp_path: Path) -> None:
+    sizes = StudentConfig(width=16, layers=1, heads=2, hidden=24, head_hidden=16, base_hidden=16, vocabulary=64)
+    rng = np.random.default_rng(0)
+    inputs: dict[str, npt.NDArray[Any]] = {
+        "unit": rng.normal(size=(5, 16)),
+        "callees": rng.normal(size=(5, 64)),
+        "counts": rng.integers(0, 3, (5, 2)),
+        "wide": rng.uniform(0, 60, 5),
+        "facts": rng.normal(size=(5, FACTS)),
+        "date": rng.uniform(2020, 2026, 5),
+        "query": rng.normal(size=(5, QUERY)),
+    }
+    arrays = {name: values.astype(np.float32) for name, values in inputs.items()} | {"slice": rng.integers(0, 12, 5)}
+    ids = rng.integers(5, 64, (1, 9))
+    for seed in range(2):
+        torch.manual_seed(seed)
+        student = Student(sizes).eval()
+        with torch.no_grad():
+            for parameter in student.parameters():
+                parameter.add_(torch.randn_like(parameter) / 10)
+            logits = student.head(**{name: torch.from_numpy(values) for name, values in arrays.items()})
+            vector = student.encoder(torch.from_numpy(ids))
+        export_head(student.head, sizes, tmp_path / "head.onnx")
+        export_encoder(student, tmp_path / "encoder.onnx", quantise=False)
+        head, encoder = (open_session(tmp_path / f"{name}.onnx") for name in ("head", "encoder"))
+        np.testing.assert_allclose(head.run(None, arrays)[0], logits.numpy(), atol=1e-3)
+        np.testing.assert_allclose(encoder.run(None, {"ids": ids})[0], vector.numpy(), atol=1e-4)
 
 
 @pytest.mark.parametrize(("quantise", "tolerance"), [(False, 2e-3), (True, 0.1)])

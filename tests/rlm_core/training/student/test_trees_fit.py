@@ -11,7 +11,7 @@ from rlm_core.errors import ModelError
 from rlm_core.inference.features import describe, feature_names, features
 from rlm_core.inference.residuals import spread_key
 from rlm_core.training.corpus import Corpus
-from rlm_core.training.student import forest_fit
+from rlm_core.training.student import forest_fit, trees_fit
 from rlm_core.training.student.config import TreesConfig
 from rlm_core.training.student.forest_fit import ForestJob, fit_job, without_devices
 from rlm_core.training.student.trees_fit import TreesFit, feature_matrix, fit_trees, load_fit, log_values, save_fit
@@ -74,6 +74,15 @@ def test_a_training_row_is_predicted_without_its_family_and_others_by_all(mixed_
     held_out = kernels[rows.split[kernels] == "test"]
     features = feature_matrix(mixed_corpus, held_out, "kernel")
     np.testing.assert_allclose(after.predictions[held_out], after.forests[KERNELS].predict(features), atol=1e-6)
+
+
+def test_separate_processes_fit_the_same_forests(mixed_corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = {"kernel": replace(CONFIG, trees=5, seeds=1)}
+    here = fit_trees(mixed_corpus, small)
+    monkeypatch.setattr(trees_fit, "_ROWS_FOR_PROCESSES", 0)
+    there = fit_trees(mixed_corpus, small)
+    np.testing.assert_array_equal(there.predictions, here.predictions)
+    assert there.forests.keys() == here.forests.keys()
 
 
 def test_values_are_given_in_powers_of_ten_and_not_below_the_floor(mixed_corpus: Corpus) -> None:
