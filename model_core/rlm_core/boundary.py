@@ -2,9 +2,9 @@
 
 Analysis, prediction and rendering of units run inside :func:`guarded` or :func:`each`, or end in :func:`absorb`.
 Errors that the user can fix (``RlmError``) and work that is given up (``StoppedError``) pass. A unit that is too
-complex is no failure: it has no answer, and is not logged. The log names exceptions and locations in installed code; it
-has no message of an exception, which may quote the user's code. With ``RLM_LSP_STRICT=1`` in the environment, as in our
-tests, no failure is caught.
+complex has no answer, which is not a failure and is not logged. The log names exceptions and locations in installed
+code; it has no message of an exception, which may quote the user's code. With ``RLM_LSP_STRICT=1`` in the environment,
+as in our tests, failures are raised.
 """
 
 from __future__ import annotations

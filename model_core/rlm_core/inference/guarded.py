@@ -71,7 +71,7 @@ class GuardedPredictor(PredictorWrapper):
 
 
 def _refuse_long(texts: Iterable[CodeText]) -> None:
-    """Refuse texts of units that take too long to read. Programs and networks have limits of their own.
+    """Refuse units that take too long to read. Programs and networks have other limits.
 
     Raises:
         TooComplexError: there is one.

@@ -1,8 +1,8 @@
 """Python text with its unfinished statements blanked out, so that what stands around them can be read.
 
-While somebody types, a bracket or a quote is often open, and a grammar then takes the functions that follow for a part
-of the expression. Layout is stronger than brackets and quotes: a line that begins with ``def``, ``return`` or another
-keyword that no expression can hold begins a statement, and so does a line that is indented no further than the
+While a line is being typed, a bracket or a quote is often open, and a grammar then takes the functions that follow for
+a part of the expression. Layout is stronger than brackets and quotes: a line that begins with ``def``, ``return`` or
+another keyword that no expression can hold begins a statement, and so does a line that is indented no further than the
 statement with the open bracket. One pass, and no offset changes.
 """
 

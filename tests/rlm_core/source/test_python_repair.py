@@ -71,7 +71,7 @@ def test_the_unit_that_is_typed_keeps_its_whole_text() -> None:
     assert units(BEFORE + typed + "\n" + AFTER)["typed"] == typed
 
 
-def test_strings_that_hold_code_stay_strings_beside_an_unfinished_line() -> None:
+def test_strings_with_code_in_them_stay_strings() -> None:
     holder = 'def holder():\n    return """\ndef inner(n):\n    return n\n"""\n'
     found = units(BEFORE + holder + "\nx = foo(\n\n" + holder.replace("holder", "other") + AFTER)
     assert set(found) == {"before", "holder", "other", "After.method"}

@@ -285,17 +285,6 @@ def powers(n):
         print(i)
 
 
-def grid(options):
-    result = []
-    for values in product(*options.values()):
-        result.append(dict(zip(options, values)))
-    return result
-
-
-def grid2(lists):
-    return list(itertools.product(*lists))
-
-
 def partitions(n, largest=None):
     if largest is None:
         largest = n

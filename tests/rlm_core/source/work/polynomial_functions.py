@@ -357,4 +357,15 @@ def keys(name, array):
 
 def indices(shape):
     return list(product(*map(range, shape)))
+
+
+def settings(options):
+    result = []
+    for values in product(*options.values()):
+        result.append(dict(zip(options, values)))
+    return result
+
+
+def rows(lists):
+    return list(itertools.product(*lists))
 """

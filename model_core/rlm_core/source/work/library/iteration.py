@@ -138,11 +138,10 @@ def _product(call: Call) -> Value:
     size = ONE
     for value in call.args[:_MOST_FACTORS]:
         count = call.consume(value)
-        if value.payload is STARRED and value.item is not None and value.item.kind == "range":
-            # The indices of an array, which has few dimensions: as many as it has items.
+        if value.payload is STARRED:
+            # The factors are the dimensions of an array, or the parts of a pattern: few. There is no telling how many
+            # items they have together.
             count = call.length(UNKNOWN)
-        elif value.payload is STARRED:
-            count = exponential(_TYPICAL_ITEMS, count)
         size = size * count
         _pool(call, value)
     repeat = argument(call, 99, "repeat")
