@@ -49,7 +49,7 @@ lint: .venv/installed
 # The tests build it too, and check its links and commands: pytest tests/docs
 docs: .venv/installed
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	@echo "==> site/index.html"
+	@echo "==> site/index.html; its search needs a server: $(PYTHON) -m http.server --directory site"
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(MAKE) --no-print-directory check-python

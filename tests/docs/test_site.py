@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from rlm_lsp.cli.app import TASKS
 from rlm_lsp.findings.finding import CODES, docs_link
 from rlm_lsp.lsp.features.diagnostics import MALFORMED_SIZES
 
@@ -61,6 +63,24 @@ def test_the_command_reference_shows_every_command_with_its_help_and_options(sit
             if isinstance(option, click.Option) and not option.hidden:
                 assert set(re.findall(r"--[a-z][\w-]*", section)) >= {max(option.opts, key=len)}, name
                 assert (option.help or "")[:30] in words, f"{name} {option.name}"
+
+
+def test_the_command_reference_begins_with_the_commands_by_task(site: Path) -> None:
+    text = (site / "commands.html").read_text(encoding="utf-8")
+    parts = re.split(r'<h2 id="[\w-]+">([^<]+)', text)
+    listed = {
+        title: set(re.findall(r'href="#rlm-lsp-([\w-]+)"><code>', part))
+        for title, part in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    assert {task: listed[task] for task in TASKS} == {task: set(commands) for task, commands in TASKS.items()}
+
+
+def test_every_page_can_be_searched_for(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    found = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert found == {page.relative_to(site).as_posix() for page in site.rglob("*.html")} - {"404.html"}
+    [settings] = re.findall(r'id="__config" type="application/json">(.*?)</script>', (site / "index.html").read_text())
+    assert (site / json.loads(settings)["search"]).is_file()
 
 
 @pytest.mark.parametrize(

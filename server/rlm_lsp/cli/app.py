@@ -22,25 +22,34 @@ from rlm_lsp.rendering import console
 
 from .options import Group
 
-# The list of commands shows these lines, so that it need not import the commands.
-COMMANDS = {
-    "predict": "Predict the cost of the units in files or directories.",
-    "check": "Check units against their budgets, for CI.",
-    "serve": "Run the language server.",
-    "mcp": "Serve predictions to coding agents.",
-    "serve-model": "Serve a model to a team over HTTP.",
-    "doctor": "Show versions, the model, the CPU score and a self-test.",
-    "measure": "Measure your own functions and programs.",
-    "bench": "Benchmark your own kernels, modules and networks.",
-    "report": "Compare measurements with predictions in an HTML file.",
-    "adapt": "Adapt a model to a new device from 10 to 100 measurements.",
-    "model": "List, choose, show, verify and convert models.",
-    "data": "Build data sets from labels.",
-    "train": "Train a model on labels, or on a teacher's predictions.",
-    "tune": "Tune or refit a model on your own measurements.",
-    "export": "Export a trained model.",
-    "eval": "Evaluate a model and write its model card.",
+# The list of commands, by task, shows these lines, so that it need not import the commands.
+TASKS = {
+    "Predict": {
+        "predict": "Predict the cost of the units in files or directories.",
+        "check": "Check units against their budgets, for CI.",
+    },
+    "Editors, agents and teams": {
+        "serve": "Run the language server.",
+        "mcp": "Serve predictions to coding agents.",
+        "serve-model": "Serve a model to a team over HTTP.",
+        "doctor": "Show versions, the model, the CPU score and a self-test.",
+    },
+    "Measure": {
+        "measure": "Measure your own functions and programs.",
+        "bench": "Benchmark your own kernels, modules and networks.",
+        "report": "Compare measurements with predictions in an HTML file.",
+    },
+    "Models": {
+        "model": "List, choose, show, verify and convert models.",
+        "tune": "Tune or refit a model on your own measurements.",
+        "adapt": "Adapt a model to a new device from 10 to 100 measurements.",
+        "data": "Build data sets from labels.",
+        "train": "Train a model on labels, or on a teacher's predictions.",
+        "eval": "Evaluate a model and write its model card.",
+        "export": "Export a trained model.",
+    },
 }
+COMMANDS = {name: line for commands in TASKS.values() for name, line in commands.items()}
 # Old spelling -> new one, reported for one release: remove these with 0.2.
 RENAMED = {
     "refit": "tune --refit",
@@ -76,8 +85,10 @@ class Program(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for task, commands in TASKS.items():
+            with formatter.section(task):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """See :class:`click.Group`."""

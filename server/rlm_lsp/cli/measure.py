@@ -28,6 +28,7 @@ from rlm_core.types import Band
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.console import counted
 
 from . import options
 from .options import PATH, Group, SpreadCommand, open_store, optional_packages, write_errors
@@ -72,7 +73,8 @@ def tests(
 ) -> None:
     """Run this project's tests with pytest, and measure latency and peak memory of its functions.
 
-    Without --package, measure the packages in the working directory. The tests run twice, for latency and for memory.
+    Without --package, measure the packages in the working directory. The tests run twice, for latency and for memory;
+    a long run changes between the two, so that you can stop it and keep both.
     Calls that return are measured even if their test fails. The exit status is 1 if no call was measured.
     """
     folder = Path.cwd()
@@ -99,7 +101,10 @@ def tests(
         stopped = error
     results = [_import_run(kept, folder) for folder in runs]
     for result in results:
-        _summarise(result, kept.path)
+        _summarise(result, kept.path, plan)
+    if stopped is None and not any(result.measurements for result in results):
+        for result in results:
+            _explain_nothing(result, plan)
     if stopped is not None:
         raise stopped
     if not any(result.measurements for result in results):
@@ -113,7 +118,7 @@ def _import_run(kept: Store, folder: Path) -> RunMeasurements:
         raise RlmError(f"{error}; the recordings stay in {folder}, the next rlm-lsp measure imports them") from None
 
 
-def _summarise(result: RunMeasurements, store: Path) -> None:
+def _summarise(result: RunMeasurements, store: Path, plan: SuitePlan) -> None:
     for metric, count in result.tests.items():
         if count:
             functions = sum(measurement.metric == metric for measurement in result.measurements)
@@ -122,10 +127,32 @@ def _summarise(result: RunMeasurements, store: Path) -> None:
         console.note(f"latencies are stored but marked as disturbed: {reason}")
     for reason, count in result.left_out.most_common():
         console.note(f"left out {count:,}: {reason}")
+    files: dict[str, list[str]] = {}
+    for file, reason in result.uncollected.items():
+        files.setdefault(reason, []).append(file or "the tests")
+    for reason, names in files.items():
+        others = f" and {counted(len(names) - 1, 'more file')}" if names[1:] else ""
+        console.note(
+            f"{names[0]}{others}: left out, since pytest cannot import the file ({reason}); install what it needs for"
+            f" {plan.python}"
+        )
     if result.measurements:
         console.note(f"stored in {store}; list them with: rlm-lsp measure list")
+
+
+def _explain_nothing(result: RunMeasurements, plan: SuitePlan) -> None:
+    """Say why nothing was measured, where no other line has said so."""
+    packages = ", ".join(plan.packages)
+    if result.left_out:
+        return
+    if not sum(result.tests.values()):
+        console.note("nothing was measured: no test ran; name the folder of your tests after --")
+    elif not result.passed:
+        console.note("nothing was measured: no test passed; see the output of pytest above")
+    elif not result.imported:
+        console.note(f"nothing was measured: no test imports {packages}; give packages by their import names")
     else:
-        console.note("no call of these packages was seen; give packages by their import names")
+        console.note(f"nothing was measured: the tests call no Python function of {packages}")
 
 
 class _ProgramsCommand(SpreadCommand):

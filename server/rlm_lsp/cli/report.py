@@ -15,6 +15,7 @@ from rlm_core.inference import model_store
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.loading import is_remote, load_corrected
 from rlm_core.measurement.committed import read_committed
+from rlm_core.measurement.known import KnownMeasurements
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
@@ -98,7 +99,8 @@ def _rows(
         kept = open_store(store)
         committed = (one for folder in project_folders() for one in read_committed(folder, console.note))
         shared = [one for one in committed if not packages or {one.package, one.module} & set(packages)]
-        rows = rows_from_store([*shared, *kept.all(packages)], cpu_name())
+        known = KnownMeasurements(kept, project_folders(), console.note)
+        rows = rows_from_store([*shared, *kept.all(packages)], cpu_name(), known)
         if not rows.rows and not data:
             what = ", ".join(f"{count:,}: {cause}" for cause, count in rows.left_out.items())
             raise DataError(

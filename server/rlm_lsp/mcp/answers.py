@@ -53,6 +53,13 @@ class PredictionRow(Answer):
     )
 
 
+class UnreadFiles(Answer):
+    """Files of a folder that were not read."""
+
+    path: str = Field(description="A path to predict next")
+    files: int
+
+
 class Predictions(Answer):
     """The answer of ``predict``."""
 
@@ -60,6 +67,7 @@ class Predictions(Answer):
     omitted: int = Field(description="Units beyond the limit, whose rows are left out")
     rows: list[PredictionRow] = Field(description="The most expensive unit first")
     failed: list[str] = Field(description="Files that could not be read, and why")
+    unread: list[UnreadFiles] = Field(description="What was left out because the folder has too many units")
 
 
 class RatioRow(Answer):

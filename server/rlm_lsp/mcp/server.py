@@ -113,7 +113,8 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     ) -> Annotated[CallToolResult, Predictions]:
         """Predict latency and memory of the functions, programs, kernels and modules in a text, file or folder.
 
-        Of a folder, the most expensive ones come first, and tests are left out.
+        Of a folder, the most expensive ones come first, and tests are left out. Of a large folder, files are read up to
+        300 units; the answer names what is left, to ask for next. A `unit` is found in all files.
         """
         return answered(
             roots,
@@ -174,6 +175,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     @server.tool(title="Check budgets", annotations=reading)
     def check(
         roots: _Roots,
+        context: Context,
         path: _Path = ".",
         revision: Annotated[
             str | None, Field(description="Check only units that changed since this git revision; report regressions")
@@ -184,7 +186,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
 
         Regressions, faster growth, new waits and loops that may not end have the severity information.
         """
-        return answered(roots, lambda folders: tools.check(folders, path, revision, limit))
+        return answered(roots, lambda folders: tools.check(folders, path, revision, limit, _progress(context)))
 
     @server.tool(title="Command that measures", annotations=reading)
     def measure_command(
@@ -210,10 +212,11 @@ def _selection(metric: Metric | None, device: str | None, workload: Mapping[str,
 
 
 def _progress(context: Context) -> Progress:
-    """Reports the progress of a tool from its thread, to a client that asks for it."""
+    """Reports the progress of a tool from its thread in percent, and ends it if the client has given it up."""
 
-    def report(done: int, total: int, what: str) -> None:
-        from_thread.run(context.report_progress, done, total, what)
+    def report(share: float, what: str) -> None:
+        from_thread.check_cancelled()
+        from_thread.run(context.report_progress, round(100 * share, 2), 100, what)
 
     return report
 

@@ -6,8 +6,9 @@ the analyser is not thread-safe, and the model uses all threads that it may use.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,22 @@ from .answers import (
     PredictionRow,
     Predictions,
     RatioRow,
+    UnreadFiles,
     finite,
 )
 from .roots import Roots
 
-MOST_UNITS = 1000  # of one question: about half a minute on two cores
-Progress = Callable[[int, int, str], None]  # done, of how many, and what is done
+MOST_UNITS = 300  # of one folder: about 20 seconds on two cores; many clients wait no longer than 60
+Progress = Callable[[float, str], None]  # the share that is done, and of what
 _STEP_UNITS = 64
 _NAMED_UNITS = 8  # in an error
 _SHOWN_EFFECTS = 10
 _MOST_REASONS = 3  # for missing predictions
+_READING = 0.5  # of the time for a folder
+
+
+def _no_progress(share: float, what: str) -> None:
+    """For a caller who does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,16 @@ class _Unit:
     path: Path | None
     parsed: ParsedSource
     analysed: AnalysedUnit
+
+
+@dataclass(slots=True)
+class _FolderUnits:
+    """Units of a folder that were read, what could not be, and the numbers of files that were not, by their folder."""
+
+    units: list[_Unit] = field(default_factory=list)
+    files: int = 0
+    failed: list[str] = field(default_factory=list)
+    unread: Mapping[str, int] = field(default_factory=dict)
 
 
 class AgentTools:
@@ -97,23 +114,25 @@ class AgentTools:
         selection: QuerySelection,
         unit: str | None = None,
         limit: int = 20,
-        progress: Progress = lambda done, total, what: None,
+        progress: Progress = _no_progress,
     ) -> tuple[list[str], Predictions]:
         """The predictions of the units of a text, a file or the files below a folder, the most expensive first.
 
-        Of a folder, tests are left out unless it is one of tests.
+        Of a folder, tests are left out unless it is one of tests, and files after the first ``MOST_UNITS`` units.
 
         Raises:
             RlmError: the path or text cannot be used, there is no such unit, or the model cannot be loaded.
         """
-        failed: list[str] = []
-        units = self._units(roots, code, failed, progress)
-        if unit is not None:
-            units = _named(units, unit)
+        folder = roots.find(code.path) if code.path is not None and code.text is None else None
+        if folder is not None and folder.is_dir():
+            read = self._folder_units(roots, folder, code.path or "", unit, progress)
+        else:
+            read = _FolderUnits(self._units(roots, code))
+        units = read.units if unit is None else _named(read.units, unit)
         codes = [entry.analysed.code for entry in units]
         answers: list[list[Prediction]] = []
         for start in range(0, len(codes), _STEP_UNITS):
-            progress(start, len(codes), "predicting units")
+            progress(_READING + (1 - _READING) * start / len(codes), say.progress_line("predicted", start, len(codes)))
             step = codes[start : start + _STEP_UNITS]
             answers += self._predictor.predict(step, [queries_for(self._predictor, each, selection) for each in step])
         ranked = sorted(zip(units, answers, strict=True), key=lambda entry: -_cost(entry[1]))
@@ -130,7 +149,15 @@ class AgentTools:
             for line in say.unit_lines(files[id(entry)], entry.analysed, predictions)
         ]
         lines += [say.omitted_line(omitted, "unit")] if omitted else []
-        return [*lines, *failed], Predictions(units=len(units), omitted=omitted, rows=rows, failed=failed)
+        lines += [say.unread_line(read.unread, read.files, MOST_UNITS)] if read.unread else []
+        answer = Predictions(
+            units=len(units),
+            omitted=omitted,
+            rows=rows,
+            failed=read.failed,
+            unread=[UnreadFiles(path=path, files=files) for path, files in read.unread.items()],
+        )
+        return [*lines, *read.failed], answer
 
     def compare(
         self, roots: Roots, before: Code, after: Code, selection: QuerySelection, unit: str | None = None
@@ -160,7 +187,7 @@ class AgentTools:
         parsed = read_source(file)
         if parsed.language == "onnx":
             raise DataError(f"{path}: networks are not compared with a revision")
-        earlier = ParsedSource(decode(text, parsed.language, path), parsed.language)
+        earlier = ParsedSource(decode(text, parsed.language, path), parsed.language, may_leave_out=True)
         analysed = Analyser(self._overlay_of(checked.overlay)).analyse(earlier, file)
         before = [_Unit(file, earlier, entry) for entry in analysed]
         return self._compared(before, self._units(roots, Code(path)), selection, unit)
@@ -207,7 +234,12 @@ class AgentTools:
         return [text], answer
 
     def check(
-        self, roots: Roots, path: str, revision: str | None = None, limit: int = 20
+        self,
+        roots: Roots,
+        path: str,
+        revision: str | None = None,
+        limit: int = 20,
+        progress: Progress = _no_progress,
     ) -> tuple[list[str], CheckAnswer]:
         """The findings of ``rlm-lsp check`` for a file or folder.
 
@@ -217,7 +249,7 @@ class AgentTools:
         self._use(roots)
         checked = find_files([roots.find(path)], diff=revision, allowed=roots.contains)
         checker = Checker(checked, lambda: self._predictor, None, revision or "HEAD", self._measured)
-        found = list(checker.run(lambda done, total: None))
+        found = list(checker.run(lambda done, total: progress(done / total, say.progress_line("checked", done, total))))
         rows = [
             FindingRow(
                 code=entry.finding.code,
@@ -225,7 +257,7 @@ class AgentTools:
                 file=entry.location.name,
                 line=entry.location.region.line,
                 qualname=entry.finding.qualname,
-                message=entry.finding.message,
+                message=entry.location.said(entry.finding.message),
                 probability=entry.finding.probability,
             )
             for entry in found[:limit]
@@ -304,49 +336,52 @@ class AgentTools:
             for change, before, after in zip(changes, first, second, strict=True):
                 yield analysed, change, before, after
 
-    def _units(
-        self,
-        roots: Roots,
-        code: Code,
-        failed: list[str] | None = None,
-        progress: Progress = lambda done, total, what: None,
-    ) -> list[_Unit]:
-        """The units of a text, of a file, or with ``failed``, which takes errors, of the files below a folder."""
+    def _units(self, roots: Roots, code: Code) -> list[_Unit]:
+        """The units of a text or of a file."""
         self._use(roots)
         if code.text is not None:
             if len(code.text) > MAX_FILE_BYTES:
                 raise SourceError(f"the text is over the limit of {MAX_FILE_BYTES // 2**20} MiB; send less of it")
             language = languages.by_name(code.language).name
             source = decode(code.text.encode("utf-8", errors="replace"), "text", "the text")
-            return self._found(None, ParsedSource(source, language), "the text")
+            return self._found(None, ParsedSource(source, language, may_leave_out=True), "the text")
         assert code.path is not None, "a question has a path or a text"
         path = roots.find(code.path)
-        if not path.is_dir() or failed is None:
-            return self._found(path, read_source(path), code.path)
-        units: list[_Unit] = []
-        files = without_tests(find_sources([path], lambda error: failed.append(str(error))))
+        return self._found(path, read_source(path), code.path)
+
+    def _folder_units(
+        self, roots: Roots, folder: Path, shown: str, unit: str | None, progress: Progress
+    ) -> _FolderUnits:
+        """The units of the files below a folder; with the name of a unit, of the files that contain it."""
+        self._use(roots)
+        read = _FolderUnits()
+        found = find_sources([folder], lambda error: read.failed.append(str(error)))
+        files = [file for file in without_tests(found) if roots.contains(file.path) and file.path.stat().st_size]
+        read.files = len(files)
         for done, source_file in enumerate(files):
-            progress(done, len(files), "reading files")
-            if not roots.contains(source_file.path) or source_file.path.stat().st_size == 0:
-                continue
+            progress(_READING * done / len(files), say.progress_line("read", done, len(files)))
+            if len(read.units) >= MOST_UNITS:
+                read.unread = _covering(roots, [file.path for file in files], done)
+                break
+            name = roots.shown(source_file.path)
             try:
                 parsed = read_source(source_file.path, source_file.root)
-                found = self._analyser.analyse(parsed, source_file.path)
-                analysed = without_errors(parsed, found, lambda entry: entry.code.text)
+                if unit is not None and unit.rpartition(".")[2].encode() not in parsed.source:
+                    continue
+                units = self._analyser.analyse(parsed, source_file.path)
+                analysed = without_errors(parsed, units, lambda entry: entry.code.text)
             except RlmError as error:
-                failed.append(f"{roots.shown(source_file.path)}: {str(error).removeprefix(f'{source_file.path}: ')}")
+                read.failed.append(f"{name}: {str(error).removeprefix(f'{source_file.path}: ')}")
                 continue
-            if len(analysed) < len(found):
-                failed.append(say.broken_line(roots.shown(source_file.path), len(found) - len(analysed), parsed))
-            units += [_Unit(source_file.path, parsed, entry) for entry in analysed]
-            if len(units) > MOST_UNITS:
-                raise DataError(f"{code.path}: has over {MOST_UNITS:,} units; name a folder with fewer, or a file")
-        return units
+            if len(analysed) < len(units):
+                read.failed.append(say.broken_line(name, len(units) - len(analysed), parsed))
+            read.units += [_Unit(source_file.path, parsed, entry) for entry in analysed]
+        return read
 
     def _found(self, path: Path | None, parsed: ParsedSource, shown: str) -> list[_Unit]:
         found = self._analyser.analyse(parsed, path)
         units = without_errors(parsed, found, lambda entry: entry.code.text)
-        if found and not units:
+        if not units and parsed.language == "python" and (found or parsed.has_error):
             raise SourceError(f"{shown}: does not parse as Python ({first_error(parsed)})")
         if not units:
             title = languages.by_name(parsed.language).title
@@ -371,6 +406,15 @@ class AgentTools:
 
     def _overlay_of(self, earlier: Callable[[Path], bytes | None]) -> Callable[[Path], bytes | None]:
         return lambda path: earlier(path) if self._roots.contains(path) else b""
+
+
+def _covering(roots: Roots, files: Sequence[Path], done: int) -> Mapping[str, int]:
+    """The folders with no file among the first ``done``, and single files: the numbers of files, largest first."""
+    begun = {parent for file in files[:done] for parent in file.parents}
+    covering: Counter[Path] = Counter()
+    for file in files[done:]:
+        covering[next(path for path in (file, *file.parents) if path.parent in begun)] += 1
+    return {roots.shown(path): number for path, number in covering.most_common()}
 
 
 def _cost(predictions: Sequence[Prediction]) -> float:

@@ -6,7 +6,7 @@ for each word.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source.parsed import ParsedSource
@@ -22,6 +22,8 @@ from .prediction_cells import cost_rows
 from .work_words import growth_form
 
 RATIOS_ARE_FOR = "Ratios are for small inputs, like those of a project's tests; for larger ones look at the growth."
+
+_NAMED_PATHS = 10
 
 
 def unit_lines(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
@@ -45,6 +47,23 @@ def broken_line(file: str, number: int, parsed: ParsedSource) -> str:
 def omitted_line(omitted: int, what: str) -> str:
     """``12 more units; raise the limit or name a folder or unit``."""
     return f"{counted(omitted, f'more {what}')}; raise `limit`, or name a file or a unit"
+
+
+def unread_line(unread: Mapping[str, int], files: int, most: int) -> str:
+    """``12 of 50 files were read, up to 300 units; predict the rest by path: a (30 files), b.py``."""
+    left = sum(unread.values())
+    named = list(unread.items())[:_NAMED_PATHS]
+    paths = ", ".join(path if path.endswith(".py") else f"{path} ({counted(number, 'file')})" for path, number in named)
+    rest = f" and {len(unread) - len(named)} more" if len(unread) > len(named) else ""
+    return printable(
+        f"{files - left:,} of {counted(files, 'file')} were read, up to {most:,} units; left out: {paths}{rest};"
+        " name one as `path`, or ask for a `unit`; `rlm-lsp predict --top 20` in a shell reads all"
+    )
+
+
+def progress_line(what: str, done: int, total: int) -> str:
+    """``12 of 50 read``."""
+    return f"{done:,} of {total:,} {what}"
 
 
 def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> str:

@@ -296,7 +296,7 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
             cells[f"{_percent(band)} {'interval' if prediction.uncalibrated else 'band'}"] = labels.band(
                 prediction.metric, band, prediction.floor
             )
-        # The text alone: what it would say without the measurement.
+        # What it would say without the measurement of this unit.
         if isinstance(prediction, MeasuredPrediction):
             cells["predicted"] = labels.marked_spread(prediction.predicted)
         rows.append(cells)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 from rlm_core.training.evaluation.measured_report import Comparison, Coverage, TaskSummary
-from rlm_core.types import SI_UNIT, Basis, Metric
+from rlm_core.types import Basis, Metric
 
 from . import labels
 
@@ -60,10 +60,11 @@ def calibration(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
             mode="lines+markers",
             name=name,
             line={"color": colour},
-            hovertemplate="quantile %{x:.3f}: %{y:.1%} of values are below it<extra>%{fullData.name}</extra>",
+            customdata=[percent(share) for share in shares],
+            hovertemplate="quantile %{x:.3f}: %{customdata} of values are below it<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(title="predicted quantile", range=[0, 1])
-    figure.update_yaxes(title="share of measured values below it", range=[0, 1], tickformat=".0%")
+    figure.update_yaxes(title="share of measured values below it", range=[0, 1], **_percent_ticks(0, 1))
     return Chart("calibration", figure, "share of measured values below each predicted quantile, by basis and metric")
 
 
@@ -86,11 +87,12 @@ def coverage(groups: Sequence[Coverage]) -> Chart:
             "arrayminus": [group.share - group.low for group in groups],
             "color": _GREY,
         },
-        hovertemplate="%{y}: %{x:.0%} inside<extra></extra>",
+        customdata=[percent(group.share) for group in groups],
+        hovertemplate="%{y}: %{customdata} inside<extra></extra>",
         showlegend=False,
     )
     figure.add_vline(x=0.8, line={"color": _GREY, "dash": "dot"})
-    figure.update_xaxes(title="values inside the 80 % band, 95 % interval", range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_xaxes(title="values inside the 80 % band, 95 % interval", range=[-0.02, 1.02], **_percent_ticks(0, 1))
     figure.update_yaxes(autorange="reversed", automargin=True)
     return Chart("coverage", figure, "coverage of 80 % bands by group")
 
@@ -121,14 +123,9 @@ def scatter(metric: Metric, rows: Sequence[Comparison]) -> Chart:
             customdata=[[_named(point), predicted(point), measured(point)] for point in of_basis],
             hovertemplate="%{customdata[0]}<br>predicted %{customdata[1]}<br>measured %{customdata[2]}<extra></extra>",
         )
-    unit = SI_UNIT[metric]
-    if unit == "1":
-        kind: dict[str, object] = {"type": "linear", "tickformat": ".0%"}
-    else:
-        kind = {"type": "log", "exponentformat": "SI", "minexponent": 1, "dtick": 1}
-    suffix = "" if unit == "1" else unit
-    figure.update_xaxes(title=f"predicted {labels.METRIC_WORDS[metric]} (median)", ticksuffix=suffix, **kind)
-    figure.update_yaxes(title=f"measured {labels.METRIC_WORDS[metric]}", ticksuffix=suffix, **kind)
+    kind = _percent_ticks(*ends) if metric == "accuracy" else _log_ticks(metric, *ends)
+    figure.update_xaxes(title=f"predicted {labels.METRIC_WORDS[metric]} (median)", **kind)
+    figure.update_yaxes(title=f"measured {labels.METRIC_WORDS[metric]}", **kind)
     return Chart(f"scatter-{metric}", figure, f"predicted against measured {labels.METRIC_WORDS[metric]}")
 
 
@@ -245,6 +242,29 @@ def predicted(comparison: Comparison) -> str:
 def measured(comparison: Comparison) -> str:
     """The measured value of a comparison, for people."""
     return labels.quantity(comparison.row.metric, comparison.row.value)
+
+
+def percent(share: float) -> str:
+    """A share as the rest of the program writes it: ``80 %``."""
+    return f"{share * 100:.0f} %"
+
+
+def _percent_ticks(low: float, high: float) -> dict[str, object]:
+    """At most eight ticks at round shares from ``low`` to ``high``."""
+    step = next((step for step in (1, 2, 5, 10, 20) if high - low < 0.07 * step), 20)
+    values = [tick / 100 for tick in range(step * math.floor(100 * low / step), math.ceil(100 * high) + step, step)]
+    return {"type": "linear", "tickvals": values, "ticktext": [percent(value) for value in values]}
+
+
+def _log_ticks(metric: Metric, low: float, high: float) -> dict[str, object]:
+    """Ticks from ``low`` to ``high`` that need no fraction: of memory, powers of two."""
+    wide: tuple[float, ...] = (1,) if high > 100 * low else (1, 2, 5)
+    base = 10.0
+    if metric == "memory":
+        base, wide = 32.0, (1,) if high > 1024 * low else (1, 2, 4, 8, 16)
+    exponents = range(math.floor(math.log(low, base)), math.ceil(math.log(high, base)) + 1)
+    values = [step * base**exponent for exponent in exponents for step in wide]
+    return {"type": "log", "tickvals": values, "ticktext": [labels.quantity(metric, value) for value in values]}
 
 
 def _named(comparison: Comparison) -> str:

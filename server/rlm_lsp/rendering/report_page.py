@@ -116,7 +116,7 @@ def _summary_table(summaries: Sequence[TaskSummary]) -> str:
             f"{task.groups:,}",
             "" if task.spearman is None else f"{task.spearman:.3f}",
             labels.error(task.error),
-            f"{task.coverage:.0%}",
+            figures.percent(task.coverage),
         ]
         for task in summaries
     ]

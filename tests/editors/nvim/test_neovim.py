@@ -296,6 +296,7 @@ def test_the_first_notice_waits_for_no_key(home: Home, terminal: Terminal, pictu
     labels = neovim.hints(2)
     screen = terminal.shows("The range after a signature is a prediction", f"def small(n): {labels[0]}")
     assert "Press ENTER" not in screen
+    assert neovim.lua("return vim.api.nvim_win_get_height(vim.fn.win_getid(vim.fn.winnr('$')))") == 1
     # It covers no line of the file, and stays while one reads.
     assert all(line in screen for line in SOURCE.splitlines())
     terminal.picture(picture)

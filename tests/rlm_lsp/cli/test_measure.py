@@ -69,6 +69,13 @@ def functions(home: Path) -> set[str]:
     return {one.qualname for one in Store(home / "rlm-lsp" / "measurements.sqlite3").all()}
 
 
+def measure_tests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Measure the latency in the tests of a project, whose folder is that of the user too."""
+    command = [*COMMAND, "--no-memory", "--python", sys.executable, "--", *QUIET, *arguments]
+    variables = environment(folder / "home")
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
 def invoke(*arguments: str | Path) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, ["measure", *map(str, arguments)])
     return result.exit_code, result.stdout, result.stderr
@@ -83,7 +90,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     notes = done.stderr.splitlines()
-    assert notes[0].startswith(f"rlm-lsp: measures shapes; runs in {folder}, twice: {sys.executable} -m pytest -q")
+    assert notes[0].startswith(
+        f"rlm-lsp: measures shapes; runs in {folder}, twice: {sys.executable} -m pytest --continue-on"
+    )
     assert notes[1].endswith("functions in 10 tests")
     assert "1 failed, 9 passed" in done.stdout
     return home
@@ -157,14 +166,48 @@ def test_mistakes_are_reported_in_one_line(store: tuple[str, str], tmp_path: Pat
         assert stderr.count("\n") == 1
 
 
-def test_a_package_of_which_nothing_is_called_gives_status_1(tmp_path: Path) -> None:
-    folder = write_project(tmp_path, "def test_it():\n    pass\n")
-    command = [*COMMAND, "--no-memory", "--python", sys.executable, "--", *QUIET]
-    done = subprocess.run(
-        command, cwd=folder, env=environment(tmp_path / "home"), capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        ("def test_it():\n    pass\n", "no test imports shapes; give packages by their import names"),
+        ("import shapes\ndef test_it():\n    pass\n", "the tests call no Python function of shapes"),
+        ("import shapes\ndef test_it(missing):\n    shapes.square(2)\n", "no test passed; see the output of pytest"),
+        ("import shapes\nsquare = shapes.square\n", "no test ran; name the folder of your tests after --"),
+    ],
+)
+def test_why_nothing_was_measured_is_said_and_gives_status_1(tmp_path: Path, tests: str, why: str) -> None:
+    done = measure_tests(write_project(tmp_path, tests))
     assert done.returncode == 1
-    assert "no call of these packages was seen" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"rlm-lsp: nothing was measured: {why}")
+
+
+def test_files_of_tests_that_cannot_be_imported_are_named_and_the_others_are_measured(tmp_path: Path) -> None:
+    folder = write_project(tmp_path)
+    for name in ("a", "b"):
+        (folder / "tests" / f"test_{name}.py").write_text("import not_installed\n\ndef test_it():\n    pass\n")
+    (folder / "tests" / "test_c.py").write_text("def f(:\n")
+    done = measure_tests(folder)
+    assert done.returncode == 0
+    assert "square" in functions(tmp_path / "home")
+    lines = done.stderr.splitlines()
+    reason = "ModuleNotFoundError: No module named 'not_installed'"
+    assert (
+        f"rlm-lsp: tests/test_a.py and 1 more file: left out, since pytest cannot import the file ({reason}); install"
+        f" what it needs for {sys.executable}"
+    ) in lines
+    assert any(line.startswith("rlm-lsp: tests/test_c.py: left out") and "SyntaxError" in line for line in lines)
+    (folder / "tests" / "test_shapes.py").unlink()
+    done = measure_tests(folder)
+    assert done.returncode == 1
+    assert "import names" not in done.stderr
+
+
+def test_a_pytest_that_cannot_begin_is_the_only_error(tmp_path: Path) -> None:
+    folder = write_project(tmp_path)
+    done = measure_tests(folder, "--no-such-option")
+    assert done.returncode == 2
+    [_, line] = [line for line in done.stderr.splitlines() if line.startswith("rlm-lsp: ")]
+    assert line.startswith("rlm-lsp: error: pytest could not begin: it does not know the option --no-such-option")
 
 
 @pytest.mark.parametrize(("place", "kept"), [("test", {"square", "total", "slow"}), ("import", set())])

@@ -11,14 +11,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import anyio
 import jsonschema
 import pytest
 import rlm_core
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, ListRootsResult, Root
 from rlm_core.inference.query_selection import queries_for
+from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
+from rlm_lsp.mcp.answers import Predictions
+from rlm_lsp.mcp.roots import Roots
+from rlm_lsp.mcp.server import create_server
+from rlm_lsp.mcp.tools import MOST_UNITS, AgentTools
 
 from tests.paths import REPOSITORY
 
@@ -199,8 +205,58 @@ async def test_progress_in_a_folder_is_reported(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         result = await client.call_tool("predict", {"path": "."}, progress_callback=report)
     assert not result.is_error
-    assert (2, 3, "reading files") in reported
-    assert (0, 3, "predicting units") in reported
+    assert (0, 100, "0 of 3 read") in reported
+    assert (50, 100, "0 of 3 predicted") in reported
+    shares = [progress for progress, _, _ in reported]
+    assert shares == sorted(set(shares))
+
+
+async def test_of_a_large_folder_the_rest_is_named_and_a_unit_is_found_in_all_of_it(tmp_path: Path) -> None:
+    functions = "\n".join(f"def f{number}(n):\n    return n\n" for number in range(MOST_UNITS))
+    for name in ("a/one.py", "a/two.py", "b/deep/one.py", "b/deep/two.py", "c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(functions if name == "a/one.py" else FAST.replace("def f", "def g"))
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "predict", path=".")
+        _, found = await call(client, "predict", path=".", unit="g")
+        _, rest = await call(client, "predict", path="b")
+    # Files next to folders come first.
+    assert {row["path"]: row["files"] for row in answer["unread"]} == {"a/two.py": 1, "b": 2}
+    assert "2 of 5 files were read, up to 300 units; left out: b (2 files), a/two.py; name one as `path`" in text
+    assert {row["file"] for row in found["rows"]} == {"a/two.py", "b/deep/one.py", "b/deep/two.py", "c.py"}
+    assert (rest["units"], rest["unread"]) == (2, [])
+
+
+class _RecordingTools(AgentTools):
+    """Notes how answers end."""
+
+    def __init__(self) -> None:
+        super().__init__(rlm_core.load, KnownMeasurements(None))
+        self.ends: list[str] = []
+
+    def predict(self, *arguments: Any) -> tuple[list[str], Predictions]:
+        end = "given up"
+        try:
+            answer = super().predict(*arguments)
+            end = "answered"
+        finally:
+            self.ends.append(end)
+        return answer
+
+
+async def test_a_question_that_the_client_gives_up_ends(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"a{number}.py").write_text(FAST)
+    tools = _RecordingTools()
+    async with Client(create_server(tools, Roots.of_folders([tmp_path]))) as client:
+        with anyio.CancelScope() as scope:
+
+            async def report(progress: float, total: float | None, message: str | None) -> None:
+                scope.cancel()
+
+            await client.call_tool("predict", {"path": "."}, progress_callback=report)
+        await call(client, "predict", path="a0.py")
+    assert tools.ends == ["given up", "answered"]
 
 
 @BOTH_ERAS

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from rlm_core.training.evaluation.measured_report import Coverage, TaskSummary
+from rlm_core.types import Metric
 from rlm_lsp.rendering import report_figures as figures
 from rlm_lsp.rendering.report_figures import MOST_UNITS, treemaps
 
@@ -36,6 +37,24 @@ def test_a_scatter_is_a_sample_of_very_many_rows() -> None:
     assert len(chart.figure.data[1].x) == figures.MOST_POINTS
     assert chart.figure == figures.scatter("latency", rows).figure
     assert chart.figure.layout.xaxis.type == "log"
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "ticks"),
+    [
+        ("latency", (3e-7, 2e-3), "100 ns, 1 µs, 10 µs, 100 µs, 1 ms, 10 ms"),
+        ("latency", (0.4, 3.0), "100 ms, 200 ms, 500 ms, 1 s, 2 s, 5 s, 10 s, 20 s, 50 s"),
+        ("memory", (100.0, 3e6), "32 B, 1 KiB, 32 KiB, 1 MiB, 32 MiB"),
+        ("accuracy", (0.903, 0.941), "90 %, 91 %, 92 %, 93 %, 94 %, 95 %"),
+        ("accuracy", (0.1, 0.9), "0 %, 20 %, 40 %, 60 %, 80 %, 100 %"),
+    ],
+)
+def test_axes_write_numbers_as_hints_do(metric: Metric, values: tuple[float, float], ticks: str) -> None:
+    rows = [replace(answered(value, value), row=replace(answered(value).row, metric=metric)) for value in values]
+    layout = figures.scatter(metric, rows).figure.layout
+    for axis in (layout.xaxis, layout.yaxis):
+        assert ", ".join(axis.ticktext) == ticks
+        assert len(axis.tickvals) == len(axis.ticktext)
 
 
 def test_a_treemap_joins_what_is_small_and_keeps_the_sum() -> None:

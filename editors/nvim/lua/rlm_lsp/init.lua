@@ -130,6 +130,18 @@ function M.opened(bufnr)
   end
 end
 
+-- The sentences of a notice that fit on one line, at least the first.
+local function first_sentences(text)
+  while vim.fn.strdisplaywidth(text) > vim.o.columns do
+    local shorter = text:match('^(.*%.) .*%.$')
+    if not shorter then
+      break
+    end
+    text = shorter
+  end
+  return text
+end
+
 -- Shows a text in a small window below the others, which covers no code. It closes with the first edit, or with the buffer.
 local function show_below(text)
   local source, lines = vim.api.nvim_get_current_buf(), vim.split(text, '\n')
@@ -161,12 +173,13 @@ local function show_below(text)
   })
 end
 
--- Shows a message of the server. Information has several lines, which in the command line would wait for a key.
+-- Shows a message of the server. Information may be longer than the command line, which would then wait for a key.
 function M.show_message(err, params, ctx)
   if params.type ~= vim.lsp.protocol.MessageType.Info then
     return vim.lsp.handlers['window/showMessage'](err, params, ctx)
   end
-  show_below(params.message)
+  -- Notices begin with the name of the program; a command to copy is shown in full.
+  show_below(vim.startswith(params.message, SECTION) and first_sentences(params.message) or params.message)
 end
 
 -- Requests the hints of a client's buffers again and redraws their lines. Neovim draws the hints of a line once per

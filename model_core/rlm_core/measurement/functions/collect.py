@@ -95,12 +95,19 @@ def is_alive(pid: int) -> bool:
 
 @dataclass(slots=True)
 class RunMeasurements:
-    """The measurements of a run, how many tests they are from, and what was left out by reason."""
+    """The measurements of a run, how many tests they are from, and what was left out by reason.
+
+    ``uncollected`` are the files of tests that could not be read, and why; ``imported`` the packages that were imported
+    of those asked for; ``passed`` the number of tests that passed.
+    """
 
     measurements: list[Measurement] = field(default_factory=list)
     tests: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     disturbed: list[str] = field(default_factory=list)
+    uncollected: dict[str, str] = field(default_factory=dict)
+    imported: set[str] = field(default_factory=set)
+    passed: int = 0
 
 
 def collect(folder: Path, device: str) -> RunMeasurements:
@@ -112,6 +119,11 @@ def collect(folder: Path, device: str) -> RunMeasurements:
     run = RunLeader.read(folder)
     found = RunMeasurements()
     recordings = read_recordings(folder)
+    for one in recordings:
+        end = one.end or {}
+        found.uncollected |= one.uncollected
+        found.imported |= set(end.get("imported", ()))
+        found.passed += end.get("passed", 0)
     files: dict[str, FunctionFile] = {}
     for metric in _SCALES:
         of_metric = [one for one in recordings if one.header.get("metric") == metric]

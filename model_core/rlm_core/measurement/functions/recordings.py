@@ -32,6 +32,8 @@ class FunctionSamples:
 class Recording:
     """One process's file: what it says of itself, its functions, the tests that it began, and how it ended.
 
+    ``uncollected`` are the files of tests that could not be read, and why.
+
     ``end`` is None of a process that died; the last of ``tests`` was then open if ``in_test``.
     """
 
@@ -40,6 +42,7 @@ class Recording:
     functions: dict[int, FunctionSamples] = field(default_factory=dict)
     tests: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)
+    uncollected: dict[str, str] = field(default_factory=dict)
     in_test: bool = False
     end: dict[str, Any] | None = None
 
@@ -118,5 +121,7 @@ def _take(recording: Recording, what: str, rest: list[Any]) -> None:
             seen.threads |= bool(threads)
     elif what == "disturbed":
         recording.disturbed.append(rest[0])
+    elif what == "uncollected":
+        recording.uncollected[rest[0]] = rest[1]
     elif what == "end":
         recording.end = rest[0]

@@ -1,4 +1,4 @@
-"""Runs a project's tests once for latency and once for peak memory, in separate processes.
+"""Runs a project's tests once for latency and once for peak memory, in separate processes that take turns.
 
 A test that hangs or ends its process is lost alone: the run continues without it. Whatever happens, the samples taken
 until then are in the run's folder.
@@ -7,6 +7,7 @@ until then are in the run's folder.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ Note = Callable[[str], None]
 MEMORY_TIMES = 4  # so many times the limit of a test holds in the memory pass, which is slower
 INSIDE = Path(__file__).parent / "injected"
 _MOST_RESTARTS = 50
+_REFUSAL_SECONDS = 60.0
+_ABOVE = "its output is above"
 _POLL_SECONDS, _GRACE_SECONDS = 0.2, 10.0
 _USAGE, _NO_TESTS = 4, 5  # exit status of pytest
 _ASK = "import sys, pytest; print(*sys.version_info[:2], sys.implementation.name)"
@@ -38,7 +41,8 @@ class SuitePlan:
     """What is run: ``python -m pytest *arguments`` in ``folder``, once for each of ``passes``.
 
     ``packages`` are import names; ``calls`` of a function are taken a test; ``timeout`` is in seconds a test, 0 for
-    no limit. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th on.
+    no limit. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th on. ``pause_share``: the passes
+    change when tests have run so many times as long as pytest takes to begin, which it then does twice more.
     """
 
     python: str
@@ -49,11 +53,13 @@ class SuitePlan:
     calls: int = 5
     timeout: float = 300.0
     part: tuple[int, int] = (0, 1)
+    pause_share: float = 20.0
 
     @property
     def command(self) -> list[str]:
         """The command line that is run."""
-        return [self.python, "-m", "pytest", *self.arguments]
+        # A file of tests that cannot be imported does not leave the others out.
+        return [self.python, "-m", "pytest", "--continue-on-collection-errors", *self.arguments]
 
 
 def find_python(folder: Path) -> str:
@@ -89,56 +95,136 @@ def check_python(python: str) -> None:
 def run(plan: SuitePlan, folder: Path, note: Note, output: IO[bytes] | None = None) -> None:
     """Run all passes; samples go to ``folder``; ``note`` receives what went wrong and what was done about it.
 
-    ``output`` receives what pytest prints; without it that is printed here.
+    The passes take turns: when the tests of the first have taken a while, it pauses at the end of a file, and the
+    others run the same tests. ``output`` receives what pytest prints; without it that is printed here.
 
     Raises:
         DataError: pytest could not begin, or nothing can be written.
         KeyboardInterrupt: the user has stopped the run.
     """
-    for one in plan.passes:
-        _run_pass(plan, one, folder, note, output)
+    first, *others = [_PassRun(plan, metric, folder, note, output) for metric in plan.passes]
+    first.pauses = bool(others)
+    while True:
+        tests = first.run()
+        for other in others if tests else ():
+            other.run(tests)
+        if not first.has_paused:
+            return
 
 
-def _run_pass(plan: SuitePlan, metric: Pass, folder: Path, note: Note, output: IO[bytes] | None) -> None:
-    skip = folder / f"skip-{metric}.txt"
-    begun: list[str] = []
-    for _ in range(_MOST_RESTARTS + 1):
-        before = set(folder.glob("*.jsonl"))
-        status = _attempt(plan, metric, folder, skip if begun else None, note, output)
-        recordings = [one for one in read_recordings(folder) if one.path not in before]
+class _PassRun:
+    """The attempts to run the tests for one metric; each leaves out what those before it have begun."""
+
+    def __init__(self, plan: SuitePlan, metric: Pass, folder: Path, note: Note, output: IO[bytes] | None) -> None:
+        self._plan, self._metric, self._folder, self._note, self._output = plan, metric, folder, note, output
+        self._begun: list[str] = []
+        self._restarts = 0
+        self.pauses = self.has_paused = False
+
+    def run(self, only: Iterable[str] = ()) -> list[str]:
+        """Run the tests, or ``only`` some, up to the next pause or the end, and return the names of those begun."""
+        first = len(self._begun)
+        self.has_paused = False
+        allowed = self._written("only", only)
+        while self._restarts <= _MOST_RESTARTS:
+            if self._attempt(allowed):
+                break
+        else:
+            self._note(f"the process of the tests ended {_MOST_RESTARTS} times: the rest was not measured")
+        return self._begun[first:]
+
+    def _attempt(self, only: Path | None) -> bool:
+        """Start pytest once; whether it has done all that it can."""
+        before = set(self._folder.glob("*.jsonl"))
+        request = Request(
+            str(self._folder),
+            self._metric,
+            self._plan.packages,
+            self._plan.calls,
+            self._plan.timeout * (MEMORY_TIMES if self._metric == "memory" else 1),
+            skip=_text(self._written("skip", self._begun)),
+            only=_text(only),
+            stop_when_full=True,
+            part=self._plan.part,
+            launched=time.monotonic(),
+            pause_share=self._plan.pause_share if self.pauses else 0.0,
+        )
+        status = _attempt(self._plan, request, self._folder, self._note, self._output)
+        recordings = [one for one in read_recordings(self._folder) if one.path not in before]
         leader = next((one for one in recordings if not one.is_worker), None)
         if status == CANNOT_WRITE:
-            raise DataError(f"{folder}: cannot be written; free some space, what was seen until then is kept")
+            raise DataError(f"{self._folder}: cannot be written; free some space, what was seen until then is kept")
         if leader is None or status == _USAGE:
-            raise DataError(f"pytest could not begin (status {status}); its output is above")
-        if status == _NO_TESTS and not begun and plan.part == (0, 1):
-            note("pytest found no tests")
-        if leader.end is not None:
-            return
+            raise DataError(f"pytest could not begin: {_refusal(self._plan)}")
+        if status == _NO_TESTS and not self._begun and self._plan.part == (0, 1):
+            self._note("pytest found no tests")
         new = [test for one in recordings for test in one.tests]
-        note(f"the process of the tests ended {_where(leader, status)}; the rest goes on without it")
-        if not new:
-            return
-        begun += new
-        skip.write_text("\n".join(begun) + "\n", encoding="utf-8", errors="surrogatepass")
-    note(f"the process of the tests ended {_MOST_RESTARTS} times: the rest was not measured")
+        self._begun += new
+        if leader.end is not None:
+            self.has_paused = bool(leader.end.get("paused"))
+            return True
+        self._restarts += 1
+        self._note(f"the process of the tests ended {_where(leader, status)}; the rest goes on without it")
+        return not new
+
+    def _written(self, what: str, names: Iterable[str]) -> Path | None:
+        """A file with the names of tests; None without any."""
+        text = "".join(f"{name}\n" for name in names)
+        if not text:
+            return None
+        path = self._folder / f"{what}-{self._metric}.txt"
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        return path
 
 
-def _attempt(
-    plan: SuitePlan, metric: Pass, folder: Path, skip: Path | None, note: Note, output: IO[bytes] | None
-) -> int:
+def _text(path: Path | None) -> str:
+    return str(path) if path is not None else ""
+
+
+def _refusal(plan: SuitePlan) -> str:
+    """Why pytest does not begin and what to do, from what it prints when it is asked to collect the tests alone."""
+    command = [*plan.command, "--collect-only", "-q"]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=plan.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_REFUSAL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return _ABOVE
+    printed = done.stderr
+    if option := re.search(r"unrecognized arguments: (\S+)", printed):
+        name = option[1]
+        if name in plan.arguments:
+            return f"it does not know the option {name}; see pytest --help"
+        if name in os.environ.get("PYTEST_ADDOPTS", "").split():
+            return f"it does not know the option {name}, which PYTEST_ADDOPTS has; unset that variable"
+        file = re.search(r"inifile: (.+)", printed)
+        where = f"addopts in {_shown(file[1].strip(), plan)} has" if file else "its configuration has"
+        return (
+            f"it does not know the option {name}, which {where}: a plug-in is missing; install it for {plan.python}, or"
+            " leave the options out: rlm-lsp measure tests -- -o addopts="
+        )
+    errors = re.findall(r"^(?:E  |ERROR:) *(.+)", printed, re.MULTILINE)
+    if conftest := re.search(r"while loading conftest '(.+)'", printed):
+        why = errors[-1] if errors else "see its output above"
+        return f"{_shown(conftest[1], plan)} cannot be imported ({why}); install what it needs for {plan.python}"
+    return f"{errors[-1]}; its output is above" if errors else _ABOVE
+
+
+def _shown(path: str, plan: SuitePlan) -> str:
+    """A path as below the project's folder."""
+    return os.path.relpath(path, plan.folder) if Path(path).is_relative_to(plan.folder) else path
+
+
+def _attempt(plan: SuitePlan, request: Request, folder: Path, note: Note, output: IO[bytes] | None) -> int:
     """Run pytest once and return its exit status; nothing that it started in its process group outlives it."""
-    limit = plan.timeout * (MEMORY_TIMES if metric == "memory" else 1)
-    request = Request(
-        str(folder),
-        metric,
-        plan.packages,
-        plan.calls,
-        limit,
-        str(skip) if skip else "",
-        stop_when_full=True,
-        part=plan.part,
-    )
+    limit = request.timeout
     watchdog = Watchdog(folder, folder.glob("*.jsonl"), limit and limit + _GRACE_SECONDS)
     with stop_signals() as came:
         group = 0 if os.name == "posix" else None

@@ -21,8 +21,19 @@ from rlm_core.measurement.labels import newest
 from rlm_core.measurement.programs.sources import source_of
 from rlm_core.measurement.types import BENCHED, RESUMED, Measurement, source_hash
 from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source.units import read_source
-from rlm_core.types import LEVELS, METRICS_OF_BASIS, Abstention, Band, CodeText, Metric, Prediction, Query
+from rlm_core.types import (
+    LEVELS,
+    METRICS_OF_BASIS,
+    Abstention,
+    Band,
+    CodeText,
+    MeasuredPrediction,
+    Metric,
+    Prediction,
+    Query,
+)
 
 from .prediction_table import predictions
 
@@ -59,13 +70,16 @@ class MeasuredRows:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def rows_from_store(measurements: Iterable[Measurement], device: str) -> MeasuredRows:
+def rows_from_store(
+    measurements: Iterable[Measurement], device: str, known: MeasuredUnits | None = None
+) -> MeasuredRows:
     """The rows of measurements: one value per unit and metric, on ``device`` if there is one.
 
-    Of a program's inputs the most expensive one counts; kernels, modules and networks have a value per device and
-    workload. A unit whose file no longer has its text is left out.
+    ``known`` looks up what was measured of the functions around a unit, which a prediction takes into account. Of a
+    program's inputs the most expensive one counts; kernels, modules and networks have a value per device and workload.
+    A unit whose file no longer has its text is left out.
     """
-    found, files = MeasuredRows(), _SourceFiles()
+    found, files = MeasuredRows(), _SourceFiles(known)
     best: dict[tuple[object, ...], Measurement] = {}
     for measurement in newest(measurements):
         if reason := _unusable(measurement):
@@ -79,8 +93,8 @@ def rows_from_store(measurements: Iterable[Measurement], device: str) -> Measure
         )
         if measurement.kind in BENCHED:
             key = (*key, measurement.device, tuple(sorted(measurement.asked.items())))
-        known = best.get(key)
-        if known is None or _rank(measurement, device) > _rank(known, device):
+        earlier = best.get(key)
+        if earlier is None or _rank(measurement, device) > _rank(earlier, device):
             best[key] = measurement
     for measurement in best.values():
         code = files.code(measurement)
@@ -168,8 +182,8 @@ def _rank(measurement: Measurement, device: str) -> tuple[bool, str, float]:
 class _SourceFiles:
     """The units of source files, each file read once."""
 
-    def __init__(self) -> None:
-        self._analyser = Analyser()
+    def __init__(self, known: MeasuredUnits | None) -> None:
+        self._analyser = Analyser(measured=known)
         self._units: dict[Path, dict[tuple[str, str], CodeText]] = {}
 
     def code(self, measurement: Measurement) -> CodeText | None:
@@ -240,7 +254,8 @@ def compare(
 ) -> tuple[list[Comparison | None], Counter[Abstention]]:
     """The prediction for each row (None where the model abstains), and the reasons to abstain.
 
-    A row without a query gets the model's default one, as in a hover. ``title`` names the progress bar.
+    A row without a query gets the model's default one, as in a hover. The prediction is the one that a hover shows next
+    to a measured value: what was measured of the unit itself does not count. ``title`` names the progress bar.
     """
     comparisons: list[Comparison | None] = [None] * len(rows)
     reasons: Counter[Abstention] = Counter()
@@ -249,7 +264,8 @@ def compare(
         if prediction.abstained is not None:
             reasons[prediction.abstained] += 1
         else:
-            comparisons[number] = Comparison(rows[number], prediction)
+            plain = prediction.predicted if isinstance(prediction, MeasuredPrediction) else prediction
+            comparisons[number] = Comparison(rows[number], plain)
     return comparisons, reasons
 
 

@@ -14,7 +14,7 @@ from rlm_lsp.lsp.session import Session
 
 MARKER, READY_MARKER = "notice-1", "notice-ready-1"
 # The VS Code extension recognizes both by their first words, and adds buttons.
-READY = "rlm-lsp is ready. Nothing expensive here: hover the name of a function, or show all hints."
+READY = "rlm-lsp is ready. Nothing expensive here: hover a function, or show all hints."
 TEXT = (
     "rlm-lsp: The range after a signature is a prediction, not a measurement. About 80 % of calls should fall inside"
     " it, for inputs like those in a project's tests."

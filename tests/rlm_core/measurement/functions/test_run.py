@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -67,13 +68,20 @@ def test_last():
 
 
 def measured(
-    folder: Path, *arguments: str, passes: tuple[Pass, ...] = ("latency", "memory"), timeout: float = 60
+    folder: Path,
+    *arguments: str,
+    passes: tuple[Pass, ...] = ("latency", "memory"),
+    timeout: float = 60,
+    pause_share: float = 20,
 ) -> tuple[dict[tuple[str, str], Measurement], list[str], Counter[str]]:
     """Measurements by metric and qualified name, what was noted, and the numbers of tests."""
     store, notes = Store(folder / "data" / "m.sqlite3"), list[str]()
     place = new_run(store)
-    plan = SuitePlan(sys.executable, (*QUIET, *arguments), folder, ("shapes",), passes, timeout=timeout)
-    run(plan, place, notes.append)
+    plan = SuitePlan(
+        sys.executable, (*QUIET, *arguments), folder, ("shapes",), passes, timeout=timeout, pause_share=pause_share
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        run(plan, place, notes.append)
     found = import_run(store, place)
     return {(one.metric, one.qualname): one for one in found.measurements}, notes, found.tests
 
@@ -245,6 +253,24 @@ def test_tests_that_misbehave_cost_only_themselves(tmp_path: Path) -> None:
     ]
 
 
+def test_a_long_run_changes_between_the_metrics_and_keeps_both_when_it_is_cut(tmp_path: Path) -> None:
+    folder = write_project(tmp_path, "import shapes\ndef test_it():\n    assert shapes.square(2) == 4\n")
+    for name, call in (("a", "fib(5)"), ("b", "slow(9)")):
+        code = f"def test_it(n):\n    shapes.{call}\n"
+        code = f"import pytest\nimport shapes\n@pytest.mark.parametrize('n', range(2))\n{code}"
+        (folder / "tests" / f"test_{name}.py").write_text(code)
+    found, notes, tests = measured(folder, pause_share=1e-9)
+    assert (notes, tests) == ([], {"latency": 5, "memory": 5})
+    for metric in ("latency", "memory"):
+        assert [found[metric, name].tests for name in ("fib", "slow", "square")] == [2, 2, 1]
+    code = "import os\nimport signal\nimport shapes\ndef test_it():\n    shapes.hold(9)\n"
+    (folder / "tests" / "test_c.py").write_text(f"{code}    os.kill(os.getppid(), signal.SIGINT)\n    signal.pause()\n")
+    found, _, tests = measured(folder, pause_share=1e-9)
+    assert {name for metric, name in found if metric == "memory"} == {"fib", "slow"}
+    assert {name for metric, name in found if metric == "latency"} >= {"fib", "slow"}
+    assert tests == {"latency": 5, "memory": 4}
+
+
 def test_workers_of_xdist_measure_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_project(tmp_path)
     monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
@@ -276,10 +302,25 @@ run(plan, new_run(Store(folder / "data" / "m.sqlite3")), print)
 
 def test_pytest_that_cannot_begin_is_an_error_of_one_line(tmp_path: Path) -> None:
     folder = write_project(tmp_path)
-    with pytest.raises(DataError, match="pytest could not begin"):
+    with pytest.raises(DataError, match="could not begin: it does not know the option --no-such-option; see pytest"):
         measured(folder, "--no-such-option")
     with pytest.raises(DataError, match="cannot be run"):
         check_python(str(tmp_path / "nothing"))
+
+
+def test_what_keeps_pytest_from_beginning_is_named(tmp_path: Path) -> None:
+    folder = write_project(tmp_path)
+    (folder / "tests" / "conftest.py").write_text("import not_installed\n")
+    missing = r"begin: tests/conftest.py cannot be imported \(ModuleNotFoundError: No module named 'not_installed'\);"
+    with pytest.raises(DataError, match=missing):
+        measured(folder, "tests")
+    (folder / "tests" / "conftest.py").unlink()
+    configuration = folder / "pyproject.toml"
+    configuration.write_text(configuration.read_text() + 'addopts = "--cov=shapes -q"\n')
+    with pytest.raises(DataError, match=r"option --cov=shapes, which addopts in pyproject\.toml has"):
+        measured(folder, "tests")
+    found, _, _ = measured(folder, "-o", "addopts=", passes=("latency",))
+    assert ("latency", "total") in found
 
 
 def test_the_interpreter_of_the_project_takes_precedence_over_ours(

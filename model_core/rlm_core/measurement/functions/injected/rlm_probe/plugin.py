@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
@@ -18,6 +19,7 @@ import pytest
 from .session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, ProbeSession, Request
 
 _AGAIN = 1.0  # seconds; code that swallows the failure is interrupted again
+_MOST_LETTERS = 200  # of a reason
 _started = False
 
 
@@ -49,6 +51,11 @@ class ProbePlugin:
         self._config, self._request = config, request
         self.session = ProbeSession(request)
         self._status = -1
+        self._passed = 0
+        self._paused = False
+        # Kept here, since tests may freeze time in every module.
+        self._clock = time.monotonic
+        self._first_test: float | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Processes that tests start must not measure again; workers of xdist must."""
@@ -61,25 +68,28 @@ class ProbePlugin:
                 del os.environ[PLUGINS]
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out the tests of other parts, and those that an earlier attempt has begun."""
+        """Leave out the tests of other parts, those that an earlier attempt has begun, and those not asked for."""
         if config is not self._config:
             return
         first, step = self._request.part
         files = set(sorted({_file(item) for item in items})[first::step])
-        begun: set[str] = set()
-        if self._request.skip:
-            begun |= set(Path(self._request.skip).read_text(encoding="utf-8", errors="surrogatepass").splitlines())
+        begun = _names_in(self._request.skip) if self._request.skip else frozenset()
         chosen = [item for item in items if _file(item) in files and _name(item) not in begun]
+        if self._request.only:
+            wanted = _names_in(self._request.only)
+            chosen = [item for item in chosen if _name(item) in wanted]
         if len(chosen) < len(items):
             config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
             items[:] = chosen
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
         """A test with its fixtures."""
         if item.config is not self._config:
             yield
             return
+        if self._first_test is None:
+            self._first_test = self._clock()
         self.session.begin_test(_name(item))
         stop = self._limit()
         try:
@@ -89,6 +99,18 @@ class ProbePlugin:
             self.session.end_test()
         if self._is_full():
             item.session.shouldstop = f"rlm-lsp: {self.session.spool.failure}"
+        elif nextitem is not None and _file(nextitem) != _file(item) and self._is_time_to_pause():
+            self._paused = True
+            item.session.shouldstop = "rlm-lsp: next, the peak memory in the tests that have run"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count the tests that pass."""
+        self._passed += report.when == "call" and report.passed
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why a file of tests cannot be read."""
+        if report.failed:
+            self.session.spool.uncollected(report.nodeid, _reason(report.longreprtext))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -109,10 +131,16 @@ class ProbePlugin:
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """The end."""
         if config is self._config:
-            self.session.finish(self._status)
+            self.session.finish(self._status, self._passed, paused=self._paused)
 
     def _is_full(self) -> bool:
         return self.session.spool.failure is not None and self._request.stop_when_full
+
+    def _is_time_to_pause(self) -> bool:
+        share, launched = self._request.pause_share, self._request.launched
+        if not share or self._first_test is None or "PYTEST_XDIST_WORKER" in os.environ:
+            return False
+        return self._clock() - self._first_test > share * (self._first_test - launched)
 
     def _limit(self) -> TimeLimit:
         if (
@@ -142,6 +170,17 @@ class TimeLimit:
 
     def _fail(self, number: int, frame: FrameType | None) -> None:
         pytest.fail(f"rlm-lsp: the test did not end within {self._seconds:g} s")
+
+
+def _names_in(file: str) -> frozenset[str]:
+    return frozenset(Path(file).read_text(encoding="utf-8", errors="surrogatepass").splitlines())
+
+
+def _reason(text: str) -> str:
+    """The error of a traceback as pytest prints it, in one line."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]
+    return (errors[-1:] or lines[:1] or ["no reason given"])[0][:_MOST_LETTERS]
 
 
 def _file(item: pytest.Item) -> str:

@@ -1,8 +1,9 @@
 """Samples of one process, written to a separate file: JSON Lines, one write per test, never rewritten.
 
 A line is an array whose first item says what it is: ``start`` (a header), ``function`` (a place), ``test`` (one
-begins), ``seen`` (one has ended: its samples), ``disturbed`` (why times must not count), ``end``. A process that dies
-loses the test that it is in; where nothing can be written any more, measuring stops.
+begins), ``seen`` (one has ended: its samples), ``disturbed`` (why times must not count), ``uncollected`` (a file of
+tests that cannot be read, and why), ``end``. A process that dies loses the test that it is in; where nothing can be
+written any more, measuring stops.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class RecordingWriter:
     def disturbed(self, reason: str) -> None:
         """Times of this process must not count."""
         self._write(["disturbed", reason])
+
+    def uncollected(self, file: str, reason: str) -> None:
+        """A file of tests cannot be read."""
+        self._write(["uncollected", file, reason])
 
     def seen(self, touched: list[Function]) -> None:
         """A test has ended that reached these functions."""

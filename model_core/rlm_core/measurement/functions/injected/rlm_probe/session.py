@@ -27,9 +27,11 @@ CANNOT_WRITE = 74  # exit status where nothing can be written any more; EX_IOERR
 class Request:
     """What to measure: ``packages`` by import name, ``calls`` of a function a test; ``folder`` takes what is seen.
 
-    ``timeout`` is the seconds that a test may take (0: any), ``skip`` a file of the names of tests that are left out.
-    ``stop_when_full``: tests that cannot be measured any more, since nothing can be written, need not run. ``part``
-    ``(i, n)`` takes every n-th file of tests from the i-th on.
+    ``timeout`` is the seconds that a test may take (0: any). ``skip`` and ``only`` are files with names of tests: those
+    that are left out, and those without which all others are. ``stop_when_full``: tests that cannot be measured any
+    more, since nothing can be written, need not run. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th
+    on. ``launched`` is when pytest was started (``time.monotonic``); at the end of a file of tests, the session pauses
+    if they took ``pause_share`` times as long as pytest did to begin (0: never).
     """
 
     folder: str
@@ -38,8 +40,11 @@ class Request:
     calls: int = 5
     timeout: float = 0.0
     skip: str = ""
+    only: str = ""
     stop_when_full: bool = False
     part: tuple[int, int] = (0, 1)
+    launched: float = 0.0
+    pause_share: float = 0.0
 
     def to_text(self) -> str:
         """The request as an environment variable holds it."""
@@ -102,11 +107,14 @@ class ProbeSession:
             del function.samples[:]
             function.exceptions = 0
 
-    def finish(self, status: int) -> None:
-        """No more tests follow."""
+    def finish(self, status: int, passed: int, *, paused: bool) -> None:
+        """No more tests follow in this process; others do in the next one if it has ``paused``."""
         self._watcher.stop()
         versions = {} if os.environ.get("PYTEST_XDIST_WORKER") else _versions(self._request.packages)
-        self.spool.end(status=status, versions=versions, finished=time.time())
+        imported = [name for name in self._request.packages if name in sys.modules]
+        self.spool.end(
+            status=status, passed=passed, paused=paused, imported=imported, versions=versions, finished=time.time()
+        )
 
     def _start(self) -> None:
         """Before the first test: calls made by imports are a separate period."""

@@ -175,7 +175,7 @@ def test_injection_leaves_functions_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_request_survives_the_environment() -> None:
-    request = Request("/a b", "memory", ("x", "y.z"), 3, 1.5, "skip", True)
+    request = Request("/a b", "memory", ("x", "y.z"), 3, 1.5, "skip", "only", True)
     assert Request.from_text(request.to_text()) == request
 
 
