@@ -18,6 +18,7 @@ from pygls.uris import to_fs_path
 from rlm_core import SourceError
 from rlm_core.folders import walk
 from rlm_core.source import languages
+from rlm_core.source.notebooks import is_notebook
 
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 # The names that pytest, unittest, Jest, JUnit, NUnit, RSpec and Go's tools look for.
@@ -50,9 +51,12 @@ def path_of_uri(uri: str) -> Path | None:
     return Path(name) if name else None
 
 
-def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None]) -> list[SourceFile]:
+def find_sources(
+    paths: Sequence[Path], on_error: Callable[[SourceError], None], *, notebooks: bool = False
+) -> list[SourceFile]:
     """All files below ``paths``; directories without any, and those that cannot be read, are reported to ``on_error``.
 
+    ``notebooks`` says whether directories are searched for notebooks too.
     Links to directories are not followed. Where a link to a file leads is for its reader to check.
     """
     found: list[SourceFile] = []
@@ -60,7 +64,7 @@ def find_sources(paths: Sequence[Path], on_error: Callable[[SourceError], None])
         if not path.is_dir():
             found.append(SourceFile(path))
             continue
-        below = [SourceFile(file, path) for file in _walk(path, on_error)]
+        below = [SourceFile(file, path) for file in _walk(path, on_error, notebooks=notebooks)]
         if not below:
             on_error(SourceError(f"{path}: no source file in this directory; name a file or another directory"))
         found += below
@@ -86,14 +90,16 @@ def without_tests(sources: Sequence[SourceFile]) -> list[SourceFile]:
     return [source for source in sources if is_meant(source)] or list(sources)
 
 
-def _walk(folder: Path, on_error: Callable[[SourceError], None]) -> Iterator[Path]:
+def _walk(folder: Path, on_error: Callable[[SourceError], None], *, notebooks: bool) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         advice = "shorten its path" if error.errno == errno.ENAMETOOLONG else "check its permissions"
         on_error(SourceError(f"{error.filename}: cannot be read ({error.strerror}); {advice}"))
 
     for parent, folders, files in walk(folder, unreadable):
         folders[:] = [name for name in folders if not _is_skipped(parent / name)]
-        yield from (path for path in map(parent.joinpath, files) if languages.by_path(path) and _is_file(path))
+        for path in map(parent.joinpath, files):
+            if (languages.by_path(path) or (notebooks and is_notebook(path))) and _is_file(path):
+                yield path
 
 
 def _is_skipped(folder: Path) -> bool:

@@ -154,6 +154,29 @@ async def test_details_are_a_document_where_the_client_can_show_one(start: Start
         )
 
 
+async def test_details_are_refreshed_after_an_edit(start: Start, examples: Path) -> None:
+    session = await start(editor="vscode")
+    path = examples / "functions.py"
+    uri = session.open(path)
+    summary = await session.hover(uri, 13, 5)
+    [link] = re.findall(r"\[Details\]\((rlm-lsp:/details/mean\.md\?[\w-]+)\)", summary)
+    params = types.TextDocumentContentParams(link)
+    before = (await session.client.workspace_text_document_content_async(params)).text
+    text = path.read_text()
+    session.change(uri, text.replace("def mean(", "def renamed(").replace("mean(", "renamed("))
+    await session.labels(uri, 4)
+    assert await session.content_refreshes.get() == link
+    after = (await session.client.workspace_text_document_content_async(params)).text
+    assert "bands checked on" in before
+    assert after == "mean has no prediction any more.\n"
+    # Another model changes every number.
+    while not session.content_refreshes.empty():
+        session.content_refreshes.get_nowait()
+    await session.client.workspace_text_document_content_async(params)
+    await session.client.workspace_execute_command_async(types.ExecuteCommandParams("rlm-lsp.restartModel"))
+    assert await session.content_refreshes.get() == link
+
+
 async def test_details_follow_in_the_hover_of_other_clients(start: Start, examples: Path) -> None:
     session = await start(editor="neovim")
     text = await session.hover(session.open(examples / "functions.py"), 13, 5)

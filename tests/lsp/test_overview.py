@@ -11,6 +11,8 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tests.notebooks import notebook_text
+
 from .recording import Recording, recording
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(90)]
@@ -56,6 +58,111 @@ async def test_units_come_by_cost_and_page_by_page(folder: Path) -> None:
         place = (large["uri"], large["file"], large["line"], large["character"])
         assert place == ((folder / "src" / "large.py").as_uri(), "src/large.py", 2, 4)
         assert large["bandText"].endswith("s")
+
+
+async def test_costs_that_cannot_be_compared_are_ranked_apart(folder: Path) -> None:
+    solution = "class Solution:\n    def solve(self, n: int) -> int:\n        return sum(range(n))\n"
+    (folder / "src" / "solution.py").write_text(f"# https://leetcode.com/problems/sum/\n{solution}")
+    async with recording(PLAIN, folder) as session:
+        page = await ask(session, "rlm-lsp/overview", limit=2)
+        # A judge's run takes longer than any of these calls; the first page has the most expensive ones of both.
+        assert [row["group"] for row in page["rows"]] == ["calls", "judge"]
+        assert page["rows"][0]["qualname"] == "large"
+        assert page["rows"][1]["median"] > page["rows"][0]["median"]
+        rest = await ask(session, "rlm-lsp/overview", cursor=page["cursor"])
+        assert {row["group"] for row in rest["rows"]} == {"calls"}
+
+
+async def test_an_edit_outdates_the_list_and_an_update_reads_only_what_has_changed(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        await ask(session, "rlm-lsp/overview", watch=True)
+        path = folder / "src" / "small.py"
+        uri = session.open(path)
+        await session.handled()
+        assert session.sent("rlm-lsp/overviewChanged") == []  # the text that was read
+        session.change(uri, LARGE.replace("large", "typed"))
+        await session.wait("rlm-lsp/overviewChanged")
+        page = await ask(session, "rlm-lsp/overview", update=True)
+        assert {row["qualname"] for row in page["rows"]} == {"typed", "large", "check"}
+        assert (page["unsaved"], page["files"], page["units"]) == (True, 3, 3)
+        session.change(uri, SMALL)
+        page = await ask(session, "rlm-lsp/overview", update=True)
+        assert ({row["qualname"] for row in page["rows"]}, page["unsaved"]) == ({"small", "large", "check"}, False)
+
+
+async def test_callers_in_other_files_are_updated_once_a_change_is_saved(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    callee, caller = package / "callee.py", package / "caller.py"
+    callee.write_text("def work(n):\n    return n\n")
+    caller.write_text("from package.callee import work\n\n\ndef call(n):\n    return work(n)\n")
+    expensive = "def work(n):\n    return sorted(i * j for i in range(3_000) for j in range(1_000))\n"
+    async with recording(PLAIN, tmp_path) as session:
+
+        async def median_of_call(**params: Any) -> tuple[float, bool]:
+            page = await ask(session, "rlm-lsp/overview", **params)
+            return next(row["median"] for row in page["rows"] if row["qualname"] == "call"), page["unsaved"]
+
+        before, _ = await median_of_call(watch=True)
+        uri = session.open(callee)
+        session.change(uri, expensive)
+        median, unsaved = await median_of_call(update=True)
+        assert (median == pytest.approx(before), unsaved) == (True, True)
+        notified = len(session.sent("rlm-lsp/overviewChanged"))
+        callee.write_text(expensive)
+        event = types.FileEvent(callee.as_uri(), types.FileChangeType.Changed)
+        session.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        await session.wait(
+            "rlm-lsp/overviewChanged", lambda params: len(session.sent("rlm-lsp/overviewChanged")) > notified
+        )
+        after, unsaved = await median_of_call(update=True)
+        assert after > 100 * before
+        assert not unsaved
+        median, unsaved = await median_of_call(refresh=True)
+        assert (median == pytest.approx(after), unsaved) == (True, False)
+
+
+async def test_new_and_removed_files_are_noticed(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        await ask(session, "rlm-lsp/overview", watch=True)
+        (folder / "src" / "new.py").write_text(SMALL.replace("small", "new"))
+        (folder / "src" / "small.py").unlink()
+        page = await ask(session, "rlm-lsp/overview", update=True)
+        assert {row["qualname"] for row in page["rows"]} == {"new", "large", "check"}
+
+
+async def test_a_client_that_does_not_watch_is_not_notified(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        await ask(session, "rlm-lsp/overview")
+        uri = session.open(folder / "src" / "small.py")
+        session.change(uri, LARGE)
+        await session.handled()
+        assert session.sent("rlm-lsp/overviewChanged") == []
+
+
+async def test_functions_of_notebooks_are_listed_with_their_cells(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook_text("%matplotlib inline\n", f"x = 1\n\n\n{LARGE}"))
+    (tmp_path / "broken.ipynb").write_text('{"cells": [')
+    async with recording(PLAIN, tmp_path) as session:
+        page = await ask(session, "rlm-lsp/overview", watch=True)
+        [row] = page["rows"]
+        place = (row["file"], row["uri"], row["cell"], row["cellUri"], row["line"], row["qualname"])
+        assert place == ("a.ipynb", path.as_uri(), 3, None, 3, "large")
+        assert [failure["file"] for failure in page["failures"]] == ["broken.ipynb"]
+        assert "is not a Jupyter notebook" in page["failures"][0]["reason"]
+        # An open notebook is listed as it is in the editor.
+        cell = types.TextDocumentItem("vscode-notebook-cell:/a#1", "python", 1, SMALL)
+        document = types.NotebookDocument(
+            path.as_uri(), "jupyter-notebook", 1, [types.NotebookCell(types.NotebookCellKind.Code, cell.uri)]
+        )
+        session.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(document, [cell]))
+        await session.wait("rlm-lsp/overviewChanged")
+        page = await ask(session, "rlm-lsp/overview", update=True)
+        [row] = page["rows"]
+        place = (row["file"], row["uri"], row["cell"], row["cellUri"], row["line"], row["qualname"])
+        assert place == ("a.ipynb", path.as_uri(), None, cell.uri, 0, "small")
 
 
 async def test_rows_come_as_partial_results_while_files_are_read(folder: Path) -> None:

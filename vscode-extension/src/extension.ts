@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 
 import { registerCommands } from './common/commands';
+import { Explanations } from './common/explanation';
 import { reportInvalid } from './common/invalid';
 import { createChannels } from './common/logger';
 import { McpServers } from './common/mcp';
@@ -35,6 +36,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   const status = new StatusItem(session);
   const overview = new OverviewTree(session);
   const pages = new TextPages();
+  const explanations = new Explanations(session, pages);
   const mcp = new McpServers(session);
   let timer: NodeJS.Timeout | undefined;
   const restartSoon = (): void => {
@@ -48,8 +50,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     status,
     overview,
     pages,
+    explanations,
     mcp,
-    ...registerCommands(context, session, status, pages),
+    ...registerCommands(context, session, status, pages, explanations),
     ...registerNetworks(context, session),
     vscode.commands.registerCommand(`${VIEW}.refresh`, () => overview.load({ refresh: true })),
     vscode.commands.registerCommand(`${VIEW}.more`, () => overview.more()),

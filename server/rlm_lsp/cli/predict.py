@@ -22,12 +22,12 @@ from rlm_core import RlmError, SourceError
 from rlm_core.errors import AnalysisError
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.file_units import TextUnits, file_units
 from rlm_core.queries.judges import JUDGES
 from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
-from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.notebooks import is_notebook
 from rlm_core.source.syntax_errors import first_error, without_errors
-from rlm_core.source.units import read_source
 from rlm_core.types import Metric, Prediction
 
 from rlm_lsp.rendering import console
@@ -149,10 +149,11 @@ def query_selection(devices: Sequence[str], workload: Sequence[str], judge: str 
 
 @dataclass(frozen=True, slots=True)
 class _FileUnit:
-    """A unit and its file, as the user named it."""
+    """A unit and its file, as the user named it; ``cell`` is the number of a notebook's cell."""
 
     file: str
     analysed: AnalysedUnit
+    cell: int | None = None
 
 
 _UnitPredictions = tuple[_FileUnit, list[Prediction]]
@@ -175,7 +176,7 @@ def _predict_paths(
     known: MeasuredUnits,
 ) -> int:
     tally = _Tally()
-    found = find_sources(paths, tally.report)
+    found = find_sources(paths, tally.report, notebooks=True)
     sources = without_tests(found)
     with ExitStack() as stack:
         predictor = stack.enter_context(BatchPredictor(runner)) if sources else None
@@ -229,14 +230,10 @@ def _analyse(
             # An empty __init__.py in a folder is normal; an empty file that the user names is an error.
             if not source.named and source.path.stat().st_size == 0:
                 continue
-            parsed = read_source(source.path, source.root)
-            found = analyser.analyse(parsed, source.path)
-            units = without_errors(parsed, found, lambda unit: unit.code.text)
+            texts = file_units(analyser, source.path, source.root)
+            units = [unit for text in texts for unit in _without_errors(source, text)]
             if not units:
-                _explain_no_unit(source, parsed)
-            elif len(units) < len(found):
-                left = counted(len(found) - len(units), "unit")
-                console.note(f"{source.path}: {left} with syntax errors left out ({first_error(parsed)})")
+                _explain_no_unit(source, texts)
         except AnalysisError as error:
             tally.report(SourceError(f"{source.path}: {error}"))
             continue
@@ -248,13 +245,32 @@ def _analyse(
             continue
         tally.files += 1
         tally.units += len(units)
-        yield from (_FileUnit(str(source.path), unit) for unit in units)
+        yield from units
 
 
-def _explain_no_unit(source: SourceFile, parsed: ParsedSource) -> None:
+def _without_errors(source: SourceFile, text: TextUnits) -> list[_FileUnit]:
+    """The units of a text that have no syntax error."""
+    units = without_errors(text.parsed, text.units, lambda unit: unit.code.text)
+    if len(units) < len(text.units) and (units or text.cell is not None):
+        left = counted(len(text.units) - len(units), "unit")
+        place = ", ".join(filter(None, [_cell(text.cell), first_error(text.parsed)]))
+        console.note(f"{source.path}: {left} with syntax errors left out ({place})")
+    return [_FileUnit(str(source.path), unit, text.cell) for unit in units]
+
+
+def _cell(number: int | None) -> str:
+    return f"cell {number}" if number is not None else ""
+
+
+def _explain_no_unit(source: SourceFile, texts: Sequence[TextUnits]) -> None:
+    if is_notebook(source.path):
+        if source.named:
+            console.note(f"{source.path}: nothing to predict (no function in a Python cell)")
+        return
+    [parsed] = [text.parsed for text in texts]
     entry = languages.by_name(parsed.language)
     # The text of a program may have errors; a grammar need not know each dialect either, such as JSX.
-    if parsed.language == "python" and parsed.root.has_error:
+    if parsed.language == "python" and parsed.has_error:
         where = first_error(parsed)
         place = f" ({where})" if where else ""
         raise SourceError(
@@ -285,11 +301,12 @@ def _predict_units(
 
 
 def _table_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[CostRow]:
-    return cost_rows(unit.file, unit.analysed, predictions)
+    return cost_rows(":".join(filter(None, [unit.file, _cell(unit.cell)])), unit.analysed, predictions)
 
 
 def _json_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
-    return [unit_row(unit.file, unit.analysed, prediction) for prediction in predictions]
+    rows = [unit_row(unit.file, unit.analysed, prediction) for prediction in predictions]
+    return [{"file": row["file"], "cell": unit.cell, **row} for row in rows]
 
 
 def _write_jsonl(rows: Iterable[dict[str, Any]]) -> None:

@@ -99,7 +99,7 @@ def find_files(
         RlmError: ``diff`` is not a revision of the repositories that hold the paths.
     """
     # In one order, whatever that of the paths: the same files give the same report.
-    found = sorted(find_sources(paths, _note), key=lambda source: source.path)
+    found = sorted(find_sources(paths, _note, notebooks=True), key=lambda source: source.path)
     sources = [source for source in found if allowed(source.path)]
     ignored = _ignored([source.path for source in sources if not source.named])
     checked = CheckedFiles([source for source in sources if source.path not in ignored])

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +21,11 @@ from rlm_core.errors import AnalysisError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import answers_for
+from rlm_core.queries.file_units import TextUnits, file_units, notebook_units
 from rlm_core.queries.measured_lookup import MeasuredUnits
+from rlm_core.source.notebooks import cells_of, is_notebook
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import decode, read_source
+from rlm_core.source.units import decode
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, CostRatio, Prediction, Query, Span
 
 from rlm_lsp.history.comparison import UnitDiff, unit_diffs
@@ -43,8 +46,11 @@ _BATCH_FILES = 256
 
 @dataclass(slots=True)
 class _File:
+    """A text to judge: a file, or the cell of a notebook with this number."""
+
     path: Path
     source: bytes
+    cell: int | None = None
     cases: list[UnitCase] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -115,11 +121,8 @@ class Checker:
         for table in self._reported_tables.values():
             left = [entry.glob for entry in table.budgets if (table.path, entry.glob) not in self._matched]
             folder = table.path.parent
-            names = (
-                [source.path.relative_to(folder).as_posix() for source in find_sources([folder], lambda error: None)]
-                if left
-                else []
-            )
+            sources = find_sources([folder], lambda error: None, notebooks=True) if left else []
+            names = [source.path.relative_to(folder).as_posix() for source in sources]
             unmatched += [(_shown(table.path), glob) for glob in left if not any(matches(glob, name) for name in names)]
         return unmatched
 
@@ -137,7 +140,10 @@ class Checker:
         return guarded(f"the check of {source.path}", lambda: self._read(source), fail)
 
     def _read(self, source: SourceFile) -> list[_File]:
-        """A file with its units to judge; before it its configuration, the first time that one with mistakes is met."""
+        """A file with its units to judge, or the cells of a notebook with theirs.
+
+        Before them comes their configuration, the first time that one with mistakes is met.
+        """
         path, real = source.path, self._checked.real(source.path)
         folder = self.settings.of(real)
         if folder.excludes(real):
@@ -145,23 +151,28 @@ class Checker:
         try:
             if path.is_file() and path.stat().st_size == 0:
                 return []
-            parsed = read_source(path, source.root)
-            units = self._analyser.analyse(parsed, path)
+            texts = file_units(self._analyser, path, source.root)
         except (RlmError, OSError) as error:
             self._report_unreadable(source, error)
             return []
+        units = [unit for text in texts for unit in text.units]
         self.files += 1
         self.units += len(units)
         table, mistakes = self._table(real)
         self._matched |= {(table.path, entry.glob) for entry in table.entries_of(real)} if table is not None else set()
         configured = configured_budgets(real, folder.relative(real), folder.settings, table)
-        rules, findings = read_rules(parsed, units, configured)
-        self.with_budget += sum(bool(of_unit.budgets) for of_unit in rules)
-        # The text of a network is not that of its file: its findings are at the start of the file.
-        file = _File(path, parsed.source if parsed.language != "onnx" else b"", findings=findings)
         criteria = criteria_of(folder.settings, self._confidence, self._revision)
-        file.cases = cases_of(units, rules, self._diffs(path, parsed.language, units), criteria, only_changes=True)
-        return [*mistakes, file]
+        diffs = iter(self._diffs(path, texts, units))
+        files = []
+        for text in texts:
+            rules, findings = read_rules(text.parsed, text.units, configured)
+            self.with_budget += sum(bool(of_unit.budgets) for of_unit in rules)
+            # The text of a network is not that of its file: its findings are at the start of the file.
+            content = text.parsed.source if text.parsed.language != "onnx" else b""
+            diffs_of_text = list(islice(diffs, len(text.units)))
+            cases = cases_of(text.units, rules, diffs_of_text, criteria, only_changes=True)
+            files.append(_File(path, content, text.cell, cases, findings))
+        return [*mistakes, *files]
 
     def _report_unreadable(self, source: SourceFile, error: RlmError | OSError) -> None:
         if isinstance(error, OSError):
@@ -185,15 +196,31 @@ class Checker:
             return table, []
         return table, [_File(table.path, table.source, findings=malformed(table.malformed))]
 
-    def _diffs(self, path: Path, language: str, units: Sequence[AnalysedUnit]) -> list[UnitDiff]:
+    def _diffs(self, path: Path, texts: Sequence[TextUnits], units: Sequence[AnalysedUnit]) -> list[UnitDiff]:
         """The units compared with the earlier revision; all are new where nothing is compared."""
-        text = self._checked.before(path)
+        content = self._checked.before(path)
         before: Sequence[AnalysedUnit] = ()
-        # The bytes of a network are not text.
-        if text and language != "onnx":
+        if content:
             with suppress(SourceError):
-                before = self._earlier.analyse(ParsedSource(decode(text, language, str(path)), language), path)
+                before = self._units_before(path, texts, content)
         return unit_diffs(before, units)
+
+    def _units_before(self, path: Path, texts: Sequence[TextUnits], content: bytes) -> Sequence[AnalysedUnit]:
+        """The units that a file had with the ``content`` of the earlier revision.
+
+        Raises:
+            SourceError: it cannot be read or analysed.
+        """
+        if is_notebook(path):
+            earlier = notebook_units(self._earlier, cells_of(content, str(path)))
+            return [unit for text in earlier for unit in text.units]
+        [language] = [text.parsed.language for text in texts]
+        # The bytes of a network are not text.
+        if language == "onnx":
+            return ()
+        return self._earlier.analyse(
+            ParsedSource(decode(content, language, str(path)), language, may_leave_out=True), path
+        )
 
     def _report(self, batch: Sequence[_File]) -> Iterator[LocatedFinding]:
         cases = [(file, case) for file in batch for case in file.cases]
@@ -227,11 +254,11 @@ class Checker:
         return ratios
 
     def _located(self, file: _File, finding: Finding) -> LocatedFinding:
-        location = self._location(file.path, file.source, finding.span)
+        location = self._location(file.path, file.source, finding.span, file.cell)
         related = tuple(
             (
                 other.message,
-                self._location(file.path, file.source, other.span)
+                self._location(file.path, file.source, other.span, file.cell)
                 if other.path is None
                 else self._location(other.path, self._reported_tables[other.path].source, other.span),
             )
@@ -239,9 +266,9 @@ class Checker:
         )
         return LocatedFinding(finding, location, related, fingerprint(location.name, finding))
 
-    def _location(self, path: Path, source: bytes, span: Span) -> Location:
+    def _location(self, path: Path, source: bytes, span: Span, cell: int | None = None) -> Location:
         region = region_of(source, span) if source else TextRegion(1, 1, 1, 1)
-        return Location(_shown(path), self._checked.name_of(path), region)
+        return Location(_shown(path), self._checked.name_of(path), region, cell)
 
 
 def _shown(path: Path) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
@@ -42,11 +43,24 @@ class TextRegion:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A region of a file: ``file`` as the user named it, ``name`` relative to the project's folder, with ``/``."""
+    """A region of a file: ``file`` as the user named it, ``name`` relative to the project's folder, with ``/``.
+
+    In a notebook, ``region`` is in the text of the cell with the number ``cell``.
+    """
 
     file: str
     name: str
     region: TextRegion
+    cell: int | None = None
+
+    @property
+    def in_file(self) -> str:
+        """``cell 3:5``, the cell and the line, or the line alone."""
+        return f"cell {self.cell}:{self.region.line}" if self.cell is not None else str(self.region.line)
+
+    def said(self, message: str) -> str:
+        """A message for a format that has no cells: lines of its files are not those of a notebook's cells."""
+        return f"cell {self.cell}, line {self.region.line}: {message}" if self.cell is not None else message
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +92,19 @@ def _characters(source: bytes, offset: int, column: int) -> int:
     return len(source[offset - column : offset].decode("utf-8", errors="replace"))
 
 
+# Words are not cut, so that paths can be copied; a number stays with its unit, since that space does not break.
+_WRAPPER = TextWrapper(95, break_long_words=False, break_on_hyphens=False)
+
+
 def _text(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
-    """``file:line:column: severity: message [code]``."""
+    """``file:line:column: severity: message [code]``, with the rest of a long message on indented lines."""
     for located in findings:
         finding, location = located.finding, located.location
-        others = [f"{other.file}:{other.region.line}" for _, other in located.related if other.file != location.file]
+        others = [f"{other.file}:{other.in_file}" for _, other in located.related if other.file != location.file]
         at = f" (budget at {', '.join(others)})" if others else ""
-        where = f"{location.file}:{location.region.line}:{location.region.column}"
+        where = f"{location.file}:{location.in_file}:{location.region.column}"
         text = f"{where}: {finding.severity}: {' '.join(finding.message.split())}{at} [{finding.code}]"
-        yield f"{printable(text)}\n"
+        yield "\n    ".join(_WRAPPER.wrap(printable(text))) + "\n"
 
 
 def _json(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
@@ -141,7 +159,7 @@ def _work(finding: Finding) -> dict[str, Any]:
 
 
 def _json_location(location: Location) -> dict[str, Any]:
-    return {"file": location.file, **asdict(location.region)}
+    return {"file": location.file, "cell": location.cell, **asdict(location.region)}
 
 
 def _markdown(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
@@ -152,7 +170,7 @@ def _markdown(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator
             yield f"{COMMENT_HEAD}| | where | finding |\n|---|---|---|\n"
         is_empty = False
         finding, location = located.finding, located.location
-        where = code_span(f"{location.name}:{location.region.line}")
+        where = code_span(f"{location.name}:{location.in_file}")
         message = markdown(" ".join(finding.message.split()))
         yield f"| {finding.severity} | {where} | {message} ({finding.code}) |\n"
     yield f"{COMMENT_HEAD}{NO_FINDINGS}\n" if is_empty else f"\n{COMMENT_FOOT}\n"
@@ -166,19 +184,21 @@ _GITHUB_PROPERTY = _GITHUB_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 def _github(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[str]:
     """``::error file=...,line=...::message``, which GitHub shows as annotations in a pull request."""
     for located in findings:
-        finding, region = located.finding, located.location.region
+        finding, location = located.finding, located.location
+        region = location.region if location.cell is None else TextRegion(1, 1, 1, 1)
         # GitHub refuses columns of a range over several lines; its columns end with the last character.
         last = max(region.column, region.end_column - 1)
         columns = {"col": region.column, "endColumn": last} if region.line == region.end_line else {}
         properties = {
-            "file": located.location.name,
+            "file": location.name,
             "line": region.line,
             "endLine": region.end_line,
             **columns,
             "title": f"{PROGRAM} {finding.code}",
         }
         parameters = ",".join(f"{name}={str(value).translate(_GITHUB_PROPERTY)}" for name, value in properties.items())
-        line = f"::{_GITHUB_COMMANDS[finding.severity]} {parameters}::{finding.message.translate(_GITHUB_DATA)}"
+        message = location.said(finding.message).translate(_GITHUB_DATA)
+        line = f"::{_GITHUB_COMMANDS[finding.severity]} {parameters}::{message}"
         yield f"{printable(line)}\n"
 
 
@@ -208,7 +228,7 @@ def _junit(findings: Iterable[LocatedFinding], fail_on: Severity) -> Iterator[st
 def _junit_case(located: LocatedFinding, fail_on: Severity) -> str:
     finding, location = located.finding, located.location
     name = " ".join(word for word in (finding.qualname, finding.metric, finding.code) if word)
-    where = f"{location.name}:{location.region.line}:{location.region.column}"
+    where = f"{location.name}:{location.in_file}:{location.region.column}"
     text = f"{where}: {finding.severity}: {finding.message}"
     file = _xml_attribute(location.name)
     start = f"  <testcase classname={file} name={_xml_attribute(name)} file={file}"
@@ -273,14 +293,14 @@ def _sarif_result(located: LocatedFinding) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": CODES.index(finding.code),
         "level": _SARIF_LEVELS[finding.severity],
-        "message": {"text": finding.message},
+        "message": {"text": located.location.said(finding.message)},
         "locations": [location],
         "partialFingerprints": {"rlmLspFinding/v1": located.fingerprint},
         "properties": {name: value for name, value in properties.items() if value is not None},
     }
     if located.related:
         result["relatedLocations"] = [
-            {"id": number, "physicalLocation": _sarif_location(other), "message": {"text": message}}
+            {"id": number, "physicalLocation": _sarif_location(other), "message": {"text": other.said(message)}}
             for number, (message, other) in enumerate(located.related, 1)
         ]
     return result
@@ -290,9 +310,11 @@ def _sarif_location(location: Location) -> dict[str, Any]:
     region, path = location.region, Path(location.name)
     # A file outside the project has its whole path.
     absolute = {"uri": path.as_uri()} if path.is_absolute() else None
+    artifact = absolute or {"uri": quote(location.name, errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
+    if location.cell is not None:
+        return {"artifactLocation": artifact}
     return {
-        "artifactLocation": absolute
-        or {"uri": quote(location.name, errors="surrogateescape"), "uriBaseId": "%SRCROOT%"},
+        "artifactLocation": artifact,
         "region": {
             "startLine": region.line,
             "startColumn": region.column,

@@ -127,6 +127,8 @@ class Session:
         self.on_edit = Hook[[str]]()
         # A document was closed.
         self.on_close = Hook[[str]]()
+        # Source files have changed on disk, or a notebook was closed.
+        self.on_files = Hook[[]]()
         # Hints and lenses may show something new.
         self.on_results = Hook[[]]()
         # Everything that depends on the model or the settings is out of date.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
@@ -54,6 +54,11 @@ class Notebooks:
         if not cells:
             del self._cells[notebook]
         return removed
+
+    @property
+    def cells(self) -> Mapping[str, tuple[str, ...]]:
+        """The cells of each notebook in order."""
+        return self._cells
 
     def of(self, cell: str) -> str | None:
         """The notebook of a cell; None for any other document."""

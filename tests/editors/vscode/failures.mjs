@@ -105,13 +105,13 @@ async function servers() {
     const own = path.join(workspace, 'home', 'config', 'rlm-lsp', 'config.toml');
     mkdirSync(path.dirname(own), { recursive: true });
     writeFileSync(own, 'model = "/nowhere/model"\n');
-    await person.command('rlm-lsp: Restart Server');
+    await person.command('Predicted Cost: Restart Server');
     await person.toast('no predictions').waitFor();
     await person.shot('no-model');
     await person.press('no predictions', 'Open Settings');
     await settingsShow(person, 'Model');
     rmSync(own);
-    await person.command('rlm-lsp: Restart Server');
+    await person.command('Predicted Cost: Restart Server');
     await person.open('functions.py');
     await person.hintsLike('once the model is there again', isCost);
   } catch (error) {
@@ -148,7 +148,7 @@ async function offers() {
     await person.closeToasts();
 
     person.step('the notification is dismissed, and the view used');
-    await person.command('rlm-lsp: Restart Server');
+    await person.command('Predicted Cost: Restart Server');
     await person.dismiss('not installed yet');
     await person.page.locator('.activitybar .action-label[aria-label*="Predicted Cost"]').click();
     const welcome = person.page.locator('.welcome-view', { hasText: 'not installed yet' });
@@ -181,7 +181,7 @@ async function pythons() {
 
     person.step('there is no Python');
     rmSync(path.join(programs, 'path', 'python3'));
-    await person.command('rlm-lsp: Restart Server');
+    await person.command('Predicted Cost: Restart Server');
     await person.toast('no Python was found').waitFor();
     await person.shot('no-python');
     await person.page.locator('.activitybar .action-label[aria-label*="Predicted Cost"]').click();

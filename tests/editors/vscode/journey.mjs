@@ -1,11 +1,11 @@
 /**
- * A user's journey through the extension in the real VS Code: install, hint, hover, an edit that makes a function more
+ * A user's journey through the extension in the real VS Code: install, the first file, hint, hover, an edit that makes a function more
  * expensive, a budget that is exceeded and met again, a killed server, a language without predictions, networks, the
  * overview.
  * `node journey.mjs VSIX WORKSPACE SCREENSHOTS` exits with 1 at the first failure.
  */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 import { until } from './driver.mjs';
@@ -16,7 +16,9 @@ const [vsix, workspace, screenshots] = process.argv.slice(2, 5).map((name) => pa
 const only = process.argv[5];
 const edit = JSON.parse(readFileSync(path.join(workspace, 'edit.json'), 'utf8'));
 const home = path.join(workspace, 'home');
-const person = await Person.at({ home, folder: path.join(workspace, 'shop'), vsix, screenshots });
+// Until the message about an ordinary file has shown all hints, as after an installation.
+const settings = only === undefined || /ordinary/.test(only) ? { 'rlm-lsp.hintsShown': 'relevant' } : {};
+const person = await Person.at({ home, folder: path.join(workspace, 'shop'), vsix, screenshots, settings });
 const { page } = person;
 const toPlot = () =>
   person
@@ -29,7 +31,7 @@ const steps = [
   [
     'first run: the server is installed after asking, from the menu because the notification was dismissed',
     async () => {
-      await person.open('functions.py');
+      await person.open('people.py');
       await person.toast('not installed yet').waitFor({ timeout: 60_000 });
       await person.shot('install');
       await person.dismiss('not installed yet');
@@ -39,7 +41,36 @@ const steps = [
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Install' }).click();
       await person.toast('Installing the rlm-lsp server').waitFor();
       await person.shot('installing');
-      await person.hintsLike('after the installation', isCost, 300);
+      await person.status('ready').waitFor({ timeout: 300_000 });
+    },
+  ],
+  [
+    'an ordinary file has no hint, and one message says so, with a button that shows all hints',
+    async () => {
+      await person.open('people.py');
+      await person.toast('rlm-lsp is ready. Nothing expensive here').waitFor();
+      // The details of the status, where the menu was opened, would cover the button.
+      await page.locator('.view-line').first().click();
+      await page.locator('.monaco-hover', { hasText: 'rlm-lsp: ready' }).waitFor({ state: 'hidden' });
+      await person.shot('ready');
+      if (isCost(await person.hints())) {
+        throw new Error('an ordinary file has a hint');
+      }
+      await person.press('rlm-lsp is ready', 'Show All Hints');
+      await person.hintsLike('of all functions', isCost);
+      await person.shot('all-hints');
+      // The message is shown once per installation.
+      await person.closeToasts();
+      person.set({ 'rlm-lsp.hintsShown': 'all' });
+    },
+  ],
+  [
+    'the first hint comes with what it means',
+    async () => {
+      rmSync(path.join(home, 'state', 'rlm-lsp', 'notice-1'), { force: true });
+      await person.command('Predicted Cost: Restart Server');
+      await person.open('functions.py');
+      await person.hintsLike('of the new server', isCost);
       await person.toast('is a prediction, not a measurement').waitFor();
       await person.shot('first-hints');
       await person.press('is a prediction, not a measurement', 'Learn More');
@@ -95,7 +126,7 @@ const steps = [
       await page.keyboard.press('Control+a');
       await person.paste(edit.after);
       await person.hintsLike('with the change against HEAD', (text) => text.includes('▲'));
-      await person.command('rlm-lsp: Compare File with HEAD');
+      await person.command('Predicted Cost: Compare File with HEAD');
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'latency about' }).first().waitFor();
       await page.locator('.monaco-diff-editor .line-insert').first().waitFor();
       await person.shot('compare');
@@ -112,7 +143,7 @@ const steps = [
     async () => {
       await person.open('toolbox/counts.py');
       await person.hintsLike('in a package', isCost);
-      await person.command('rlm-lsp: Measure Functions');
+      await person.command('Predicted Cost: Measure Functions');
       await person.toast('is copied').waitFor();
       await person.shot('measure');
       const copied = await page.evaluate(() => navigator.clipboard.readText());
@@ -192,12 +223,12 @@ const steps = [
     'predict a file, explain a prediction',
     async () => {
       await person.open('functions.py');
-      await person.command('rlm-lsp: Predict File');
+      await person.command('Predicted Cost: Predict File');
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'variance' }).first().waitFor();
       await person.shot('predict-file');
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'variance' }).first().click();
       await page.locator('.statusbar', { hasText: 'Ln 19' }).waitFor();
-      await person.command('rlm-lsp: Explain Prediction');
+      await person.command('Predicted Cost: Explain Prediction');
       await person
         .network()
         .locator('body', { hasText: 'the ratio of the prediction with and without the statement' })
@@ -249,9 +280,35 @@ const steps = [
       await person.command('View: Close All Editors');
       await page.locator('.activitybar .action-label[aria-label*="Predicted Cost"]').click();
       const row = (text) => page.locator('.pane-body .monaco-list-row', { hasText: text });
-      await row('solution.py').first().waitFor();
+      await row('Calls').first().waitFor();
+      await row('analysis.ipynb').first().waitFor();
+      const isRead = () => page.locator('.pane-body', { hasText: 'No prediction for' }).first().waitFor();
+      await isRead();
       await person.shot('overview');
-      await person.command('rlm-lsp: Filter by File');
+      await row('count_pairs').click();
+      await page.locator('.tab.active', { hasText: 'analysis.ipynb' }).waitFor();
+      await page.locator('.statusbar', { hasText: 'Cell 3 of 3' }).waitFor();
+      await person.hintsLike('of the cell', isCost);
+      await isRead();
+      await person.shot('overview-notebook');
+      await person.command('View: Close All Editors');
+      await row('Calls').first().locator('.monaco-tl-twistie').click();
+      await row('solution.py').first().waitFor();
+      await person.shot('overview-groups');
+      await row('Calls').first().locator('.monaco-tl-twistie').click();
+      await person.open('people.py');
+      await page.locator('.view-line', { hasText: 'def initials' }).click();
+      await page.keyboard.press('Control+a');
+      // So expensive that its row is the first: rows that are not on the screen are not there.
+      await person.paste('def squares(n):\n    return [i * i for i in range(10_000_000)]\n');
+      await page.locator('.pane-body', { hasText: 'Out of date' }).first().waitFor();
+      await person.shot('overview-out-of-date');
+      await row('squares').waitFor();
+      await page.locator('.pane-body', { hasText: 'are updated when you save' }).first().waitFor();
+      await person.shot('overview-updated');
+      await person.command('File: Revert File');
+      await row('squares').waitFor({ state: 'hidden' });
+      await person.command('Predicted Cost: Filter by File');
       await person.page.locator('.quick-input-widget input').fill('functions.py');
       await page.keyboard.press('Enter');
       await until(
@@ -264,6 +321,8 @@ const steps = [
       await person.shot('overview-filtered');
       person.set({ 'workbench.colorTheme': 'Light Modern' });
       await page.locator('.monaco-workbench.vs').waitFor();
+      await person.command('Predicted Cost: Clear Filters');
+      await row('Calls').first().waitFor();
       await person.shot('overview-light');
       await person.pointAt('def fingerprint', 'fingerprint');
       await page.locator('.monaco-hover', { hasText: 'peak memory' }).first().waitFor();

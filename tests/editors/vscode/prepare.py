@@ -34,6 +34,8 @@ LEAST_RATIO = 4.0
 MOST_LINES = 14
 # A finding is reported from 80 % on, as a warning from 90 % on; before the edit it must be clearly below.
 PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
+# Nothing in it is expensive: no function has a hint by default.
+ORDINARY = 'def initials(name):\n    return "".join(word[:1] for word in name.split())\n'
 COUNTS = "def frequencies(words):\n    return {word: words.count(word) for word in words}\n"
 # The second cell calls the function of the first.
 CELLS_OF_NOTEBOOK = (
@@ -135,6 +137,7 @@ def write(folder: Path, edit: Edit) -> None:
     (shop / "orders.py").write_text(head + edit.before, encoding="utf-8")
     for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
         shutil.copy(EXAMPLES / name, shop / name)
+    (shop / "people.py").write_text(ORDINARY)
     # Only functions of a package have tests that measure them.
     (shop / "toolbox").mkdir()
     (shop / "toolbox" / "__init__.py").touch()

@@ -143,7 +143,7 @@ async function visit({ name, shown, file, unit, budget, before, after }) {
     await pictures(person, `${name}-details`);
     await person.command('View: Close All Editors');
     await goTo(person, file, unit);
-    await person.command('rlm-lsp: Explain Prediction');
+    await person.command('Predicted Cost: Explain Prediction');
     await person.network().locator('body', { hasText: 'with and without the statement' }).waitFor();
     await pictures(person, `${name}-explanation`);
     await person.command('View: Close All Editors');
@@ -168,7 +168,7 @@ async function visit({ name, shown, file, unit, budget, before, after }) {
       throw new Error('there is a finding before there is a budget');
     }
     await pictures(person, `${name}-edit`);
-    await person.command('rlm-lsp: Compare File with HEAD');
+    await person.command('Predicted Cost: Compare File with HEAD');
     await page.locator('.quick-input-list .monaco-list-row', { hasText: unit }).first().waitFor();
     await pictures(person, `${name}-compare`, (_) => undefined);
     await page.keyboard.press('Escape');

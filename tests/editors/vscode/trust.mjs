@@ -33,7 +33,7 @@ try {
   await person.hintsLike('in a folder that is not trusted', isCost);
   await person.shot('untrusted');
   const [server] = processes(home, 'rlm_lsp serve');
-  await person.command('rlm-lsp: Restart Server');
+  await person.command('Predicted Cost: Restart Server');
   await until('another server', () => processes(home, 'rlm_lsp serve').some((one) => one !== server));
   if (existsSync(ran)) {
     throw new Error('a program that the settings of the folder name was run');

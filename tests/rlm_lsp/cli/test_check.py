@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.cli.app import app
 from rlm_lsp.findings.formats import FORMATS
 
+from tests.notebooks import notebook_text
 from tests.paths import REPOSITORY
 from tests.rlm_core.measurement.test_store import measurement
 from tests.rlm_lsp.findings.sarif_schema import SCHEMA
@@ -38,6 +40,12 @@ def check(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["check", *map(str, arguments)])
 
 
+def finding_lines(result: Result) -> list[str]:
+    """The findings of a text, each on one line."""
+    assert all(len(line) < 100 for line in result.stdout.splitlines())
+    return result.stdout.replace("\n    ", " ").splitlines()
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository as the working folder, and a predictor that knows lengths."""
@@ -45,6 +53,32 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model, threads: LengthPredictor())
     return tmp_path
+
+
+def test_a_finding_in_a_notebook_names_its_cell_in_every_format(project: Path) -> None:
+    write(project, {"hot/a.ipynb": notebook_text("x = 1\n", f"\n{LONGER}")})
+    (project / "hot" / "bad.ipynb").write_text("{")
+    text = check(".")
+    assert text.stdout.startswith("hot/a.ipynb:cell 3:2:5: ")
+    assert "not checked: hot/bad.ipynb: is not a Jupyter notebook" in text.stderr
+    [row] = json.loads(check(".", "--format", "json").stdout)
+    assert (row["file"], row["cell"], row["line"], row["column"]) == ("hot/a.ipynb", 3, 2, 5)
+    # Lines of a cell are not those of the file, which these formats show.
+    [result] = json.loads(check(".", "--format", "sarif").stdout)["runs"][0]["results"]
+    assert result["message"]["text"].startswith("cell 3, line 2: ")
+    assert list(result["locations"][0]["physicalLocation"]) == ["artifactLocation"]
+    assert re.match(r"::\w+ file=hot/a\.ipynb,line=1,.*::cell 3, line 2: ", check(".", "--format", "github").stdout)
+    assert "hot/a.ipynb:cell 3:2" in check(".", "--format", "markdown").stdout
+    assert "hot/a.ipynb:cell 3:2:5" in check(".", "--format", "junit").stdout
+
+
+def test_functions_of_a_notebook_are_compared_with_a_revision(project: Path) -> None:
+    same = "def same(n):\n    return sum(n) + 1\n"
+    before, after = notebook_text(same, FUNCTION), notebook_text("x = 1\n", same, LONGER)
+    commit(project, {"hot/a.ipynb": before})
+    write(project, {"hot/a.ipynb": after})
+    findings = json.loads(check(".", "--diff", "HEAD", "--format", "json").stdout)
+    assert {(row["qualname"], row["cell"]) for row in findings} == {("f", 4)}
 
 
 def test_a_link_out_of_a_walked_folder_is_noted_and_not_checked(project: Path) -> None:
@@ -62,7 +96,7 @@ def test_findings_are_lines_and_the_status_is_1(project: Path) -> None:
     write(project, {"hot/a.py": LONGER, "b.py": FUNCTION})
     result = check()
     assert result.exit_code == 1
-    [line] = result.stdout.splitlines()
+    [line] = finding_lines(result)
     assert line.startswith("hot/a.py:1:5: warning: latency of f is predicted to exceed its budget of 25 µs (9")
     assert line.endswith(" (budget at pyproject.toml:2) [over-budget]")
     assert result.stderr.startswith("rlm-lsp: 2 files, 1 unit with a budget; 1 finding (1 warning); ")
@@ -73,7 +107,7 @@ def test_the_status_is_that_of_the_mildest_finding_that_counts(project: Path, fa
     write(project, {"hot/a.py": LONGER})
     result = check("--fail-on", fail_on)
     assert result.exit_code == status
-    assert len(result.stdout.splitlines()) == 1
+    assert len(finding_lines(result)) == 1
 
 
 def test_without_findings_the_status_is_0_and_without_budgets_a_note_says_so(project: Path) -> None:
@@ -96,7 +130,7 @@ def test_a_confidence_takes_the_place_of_the_setting(project: Path) -> None:
 def test_excluded_files_are_left_out(project: Path) -> None:
     write(project, {"hot/a.py": LONGER, "hot/b.py": LONGER})
     result = check("--exclude", "hot/a.py", "--exclude", "/b.py")
-    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["hot/b.py"]
+    assert [line.partition(":")[0] for line in finding_lines(result)] == ["hot/b.py"]
 
 
 def test_a_difference_reports_regressions_that_fail_only_where_the_user_asks(project: Path) -> None:
@@ -104,7 +138,7 @@ def test_a_difference_reports_regressions_that_fail_only_where_the_user_asks(pro
     write(project, {"a.py": LONGER})
     result = check("--diff", "HEAD")
     assert result.exit_code == 0
-    assert [line.rpartition("[")[2] for line in result.stdout.splitlines()] == ["regression]"]
+    assert [line.rpartition("[")[2] for line in finding_lines(result)] == ["regression]"]
     assert "1 compared with HEAD; 1 finding (1 information)" in result.stderr
     assert check("--diff", "HEAD", "--fail-on", "information").exit_code == 1
     assert check().exit_code == 0
@@ -122,7 +156,7 @@ def test_a_baseline_hides_what_it_knows(project: Path) -> None:
     write(project, {"hot/b.py": LONGER})
     new = check("--baseline", "known.json")
     assert new.exit_code == 1
-    assert [line.partition(":")[0] for line in new.stdout.splitlines()] == ["hot/b.py"]
+    assert [line.partition(":")[0] for line in finding_lines(new)] == ["hot/b.py"]
 
 
 @pytest.mark.parametrize(
@@ -259,10 +293,10 @@ def test_a_budget_that_does_not_cover_a_wait_is_reported(project: Path) -> None:
     write(project, {"a.py": "import requests\n# rlm: latency < 1 s\ndef f(u):\n    return requests.get(u)\n"})
     result = check("a.py")
     assert result.exit_code == 0
-    assert result.stdout == (
+    assert finding_lines(result) == [
         "a.py:3:5: information: the budget of f, 1 s, covers computing only:"
-        " it does not include the wait for the network (line 4) [wait]\n"
-    )
+        " it does not include the wait for the network (line 4) [wait]"
+    ]
 
 
 MEASURED = "def f(n):\n    return n\n"
@@ -283,7 +317,7 @@ def test_a_budget_is_judged_on_what_was_measured_and_committed(project: Path, mo
         high=110e-6,
     )
     export_committed([its, other], project / ".rlm", project, pytest.fail)
-    [line] = check("hot").stdout.splitlines()
+    [line] = finding_lines(check("hot"))
     assert line.startswith(
         "hot/slow.py:1:5: error: latency of f exceeds its budget of 25 µs (over 99 % probability if measured again):"
         " measured 100 µs (90–110 µs) on a processor, "
@@ -297,7 +331,7 @@ def test_a_budget_is_judged_on_what_was_measured_and_committed(project: Path, mo
     assert check("hot", "--format", "markdown").stdout.endswith(f"\n\n{said}.\n")
     assert said not in check("hot", "--no-measured").stderr
     # The text alone says the opposite.
-    [line] = check("hot", "--no-measured").stdout.splitlines()
+    [line] = finding_lines(check("hot", "--no-measured"))
     assert line.startswith("hot/fast.py:1:5: warning: latency of f is predicted to exceed its budget")
     # An edit carries the measurement over: this one makes the text twice as long.
     write(project, {"hot/slow.py": "def f(n):\n    return n + n + n + n + n + n + n\n"})

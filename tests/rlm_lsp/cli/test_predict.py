@@ -20,13 +20,14 @@ from rlm_lsp.cli.predict import query_selection
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.json_rows import prediction_fields
 
+from tests.notebooks import notebook_text
 from tests.paths import REPOSITORY
 
 pytestmark = pytest.mark.timeout(120)
 
 EXAMPLES = REPOSITORY / "examples"
 FIELDS = [
-    *("file", "line", "qualname", "basis", "metric", "unit", "median"),
+    *("file", "cell", "line", "qualname", "basis", "metric", "unit", "median"),
     *("low", "high", "coverage", "calibrated", "device", "workload", "model", "abstained", "truncated"),
     *("growth", "source", "measured", "waits", "endless", "causes", "analysis_failed"),
 ]
@@ -136,6 +137,30 @@ def test_tests_are_left_out_unless_they_are_named(tmp_path: Path, monkeypatch: p
     assert files(".", "tests") == ["a.py", "b.py"]
     monkeypatch.chdir(project / "tests")
     assert files(".") == ["b.py"]
+
+
+def test_functions_of_notebooks_have_the_places_of_their_cells(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook_text(GOOD, "%time x = 1\n\ndef caller(n):\n    return good(n) + 1\n", "def broken(:\n"))
+    (tmp_path / "bad.ipynb").write_text('{"cells": [')
+    (tmp_path / "empty.ipynb").touch()
+    found = predict(tmp_path, "--format", "json")
+    rows = [row for row in rows_of(found) if row["metric"] == "latency"]
+    assert [(row["file"], row["cell"], row["line"], row["qualname"]) for row in rows] == [
+        (str(path), 2, 1, "good"),
+        (str(path), 3, 3, "caller"),
+    ]
+    [error] = [line for line in found.stderr.splitlines() if "error:" in line]
+    assert re.search(r"bad\.ipynb: is not a Jupyter notebook \(.+\); save it again in Jupyter$", error)
+    assert found.exit_code == 2
+    table = predict(path)
+    assert table.exit_code == 0
+    assert {line.split("  ")[0] for line in table.stdout.splitlines()[1:]} == {f"{path}:cell 2:1", f"{path}:cell 3:3"}
+    # A function may call those of the cells before it.
+    whole = tmp_path / "whole.py"
+    whole.write_text(GOOD + "\ndef caller(n):\n    return good(n) + 1\n")
+    of_file = [row for row in rows_of(predict(whole, "--format", "json")) if row["metric"] == "latency"]
+    assert rows[1]["median"] == pytest.approx(of_file[1]["median"])
 
 
 def test_kernels_are_predicted_for_the_chosen_devices_and_sizes() -> None:
@@ -503,9 +528,9 @@ def test_names_of_files_and_functions_cannot_control_the_terminal(tmp_path: Path
 
 def test_a_text_that_is_too_complex_is_one_line_and_the_others_are_predicted(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(n):\n    return n\n")
-    (tmp_path / "b.py").write_text("x = " + "(" * 50_000)
+    (tmp_path / "b.py").write_text("".join(f"def f{number}(n): return n\n" for number in range(5_001)))
     result = predict(tmp_path, "--format", "json")
     assert result.exit_code == 2
     assert {row["qualname"] for row in rows_of(result)} == {"f"}
     error = result.stderr.splitlines()[0]
-    assert error == f"rlm-lsp: error: {tmp_path / 'b.py'}: too complex to analyse: parsing takes more than 4 s"
+    assert error == f"rlm-lsp: error: {tmp_path / 'b.py'}: too complex to analyse: more than 5000 functions"

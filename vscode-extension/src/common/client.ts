@@ -10,6 +10,7 @@ import {
   LanguageClientOptions,
   MessageType,
   ShowMessageNotification,
+  TextDocumentContentRequest,
   WorkDoneProgressCancelNotification,
 } from 'vscode-languageclient/node';
 
@@ -17,7 +18,7 @@ import { showInvalid } from './invalid';
 import { Channels, serverLogLevel } from './logger';
 import { offerCommand, SHOWN_BY_SERVER } from './measure';
 import { lastLine } from './process';
-import { invalidSettingsNotification } from './protocol';
+import { invalidSettingsNotification, overviewChangedNotification } from './protocol';
 import { Server } from './server';
 import { forServer, SECTION } from './settings';
 
@@ -80,6 +81,8 @@ export interface Listener {
   /** Hints arrived, so new predictions may be available. */
   answered(): void;
   noModel(reason: string): void;
+  /** The list of the view Predicted Cost no longer holds. */
+  overviewChanged(): void;
 }
 
 /** Only logs errors of the connection; the session reports them to the user, with buttons that fix them. */
@@ -144,7 +147,11 @@ export class Connection {
           adapt(resolved?.tooltip);
           return resolved;
         },
-        executeCommand: async (command, args, next) => shown(command, await next(command, args), server),
+        // An explanation has a page, which opens before it is known.
+        executeCommand: async (command, args, next) =>
+          command === 'rlm-lsp.explain'
+            ? vscode.commands.executeCommand('rlm-lsp.explainPrediction', ...(args as unknown[]))
+            : shown(command, await next(command, args), server),
         handleWorkDoneProgress: (token, params, next) => {
           if (params.kind === 'begin') {
             const title = params.title.replace(/^rlm-lsp: /, '');
@@ -169,6 +176,17 @@ export class Connection {
     this.client = new QuietClient(SECTION, 'rlm-lsp', () => this.begin(server, channels), options);
     this.client.onNotification(ShowMessageNotification.type, ({ type, message }) => show(type, message, listener));
     this.client.onNotification(invalidSettingsNotification, (invalid) => void showInvalid(invalid));
+    this.client.onNotification(overviewChangedNotification, () => listener.overviewChanged());
+  }
+
+  /** Read the details that are open again: another server may answer otherwise. */
+  refreshDetails(): void {
+    const providers = this.client.getFeature(TextDocumentContentRequest.method)?.getProviders() ?? [];
+    for (const { scheme, onDidChangeEmitter } of providers) {
+      for (const { uri } of vscode.workspace.textDocuments.filter((document) => document.uri.scheme === scheme)) {
+        onDidChangeEmitter.fire(uri);
+      }
+    }
   }
 
   /** Stop some work; what is done by then counts. */
@@ -251,20 +269,14 @@ function show(type: MessageType, message: string, listener: Listener): void {
   }
 }
 
-/** Handle the results of the server's code actions: copy or show their text. */
+/** Handle the results of the server's code actions: copy their text. */
 async function shown(command: string, result: unknown, server: Server): Promise<unknown> {
   if (command === 'rlm-lsp.copyJson' && typeof result === 'string') {
     await vscode.env.clipboard.writeText(result);
     vscode.window.setStatusBarMessage('rlm-lsp: predictions copied', 4000);
-  } else if (command === 'rlm-lsp.explain' && isExplanation(result)) {
-    await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', result.markdown);
   } else if (command === 'rlm-lsp.measureCommand' && typeof result === 'string') {
     // The command is done when the text is copied, not when the message has been read.
     void offerCommand(result, server);
   }
   return result;
-}
-
-function isExplanation(result: unknown): result is { readonly markdown: string } {
-  return typeof result === 'object' && result !== null && 'markdown' in result && typeof result.markdown === 'string';
 }

@@ -6,6 +6,7 @@ import { ExecuteCommandRequest } from 'vscode-languageclient/node';
 
 import { isSupported, SHOW_DETAILS } from './client';
 import { compareWithHead, named } from './compare';
+import { Explanations } from './explanation';
 import { offerCommand } from './measure';
 import { Row } from './protocol';
 import { quantity } from './quantity';
@@ -20,6 +21,7 @@ export function registerCommands(
   session: Session,
   status: StatusItem,
   pages: TextPages,
+  explanations: Explanations,
 ): vscode.Disposable[] {
   // What the server has hidden; a new server shows everything.
   const hidden = new Map<string, boolean>();
@@ -32,7 +34,12 @@ export function registerCommands(
     chooseInterpreter: () => session.chooseInterpreter(),
     predictThisFile: () => predictFile(session),
     compareWithHead: () => compare(session),
-    explainPrediction: () => explain(session),
+    explainPrediction: (uri?: string, position?: vscode.Position, metric?: string) => {
+      const editor = uri === undefined || position === undefined ? activeEditor() : undefined;
+      const place = editor && { uri: editor.document.uri.toString(), position: editor.selection.active };
+      const asked = uri !== undefined && position !== undefined ? { uri, position } : place;
+      return asked && explanations.explain(asked, metric);
+    },
     measureFunction: () => measure(session),
     toggleHintsInFile: () => toggle(({ uri }) => ({ file: uri.toString() })),
     toggleAllHints: () => toggleAllHints(session),
@@ -49,7 +56,6 @@ export function registerCommands(
     openModelCard: () => openModelCard(context),
     aboutHints: () => showPage(vscode.Uri.joinPath(context.extensionUri, 'media', 'walkthrough', 'hints.md')),
     report: async () => pages.show('Report', await report(context, session)),
-    showText: (title: string, text: string) => pages.show(title, text),
     showProblem: () => (session.problem !== undefined ? session.showProblem(session.problem) : session.showLog()),
   };
   return [
@@ -138,21 +144,6 @@ function words(row: PredictedRow): string {
   // A median of 0 is below the resolution of the measurement.
   const value = row.median > 0 ? quantity(row.metric, row.median) : `≤${quantity(row.metric, row.high ?? 0)}`;
   return `${row.metric} ${MARKS[row.source ?? ''] ?? ''}${value}`;
-}
-
-async function explain(session: Session): Promise<void> {
-  const editor = activeEditor();
-  if (editor === undefined) {
-    return;
-  }
-  const { line, character } = editor.selection.active;
-  const explanation = await ask<{ markdown: string }>(session, 'rlm-lsp.explain', [
-    editor.document.uri.toString(),
-    { line, character },
-  ]);
-  if (explanation !== undefined) {
-    await vscode.commands.executeCommand('rlm-lsp.showText', 'Explanation', explanation.markdown);
-  }
 }
 
 async function toggleHints(

@@ -26,6 +26,11 @@ export interface Row extends Prediction {
   readonly line: number;
   readonly character: number;
   readonly qualname: string;
+  /** The group whose costs can be compared with each other; a server of another version may not send it. */
+  readonly group?: string;
+  /** In a notebook, the number of the cell, from 1, or the URI of its document where the notebook is open. */
+  readonly cell?: number | null;
+  readonly cellUri?: string | null;
   /** What the unit waits for, and its computing time; a server of another version may not send it. */
   readonly waitText?: string;
   /** When the unit was measured, and what has changed since; empty for a prediction. */
@@ -39,6 +44,10 @@ export interface OverviewParams {
   readonly file?: string;
   readonly device?: string;
   readonly refresh?: boolean;
+  /** Read what has changed since the last request. */
+  readonly update?: boolean;
+  /** Ask to be notified when the list no longer holds. */
+  readonly watch?: boolean;
   /** Whether files of tests are read too. */
   readonly tests?: boolean;
   /** Rows that are found while the workspace is read are sent to this token. */
@@ -61,6 +70,8 @@ export interface OverviewPage {
   readonly abstained: number;
   readonly failed: number;
   readonly complete: boolean;
+  /** A file was changed without being saved: what calls its functions in other files is shown as before. */
+  readonly unsaved?: boolean;
   readonly metrics: readonly string[];
   readonly devices: readonly string[];
 }
@@ -126,6 +137,7 @@ export interface Changes {
 }
 
 export const changesRequest = new RequestType<{ uri: string }, Changes, void>('rlm-lsp/changes');
+export const overviewChangedNotification = new NotificationType<object>('rlm-lsp/overviewChanged');
 export const overviewPart = new ProgressType<OverviewPart>();
 export const networkRequest = new RequestType<{ uri: string; batch?: number }, Network, void>('rlm-lsp/network');
 export const networksRequest = new RequestType<{ uri: string; device?: string }, Networks, void>('rlm-lsp/networks');

@@ -29,10 +29,13 @@ export class Session implements vscode.Disposable {
   private readonly stateChanged = new vscode.EventEmitter<State>();
   private readonly worksChanged = new vscode.EventEmitter<readonly Work[]>();
   private readonly hintsAnswered = new vscode.EventEmitter<void>();
+  private readonly overviewChanged = new vscode.EventEmitter<void>();
   readonly onDidChangeState = this.stateChanged.event;
   readonly onDidChangeWorks = this.worksChanged.event;
   /** New predictions may be available for the open documents. */
   readonly onDidAnswer = this.hintsAnswered.event;
+  /** The list of the view Predicted Cost no longer holds. */
+  readonly onDidChangeOverview = this.overviewChanged.event;
 
   private current: State = { kind: 'stopped' };
   private connection: Connection | undefined;
@@ -112,7 +115,9 @@ export class Session implements vscode.Disposable {
 
   dispose(): void {
     void this.enqueue(() => this.end());
-    [this.stateChanged, this.worksChanged, this.hintsAnswered].forEach((emitter) => emitter.dispose());
+    [this.stateChanged, this.worksChanged, this.hintsAnswered, this.overviewChanged].forEach((emitter) =>
+      emitter.dispose(),
+    );
   }
 
   /** Stop the server because the window is closing. */
@@ -178,6 +183,7 @@ export class Session implements vscode.Disposable {
         this.showProblem({ kind: 'no-model', reason });
         this.hintsAnswered.fire();
       },
+      overviewChanged: () => this.overviewChanged.fire(),
     });
     this.connection = connection;
     const start = Date.now();
@@ -190,19 +196,20 @@ export class Session implements vscode.Disposable {
     }
     if (this.connection === connection) {
       this.set({ kind: 'running', server, client: connection.client });
-      void this.announce(server, connection.client, start, Date.now());
+      void this.announce(server, connection, start, Date.now());
     }
   }
 
-  /** Log what is running: versions, model and start times. */
-  private async announce(server: Server, client: LanguageClient, start: number, started: number): Promise<void> {
+  /** Log what is running: versions, model and start times. Details that are open are read from the new server. */
+  private async announce(server: Server, connection: Connection, start: number, started: number): Promise<void> {
     const { version } = this.context.extension.packageJSON as { version: string };
     try {
-      const { model } = await client.sendRequest(statusRequest, {});
+      const { model } = await connection.client.sendRequest(statusRequest, {});
       this.channels.log.info(
         `extension ${version}, server ${server.version} (${server.from}), model ${model ?? 'none'}; ` +
           `started in ${seconds(started - start)}, model loaded after ${seconds(Date.now() - start)}`,
       );
+      connection.refreshDetails();
     } catch {
       // The server has just stopped, which is logged.
     }

@@ -7,14 +7,22 @@ const SCHEME = 'rlm-lsp-text';
 export class TextPages implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly texts = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
-  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
   readonly onDidChange = this.changed.event;
+  // After the event: VS Code listens to it from the registration on.
+  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
 
   async show(title: string, text: string): Promise<void> {
+    await showBeside(await this.set(title, text));
+  }
+
+  /** Change a text, also where it is shown. */
+  async set(title: string, text: string): Promise<vscode.Uri> {
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${title}.md` });
     this.texts.set(uri.path, text);
     this.changed.fire(uri);
-    await showBeside(uri);
+    // A preview follows its document, which VS Code closes after some minutes.
+    await vscode.workspace.openTextDocument(uri);
+    return uri;
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {

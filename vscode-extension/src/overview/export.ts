@@ -4,10 +4,11 @@ import * as vscode from 'vscode';
 
 import { Row } from '../common/protocol';
 import { asError } from '../common/session';
-import { OverviewTree } from './tree';
+import { cellNumber, inGroups, OverviewTree } from './tree';
 
 const COLUMNS = [
   'file',
+  'cell',
   'line',
   'qualname',
   'basis',
@@ -35,7 +36,7 @@ export async function exportOverview(tree: OverviewTree, target?: vscode.Uri): P
     return;
   }
   try {
-    const rows = (await tree.all()).map(exported);
+    const rows = inGroups(await tree.all()).map(exported);
     const text = uri.path.toLowerCase().endsWith('.json') ? `${JSON.stringify(rows, null, 2)}\n` : csv(rows);
     await vscode.workspace.fs.writeFile(uri, Buffer.from(text, 'utf8'));
     vscode.window.setStatusBarMessage(`rlm-lsp: ${rows.length} rows written to ${uri.fsPath}`, 6000);
@@ -50,7 +51,22 @@ type Exported = Readonly<Record<(typeof COLUMNS)[number], Value>>;
 function exported(row: Row): Exported {
   const { file, qualname, basis, metric, unit, median, low, high, coverage, device, workload } = row;
   const [line, source] = [row.line + 1, row.source ?? 'predicted'];
-  return { file, line, qualname, basis, metric, unit, median, low, high, coverage, device, workload, source };
+  return {
+    file,
+    cell: cellNumber(row),
+    line,
+    qualname,
+    basis,
+    metric,
+    unit,
+    median,
+    low,
+    high,
+    coverage,
+    device,
+    workload,
+    source,
+  };
 }
 
 /** Comma-separated values as in RFC 4180. */

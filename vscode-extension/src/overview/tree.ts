@@ -1,6 +1,8 @@
 /**
- * The workspace's units by predicted cost, grouped by file, the most expensive first. Rows appear while the server reads the
- * workspace; the list is filtered by file, metric and device, and leaves out tests unless the user wants them.
+ * The workspace's units by predicted cost, grouped by file, the most expensive first; costs that cannot be compared, such
+ * as those of calls and of a judge's runs, are in separate groups. Rows appear while the server reads the workspace, and
+ * change soon after an edit; the list is filtered by file, metric and device, and leaves out tests unless the user wants
+ * them.
  */
 
 import * as path from 'path';
@@ -14,6 +16,8 @@ export const VIEW = 'rlm-lsp.overview';
 const PAGE = 1000;
 /** While rows arrive, the list is drawn no more often than this. */
 const DRAW_MS = 250;
+/** After the last change, this passes before the list is updated. */
+const UPDATE_MS = 1000;
 const ICONS: Readonly<Record<string, string>> = {
   call: 'symbol-method',
   program: 'symbol-file',
@@ -21,12 +25,25 @@ const ICONS: Readonly<Record<string, string>> = {
   module: 'symbol-class',
   network: 'type-hierarchy',
 };
+/** In the order in which they are listed: what each is called, and what its costs are of. */
+const GROUPS: Readonly<Record<string, readonly [string, string]>> = {
+  calls: ['Calls', 'one call of a function'],
+  judge: ['Judge runs', 'one run of a solution'],
+  gpu: ['GPU kernels and passes', 'one launch or pass'],
+  networks: ['Networks', 'one inference'],
+};
 const METRICS: Readonly<Record<string, string>> = { latency: 'Latency', memory: 'Peak memory', accuracy: 'Accuracy' };
 
 export type Filter = Pick<OverviewParams, 'metric' | 'file' | 'device' | 'tests'>;
+/** Rows whose costs can be compared, of several files. */
+export interface GroupNode {
+  readonly group: string;
+  readonly files: readonly FileNode[];
+}
 /** A file with its rows, the most expensive first. */
 export interface FileNode {
   readonly uri: string;
+  readonly group: string;
   readonly rows: readonly Row[];
 }
 /** A prediction; `isFile` if no group above it has the name of its file. */
@@ -34,7 +51,7 @@ export interface RowNode {
   readonly row: Row;
   readonly isFile?: boolean;
 }
-export type Node = FileNode | RowNode | 'more';
+export type Node = GroupNode | FileNode | RowNode | 'more';
 
 const DEFAULT_FILTER: Filter = { metric: 'latency', tests: false };
 
@@ -48,6 +65,11 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   private filterNow: Filter = DEFAULT_FILTER;
   private turn = 0;
   private timer: NodeJS.Timeout | undefined;
+  private updateTimer: NodeJS.Timeout | undefined;
+  private isReading = false;
+  /** How often the list was said not to hold, and how often when it was read last. */
+  private changes = 0;
+  private changesRead = 0;
 
   constructor(private readonly session: Session) {
     this.view = vscode.window.createTreeView(VIEW, { treeDataProvider: this, showCollapseAll: true });
@@ -59,9 +81,18 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
           void this.load({});
         }
       }),
+      session.onDidChangeOverview(() => {
+        this.changes++;
+        this.updateSoon();
+      }),
       this.view.onDidChangeVisibility(({ visible }) => {
-        if (visible && this.page === undefined && session.state.kind === 'running') {
+        if (!visible || session.state.kind !== 'running') {
+          return;
+        }
+        if (this.page === undefined) {
           void this.load({});
+        } else if (this.isOutdated) {
+          this.updateSoon();
         }
       }),
     ];
@@ -92,6 +123,29 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   async more(): Promise<void> {
     if (this.page?.cursor) {
       await this.next({ cursor: this.page.cursor }, this.loaded);
+    }
+  }
+
+  /** Say that the list no longer holds, and update it soon if it is shown and was not stopped. */
+  private updateSoon(): void {
+    if (this.isReading) {
+      return; // once it has been read
+    }
+    const updates = this.page?.complete !== false;
+    this.view.message = this.sentences(updates ? 'Out of date; updating soon.' : 'Out of date.');
+    this.draw();
+    clearTimeout(this.updateTimer);
+    if (updates && this.view.visible) {
+      this.updateTimer = setTimeout(() => void this.update(), UPDATE_MS);
+    }
+  }
+
+  /** Read what has changed; the list stays as it is until then. */
+  private async update(): Promise<void> {
+    const wanted = this.loaded.length;
+    await this.next({ ...this.filterNow, update: true }, []);
+    while (this.page?.cursor && this.loaded.length < wanted) {
+      await this.more();
     }
   }
 
@@ -162,19 +216,26 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
       item.iconPath = new vscode.ThemeIcon('ellipsis');
       return item;
     }
-    return 'row' in node ? rowItem(node) : fileItem(node);
+    return 'row' in node ? rowItem(node) : 'files' in node ? groupItem(node) : fileItem(node);
   }
 
   getChildren(node?: Node): Node[] {
     if (node === undefined) {
-      return [...byFile(this.loaded).map(withoutGroup), ...(this.page?.cursor ? (['more'] as const) : [])];
+      const groups = byGroup(this.loaded);
+      const [only, ...others] = groups;
+      const nodes = others.length > 0 ? groups : (only?.files ?? []).map(withoutFile);
+      return [...nodes, ...(this.page?.cursor ? (['more'] as const) : [])];
     }
-    return node !== 'more' && 'rows' in node ? node.rows.map((row) => ({ row })) : [];
+    if (node === 'more' || 'row' in node) {
+      return [];
+    }
+    return 'files' in node ? node.files.map(withoutFile) : node.rows.map((row) => ({ row }));
   }
 
   dispose(): void {
     this.turn++;
     clearTimeout(this.timer);
+    clearTimeout(this.updateTimer);
     for (const listener of this.listeners) {
       listener.dispose();
     }
@@ -187,6 +248,9 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     if (client === undefined || turn !== this.turn) {
       return;
     }
+    clearTimeout(this.updateTimer);
+    this.isReading = true;
+    this.changesRead = this.changes;
     const partialResultToken = `${VIEW} ${turn}`;
     let early: Row[] = [];
     const parts = client.onProgress(overviewPart, partialResultToken, ({ rows, done, total }) => {
@@ -198,17 +262,24 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
         this.drawSoon();
       }
     });
-    if (params.cursor === undefined) {
+    if (params.update === true) {
+      this.view.message = this.sentences('Out of date; updating…');
+    } else if (params.cursor === undefined) {
       this.view.message = 'Reading the workspace…';
     }
     void vscode.commands.executeCommand('setContext', `${VIEW}.reading`, true);
     await vscode.window.withProgress({ location: { viewId: VIEW } }, async () => {
       try {
-        const page = await client.sendRequest(overviewRequest, { limit: PAGE, partialResultToken, ...params });
+        const page = await client.sendRequest(overviewRequest, {
+          limit: PAGE,
+          watch: true,
+          partialResultToken,
+          ...params,
+        });
         if (turn === this.turn) {
           this.page = page;
           this.loaded = [...before, ...page.rows];
-          this.view.message = this.summary(page);
+          this.view.message = this.sentences();
           this.draw();
         }
       } catch (error) {
@@ -219,8 +290,16 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     });
     parts.dispose();
     if (turn === this.turn) {
+      this.isReading = false;
       void vscode.commands.executeCommand('setContext', `${VIEW}.reading`, false);
+      if (this.isOutdated) {
+        this.updateSoon();
+      }
     }
+  }
+
+  private get isOutdated(): boolean {
+    return this.changes !== this.changesRead;
   }
 
   private draw(): void {
@@ -237,12 +316,20 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     this.turn++;
     this.page = undefined;
     this.loaded = [];
+    this.isReading = false;
+    this.changesRead = this.changes;
+    clearTimeout(this.updateTimer);
     this.view.message = undefined;
     this.draw();
   }
 
-  private summary(page: OverviewPage): string | undefined {
-    const sentences = [];
+  /** The message above the list: what is said first, and what there is to say about the page. */
+  private sentences(first?: string): string | undefined {
+    const sentences = first !== undefined ? [first] : [];
+    const page = this.page;
+    if (page === undefined) {
+      return first;
+    }
     if (page.total === 0) {
       sentences.push(
         page.units === 0 ? 'This folder contains no function, program or network.' : 'No result matches the filter.',
@@ -253,6 +340,9 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     }
     if (page.failed > 0) {
       sentences.push(`${count(page.failed, 'file')} could not be read.`);
+    }
+    if (page.unsaved === true && first === undefined) {
+      sentences.push('Callers in other files are updated when you save.');
     }
     if (!page.complete) {
       sentences.push('Reading was stopped; refresh to read all files.');
@@ -267,8 +357,27 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
   }
 }
 
-/** The files of rows, in the order of their first, most expensive row. */
-export function byFile(rows: readonly Row[]): FileNode[] {
+/** The groups of rows, each with its files. */
+export function byGroup(rows: readonly Row[]): GroupNode[] {
+  const groups = new Map<string, Row[]>(Object.keys(GROUPS).map((group) => [group, []]));
+  for (const row of rows) {
+    groups.get(groupOf(row))?.push(row);
+  }
+  return [...groups].filter(([, ofGroup]) => ofGroup.length > 0).map(([group, ofGroup]) => byFile(group, ofGroup));
+}
+
+/** The rows of one group after those of another, otherwise in their order. */
+export function inGroups(rows: readonly Row[]): Row[] {
+  const order = Object.keys(GROUPS);
+  return [...rows].sort((one, other) => order.indexOf(groupOf(one)) - order.indexOf(groupOf(other)));
+}
+
+function groupOf({ group }: Row): string {
+  return group !== undefined && group in GROUPS ? group : 'calls';
+}
+
+/** The files of the rows of a group, in the order of their first, most expensive row. */
+function byFile(group: string, rows: readonly Row[]): GroupNode {
   const files = new Map<string, Row[]>();
   for (const row of rows) {
     const known = files.get(row.uri);
@@ -278,11 +387,11 @@ export function byFile(rows: readonly Row[]): FileNode[] {
       known.push(row);
     }
   }
-  return [...files].map(([uri, ofFile]) => ({ uri, rows: ofFile }));
+  return { group, files: [...files].map(([uri, ofFile]) => ({ uri, group, rows: ofFile })) };
 }
 
-/** A network is its file: with a single prediction it needs no group. */
-function withoutGroup(file: FileNode): Node {
+/** A network is its file: with a single prediction it is one node. */
+function withoutFile(file: FileNode): Node {
   const [row] = file.rows;
   return row?.basis === 'network' && file.rows.length === 1 ? { row, isFile: true } : file;
 }
@@ -293,14 +402,24 @@ function byCost(one: Row, other: Row): number {
   return one.metric === 'accuracy' ? -difference : difference;
 }
 
-function fileItem({ uri, rows }: FileNode): vscode.TreeItem {
+function groupItem({ group, files }: GroupNode): vscode.TreeItem {
+  const [label, meaning] = GROUPS[group] ?? [group, ''];
+  const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Expanded);
+  item.id = group;
+  item.description = meaning;
+  const predictions = files.reduce((sum, { rows }) => sum + rows.length, 0);
+  item.tooltip = `${label}: ${count(predictions, 'prediction')}, each for ${meaning}`;
+  return item;
+}
+
+function fileItem({ uri, group, rows }: FileNode): vscode.TreeItem {
   const resource = vscode.Uri.parse(uri);
   const item = new vscode.TreeItem(resource, vscode.TreeItemCollapsibleState.Expanded);
   const isMulti = (vscode.workspace.workspaceFolders?.length ?? 0) > 1;
   const folder = path.posix.dirname(vscode.workspace.asRelativePath(resource, isMulti).replace(/\\/g, '/'));
   const [most] = rows;
   const cost = rows.length > 1 && most ? `${most.metric === 'accuracy' ? 'from' : 'up to'} ${most.medianText}` : '';
-  item.id = uri;
+  item.id = `${group} ${uri}`;
   item.description = [cost, folder].filter((words) => words !== '' && words !== '.').join(' · ');
   item.iconPath = vscode.ThemeIcon.File;
   item.tooltip = `${vscode.workspace.asRelativePath(resource, isMulti)}: ${count(rows.length, 'prediction')}`;
@@ -314,7 +433,7 @@ function rowItem({ row, isFile }: RowNode): vscode.TreeItem {
   const name = isNetwork && isFile !== true ? (row.deviceName ?? row.device ?? title(row)) : shortTitle(row);
   const item = new vscode.TreeItem(`${cost} · ${name}`);
   const folder = path.posix.dirname(row.file);
-  const place = isNetwork ? (isFile === true && folder !== '.' ? folder : '') : `line ${row.line + 1}`;
+  const place = isNetwork ? (isFile === true && folder !== '.' ? folder : '') : placeInFile(row);
   item.description = place;
   item.tooltip = tooltip(row);
   item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
@@ -330,7 +449,40 @@ export async function goTo(row: Row): Promise<void> {
     return;
   }
   const at = new vscode.Position(row.line, row.character);
-  await vscode.window.showTextDocument(uri, { selection: new vscode.Range(at, at) });
+  const cell = await cellOf(row);
+  if (cell !== undefined) {
+    // Opened by its cell, its tab would have the name of the cell.
+    await vscode.window.showNotebookDocument(cell.notebook);
+  }
+  const document = cell?.document ?? (await vscode.workspace.openTextDocument(uri));
+  await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
+}
+
+/** The cell of a row of a notebook, which is opened for it. */
+async function cellOf(row: Row): Promise<vscode.NotebookCell | undefined> {
+  if (typeof row.cell !== 'number' && typeof row.cellUri !== 'string') {
+    return undefined;
+  }
+  const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.parse(row.uri));
+  const cells = notebook.getCells();
+  return openCell(row) ?? cells.find(({ index }) => index + 1 === row.cell) ?? cells[0];
+}
+
+/** The cell of a row of a notebook that was open when the row was made, if it still is. */
+function openCell({ uri, cellUri }: Row): vscode.NotebookCell | undefined {
+  const notebook = vscode.workspace.notebookDocuments.find((document) => document.uri.toString() === uri);
+  return notebook?.getCells().find(({ document }) => document.uri.toString() === cellUri);
+}
+
+/** The number of the cell of a row, from 1; null outside notebooks. */
+export function cellNumber(row: Row): number | null {
+  const cell = openCell(row);
+  return cell !== undefined ? cell.index + 1 : (row.cell ?? null);
+}
+
+function placeInFile(row: Row): string {
+  const cell = cellNumber(row);
+  return `${cell !== null ? `cell ${cell}, ` : ''}line ${row.line + 1}`;
 }
 
 function title(row: Row): string {

@@ -10,6 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from rlm_core.source import languages, notebooks
 
 from rlm_lsp.lsp.session import Session, selection_of
 from rlm_lsp.rendering.settings_messages import invalid_settings
@@ -41,8 +42,9 @@ class Configuration:
         if session.capability("workspace.did_change_configuration.dynamic_registration"):
             self._register(types.WORKSPACE_DID_CHANGE_CONFIGURATION, {"section": SECTION})
         if session.capability("workspace.did_change_watched_files.dynamic_registration"):
-            # Open documents may call functions of any Python file.
-            names = ("*.py", *FILE_NAMES)
+            # Open documents may call functions of any Python file; the overview lists the other files.
+            others = {suffix for language in languages.LANGUAGES.values() for suffix in language.suffixes} - {".py"}
+            names = ("*.py", f"*{{{','.join(sorted(others | {notebooks.SUFFIX}))}}}", *FILE_NAMES)
             watchers = [types.FileSystemWatcher(f"**/{name}") for name in names]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
             self._register(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)

@@ -72,14 +72,18 @@ def did_close_notebook(session: Session, params: types.DidCloseNotebookDocumentP
     """A notebook has been closed."""
     for cell in session.documents.notebooks.put(params.notebook_document.uri, ()):
         session.closed(cell)
+    session.on_files.fire()
 
 
 async def did_change_files(
     session: Session, settings: Configuration, params: types.DidChangeWatchedFilesParams
 ) -> None:
     """Files have changed on disk, perhaps configuration files."""
-    session.files_changed()
-    if any(is_configuration(change.uri) for change in params.changes):
+    has_configuration = any(is_configuration(change.uri) for change in params.changes)
+    if has_configuration or any(change.uri.endswith(".py") for change in params.changes):
+        session.files_changed()
+    session.on_files.fire()
+    if has_configuration:
         await settings.refresh()
         session.on_refresh.fire()
 
@@ -100,6 +104,7 @@ def _remove(session: Session, uris: Sequence[str]) -> None:
         if any(uri == removed or uri.startswith(f"{removed}/") for removed in uris):
             session.closed(uri)
     session.files_changed()
+    session.on_files.fire()
 
 
 def _sync_cells(session: Session, uri: str, changed: Iterable[str]) -> None:

@@ -40,6 +40,7 @@ class Hovers:
 
     def __init__(self, session: Session, head_diffs: HeadDiffs, unit_rules: UnitRules) -> None:
         self._session, self._head_diffs, self._rules = session, head_diffs, unit_rules
+        self._given: set[str] = set()  # documents that a client may show
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """The hover of the unit whose header is under the cursor; waits for the model if there is no prediction yet."""
@@ -67,19 +68,30 @@ class Hovers:
         return types.MarkupContent(kind, text.together(markdown=as_markdown))
 
     async def document(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        """The document behind a link to details, as the unit is now.
+        """The document behind a link to details, as the unit is now; it says so where the unit is gone.
 
         Raises:
-            JsonRpcInvalidParams: it is not such a link, or the unit is gone.
+            JsonRpcInvalidParams: it is not such a link, or the file of the unit is not open.
         """
         uri, qualname, line = unit_of(params.uri)
         analysis = await self._session.analysis(uri)
-        units = [unit for unit in analysis.units if unit.analysed.unit.qualname == qualname] if analysis else []
+        if analysis is None:
+            raise JsonRpcInvalidParams(f"{uri}: not open; open it and hover over {qualname} again")
+        self._given.add(params.uri)
+        units = [unit for unit in analysis.units if unit.analysed.unit.qualname == qualname]
         unit = min(units, key=lambda unit: abs(unit.header_lines.start - line), default=None)
-        text = await self._text(analysis, unit, as_markdown=True) if analysis is not None and unit is not None else None
+        text = await self._text(analysis, unit, as_markdown=True) if unit is not None else None
         if text is None:
-            raise JsonRpcInvalidParams(f"{qualname} has no prediction any more; hover over it again")
+            return types.TextDocumentContentResult(f"{markdown(qualname)} has no prediction any more.\n")
         return types.TextDocumentContentResult(f"{text.together(markdown=True)}\n")
+
+    def refresh(self) -> None:
+        """Have the client ask again for the documents with details that it shows; those of closed files stay."""
+        given = [link for link in self._given if self._session.documents.document(unit_of(link)[0]) is not None]
+        # Those that it no longer shows are not asked for again.
+        self._given.difference_update(given)
+        for link in given:
+            self._session.client.workspace_text_document_content_refresh(types.TextDocumentContentRefreshParams(link))
 
     async def _text(self, analysis: Analysis, unit: LocatedUnit, *, as_markdown: bool) -> HoverText | None:
         session, document, analysed = self._session, analysis.document, unit.analysed
@@ -116,6 +128,7 @@ def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs, un
     hovers = Hovers(session, head_diffs, unit_rules)
     server.feature(types.TEXT_DOCUMENT_HOVER)(partial(Hovers.hover, hovers))
     server.feature(types.WORKSPACE_TEXT_DOCUMENT_CONTENT)(partial(Hovers.document, hovers))
+    session.on_results(hovers.refresh)
     return hovers
 
 

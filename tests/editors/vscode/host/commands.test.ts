@@ -7,6 +7,29 @@ import { runnable } from '../../../../vscode-extension/src/common/measure';
 import type { Change, Changes } from '../../../../vscode-extension/src/common/protocol';
 import { extension, hints, isRunning, lineOf, open, replace, set, someHints, until } from './tools';
 
+const EXPLANATION = vscode.Uri.from({
+  scheme: 'rlm-lsp-text',
+  path: '/Explanation.md',
+});
+
+/** The page with the explanation. */
+async function explanationPage(): Promise<vscode.TextDocument> {
+  return vscode.workspace.openTextDocument(EXPLANATION);
+}
+
+/** The texts that the page with the explanation has from now on. */
+function explanations(): () => readonly string[] {
+  const texts: string[] = [];
+  const note = (document: vscode.TextDocument): void => {
+    if (document.uri.toString() === EXPLANATION.toString()) {
+      texts.push(document.getText());
+    }
+  };
+  vscode.workspace.onDidOpenTextDocument(note);
+  vscode.workspace.onDidChangeTextDocument(({ document }) => note(document));
+  return () => texts;
+}
+
 describe('commands', () => {
   before(async () => {
     await isRunning(await extension());
@@ -59,6 +82,46 @@ describe('commands', () => {
     await vscode.commands.executeCommand('rlm-lsp.copyJson', document.uri.toString(), { line, character: 4 });
     const rows = JSON.parse(await vscode.env.clipboard.readText()) as { qualname: string }[];
     assert.ok(rows.length > 0 && rows.every(({ qualname }) => qualname === 'variance'));
+  });
+
+  it('explains a prediction on a page that opens at once, and says that it is out of date after an edit', async () => {
+    const document = await open('functions.py');
+    await someHints(document);
+    const texts = explanations();
+    const line = lineOf(document, 'def variance');
+    await vscode.commands.executeCommand('rlm-lsp.explain', document.uri.toString(), { line, character: 4 });
+    const page = await explanationPage();
+    await until('the explanation', () => page.getText().includes('with and without the statement'));
+    assert.match(texts()[0] ?? '', new RegExp(`^Computing .* line ${line + 1} of functions.py`));
+    await replace(document, `${document.getText()}\n`);
+    await until('that it is out of date', () => page.getText().startsWith('> Out of date'));
+    await vscode.window.showTextDocument(document);
+    await vscode.commands.executeCommand('workbench.action.files.revert');
+  });
+
+  it('says on the page why there is no explanation', async () => {
+    const document = await open('functions.py');
+    await vscode.commands.executeCommand('rlm-lsp.explain', document.uri.toString(), { line: 0, character: 0 });
+    const page = await explanationPage();
+    await until('the reason', () => /^There is no explanation: there is no unit at line 1/.test(page.getText()));
+  });
+
+  it('says on the page that an explanation was cancelled', async () => {
+    const { session } = await extension();
+    const statements = Array.from({ length: 300 }, (_, number) => `    n += sum(range(${number}, n))\n`).join('');
+    const document = await vscode.workspace.openTextDocument({
+      language: 'python',
+      content: `def long(n):\n${statements}    return n\n`,
+    });
+    await vscode.window.showTextDocument(document);
+    const done = vscode.commands.executeCommand('rlm-lsp.explainPrediction');
+    const work = await until('the work', () => session.works.find(({ title }) => title.startsWith('explaining')));
+    session.cancel(work);
+    await done;
+    const page = await explanationPage();
+    await until('that it was cancelled', () => page.getText().startsWith('Cancelled.'));
+    await vscode.window.showTextDocument(document);
+    await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
   });
 
   it('compares a file with HEAD: the change of each function, and a diff', async () => {

@@ -40,6 +40,27 @@ describe('features', () => {
     await vscode.commands.executeCommand('workbench.action.closeAllEditors');
   });
 
+  it('shows other details after an edit, and those of another server', async () => {
+    const { session } = await extension();
+    const document = await open('functions.py');
+    const hover = await hoverOn(document, 'def variance');
+    const [, args = ''] = /\[Details\]\(command:[\w.-]+\?(\S+) /.exec(hover) ?? [];
+    const [link = ''] = JSON.parse(decodeURIComponent(args)) as string[];
+    const details = await vscode.workspace.openTextDocument(vscode.Uri.parse(link));
+    assert.match(details.getText(), /bands checked on/);
+    const text = document.getText();
+    await replace(document, text.replaceAll('variance', 'renamed'));
+    await until('that the function is gone', () => /no prediction any more/.test(details.getText()));
+    await replace(document, text);
+    await until('the details from before', () => /bands checked on/.test(details.getText()));
+    void vscode.commands.executeCommand('rlm-lsp.restart');
+    await until('that no server runs', () => session.state.kind === 'starting');
+    await replace(document, text.replaceAll('variance', 'renamed'));
+    await until('the details of the new server', () => /no prediction any more/.test(details.getText()));
+    await vscode.window.showTextDocument(document);
+    await vscode.commands.executeCommand('workbench.action.files.revert');
+  });
+
   it('reports a budget that a held-out edit passes, and takes the finding back', async () => {
     const [folder] = vscode.workspace.workspaceFolders ?? [];
     assert.ok(folder);
@@ -87,11 +108,18 @@ describe('features', () => {
     assert.ok(all.length > 10);
     const costs = all.map(({ median }) => median ?? 0);
     const falling = (numbers: number[]): number[] => [...numbers].sort((one, other) => other - one);
-    assert.deepEqual(costs, falling(costs));
-    const nodes = overview.getChildren().filter((node) => node !== 'more');
-    assert.equal(nodes.length, new Set(all.map(({ uri }) => uri)).size);
-    const first = nodes.map((node) => ('rows' in node ? node.rows[0]?.median : node.row.median) ?? 0);
-    assert.deepEqual(first, falling(first));
+    assert.notDeepEqual(costs, falling(costs)); // of groups that are not compared with each other
+    const groups = overview.getChildren();
+    const titles = groups.map((node) => overview.getTreeItem(node).label);
+    assert.deepEqual(titles, ['Calls', 'Judge runs', 'GPU kernels and passes', 'Networks']);
+    for (const group of groups) {
+      const first = overview.getChildren(group).map((node) => {
+        assert.ok(node !== 'more' && !('files' in node));
+        return ('rows' in node ? node.rows[0]?.median : node.row.median) ?? 0;
+      });
+      assert.deepEqual(first, falling(first));
+    }
+    const nodes = groups.flatMap((group) => overview.getChildren(group)).filter((node) => node !== 'more');
     const networks = nodes.filter((node) => 'row' in node);
     assert.equal(networks.length, all.filter(({ basis }) => basis === 'network').length);
     for (const node of networks) {
@@ -115,6 +143,70 @@ describe('features', () => {
     assert.ok(overview.rows.every(({ file, metric }) => file === 'functions.py' && metric === 'memory'));
     await overview.clear();
     assert.deepEqual([...overview.rows], all);
+  });
+
+  it('updates the overview after an edit, and says that it is out of date in between', async () => {
+    const { overview } = await extension();
+    await vscode.commands.executeCommand('rlm-lsp.overview.focus');
+    await overview.load({ refresh: true });
+    const document = await open('functions.py');
+    const names = (): Set<string> => new Set(overview.rows.map(({ qualname }) => qualname));
+    const messages = new Set<string | undefined>();
+    const drawn = overview.onDidChangeTreeData(() => messages.add(overview.message));
+    assert.ok(names().has('variance'));
+    await replace(document, document.getText().replaceAll('variance', 'renamed'));
+    await until('the renamed function', () => names().has('renamed') && !names().has('variance'));
+    drawn.dispose();
+    assert.ok([...messages].some((message) => message?.startsWith('Out of date; updating soon.')));
+    assert.match(overview.message ?? '', /Callers in other files are updated when you save/);
+    await vscode.window.showTextDocument(document);
+    await vscode.commands.executeCommand('workbench.action.files.revert');
+    await until('the function from before', () => names().has('variance') && !names().has('renamed'));
+    await until('no message', () => !/Out of date|Callers/.test(overview.message ?? ''));
+  });
+
+  it('updates the overview when a file is written, which no editor has open', async () => {
+    const { overview } = await extension();
+    const [folder] = vscode.workspace.workspaceFolders ?? [];
+    assert.ok(folder);
+    const file = path.join(folder.uri.fsPath, 'written.py');
+    const isListed = (): boolean => overview.rows.some(({ qualname }) => qualname === 'written');
+    writeFileSync(file, 'def written(n):\n    return sorted(range(n))\n');
+    try {
+      await until('its function', isListed);
+    } finally {
+      rmSync(file);
+    }
+    await until('that it is gone', () => !isListed());
+  });
+
+  it('lists the functions of a notebook with their cells, and goes to them', async () => {
+    const { overview } = await extension();
+    const [folder] = vscode.workspace.workspaceFolders ?? [];
+    assert.ok(folder);
+    await overview.load({ file: 'analysis.ipynb', refresh: true });
+    const [file] = overview.getChildren();
+    const places = overview.getChildren(file).map((node) => {
+      const { label, description } = overview.getTreeItem(node);
+      return [String(label).split(' · ').at(-1), description];
+    });
+    assert.deepEqual(places.sort(), [
+      ['count_pairs', 'cell 3, line 4'],
+      ['pairs', 'cell 2, line 1'],
+    ]);
+    const row = overview.rows.find(({ qualname }) => qualname === 'count_pairs');
+    await vscode.commands.executeCommand('rlm-lsp.overview.open', row);
+    const editor = await until('the cell', () => vscode.window.activeTextEditor);
+    assert.equal(editor.document.uri.scheme, 'vscode-notebook-cell');
+    assert.equal(vscode.window.activeNotebookEditor?.notebook.cellAt(2).document, editor.document);
+    assert.equal(editor.selection.active.line, 3);
+    // The cells of an open notebook are numbered too.
+    await until('the rows of the open notebook', () => overview.rows.every(({ cellUri }) => cellUri));
+    const [openFile] = overview.getChildren();
+    const again = overview.getChildren(openFile).map((node) => overview.getTreeItem(node).description);
+    assert.deepEqual(again.sort(), ['cell 2, line 1', 'cell 3, line 4']);
+    await vscode.commands.executeCommand('workbench.action.closeAllEditors');
+    await overview.clear();
   });
 
   it('lists the files of all folders of a workspace, also those of the same name', async () => {
@@ -205,7 +297,7 @@ describe('features', () => {
     assert.equal(rows.length, overview.rows.length);
     const lines = (await written('costs.csv')).trimEnd().split('\r\n');
     assert.equal(lines.length, rows.length + 1);
-    assert.match(lines[0] ?? '', /^file,line,qualname,basis,metric,unit,median,/);
+    assert.match(lines[0] ?? '', /^file,cell,line,qualname,basis,metric,unit,median,/);
   });
 
   it('opens .onnx files in its own editor', async () => {
