@@ -17,12 +17,18 @@ import pytest
 from lsprotocol import types
 from mcp import Client, StdioServerParameters
 
-from .conftest import Start
+from .conftest import COMMAND, Start
 
 pytestmark = pytest.mark.timeout(120)
 _FAULTS = Path(__file__).parent / "faults"
 _BODY = "    hidden_word = sorted(values)\n    return hidden_word\n"
 _NO_NUMBER = "the analysis of this text failed (MemoryError)"
+
+
+@pytest.fixture(scope="module")
+def command() -> tuple[str, ...]:
+    """The command itself, since the faults are in what it imports."""
+    return COMMAND
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -392,6 +393,9 @@ def _around(text: str) -> str:
     return f"{_IMPORTS}\n\n{before}\n\n{text}\n\n{after}"
 
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a front end did with some hostile files: processor seconds and bytes beyond those of the good files.
@@ -531,7 +535,7 @@ async def serve(client: Client, folder: Folder) -> Outcome:
         hints = asked.result().get("result") if asked.done() else []
         lines = {hint["position"]["line"] for hint in hints or []}
         for name in _GOOD_NAMES:
-            place = source.text[: source.text.index(f"def {name}(")].count("\n")
+            place = len(_LINE_END.findall(source.text[: source.text.index(f"def {name}(")]))
             if not {place, place - 1} & lines:
                 outcome.lost.append(f"{file} {name}")
         client.close(uri)

@@ -305,8 +305,7 @@ def _table_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[Cost
 
 
 def _json_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
-    rows = [unit_row(unit.file, unit.analysed, prediction) for prediction in predictions]
-    return [{"file": row["file"], "cell": unit.cell, **row} for row in rows]
+    return [unit_row(unit.file, unit.analysed, prediction, unit.cell) for prediction in predictions]
 
 
 def _write_jsonl(rows: Iterable[dict[str, Any]]) -> None:

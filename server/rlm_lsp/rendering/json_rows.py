@@ -116,15 +116,19 @@ def work_fields(
     }
 
 
-def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[str, Any]:
-    """One row of ``rlm-lsp predict``: the file, the unit, the prediction, and what the text says; lines are 1-based."""
-    return shown(analysed, (prediction,), lambda analysed, answers: _unit_row(file, analysed, answers[0]))
+def unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction, cell: int | None = None) -> dict[str, Any]:
+    """One row of ``rlm-lsp predict``: the file, the unit, the prediction, and what the text says.
+
+    Lines are 1-based; those of a notebook are in its ``cell``.
+    """
+    return shown(analysed, (prediction,), lambda analysed, answers: _unit_row(file, analysed, answers[0], cell))
 
 
-def _unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction) -> dict[str, Any]:
+def _unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction, cell: int | None) -> dict[str, Any]:
     unit, sizes = analysed.unit, analysed.sizes
     return {
         "file": file,
+        "cell": cell,
         "line": unit.name.start_line + 1,
         "qualname": unit.qualname,
         **prediction_fields(prediction),

@@ -91,6 +91,29 @@ const steps = [
     },
   ],
   [
+    'ordinary code: a set that becomes a list, and a table that exceeds its budget',
+    async () => {
+      await person.open('checkout.py');
+      await person.hintsLike('of a function that waits', (text) => text.includes('waits: network'));
+      if ((await person.squiggles().count()) !== 0) {
+        throw new Error('there is a finding before the edit');
+      }
+      await page.locator('.view-line').first().click();
+      await page.keyboard.press('Control+a');
+      await person.paste(edit.checkout);
+      await person.hintsLike('with the growth', (text) => text.includes('→'));
+      await person.squiggles().first().waitFor();
+      await page.keyboard.press('Control+Home');
+      await person.shot('checkout');
+      await person.pointAt('def unpaid', 'unpaid');
+      await page.locator('.monaco-hover', { hasText: 'payments' }).first().waitFor();
+      await person.shot('checkout-hover');
+      await page.keyboard.press('Escape');
+      await person.command('File: Revert File');
+      await until('no finding after undoing', async () => (await person.squiggles().count()) === 0);
+    },
+  ],
+  [
     `an edit of the held-out suite (${edit.group}, ${edit.kind}) exceeds a budget, and is undone`,
     async () => {
       await person.open('orders.py');

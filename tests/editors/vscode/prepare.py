@@ -37,6 +37,42 @@ PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
 # Nothing in it is expensive: no function has a hint by default.
 ORDINARY = 'def initials(name):\n    return "".join(word[:1] for word in name.split())\n'
 COUNTS = "def frequencies(words):\n    return {word: words.count(word) for word in words}\n"
+# Code as in any project, and what an edit makes of two lines of it.
+CHECKOUT = '''"""The orders of a shop."""
+
+import json
+import time
+from urllib.request import urlopen
+
+SHOP = "https://shop.example/orders"
+
+
+def download(pages=20):
+    orders = []
+    for page in range(pages):
+        with urlopen(f"{SHOP}?page={page}") as answer:
+            orders += json.load(answer)
+        time.sleep(0.5)  # no more than two requests a second
+    return orders
+
+
+def without_duplicates(orders):
+    return list({order.id: order for order in orders}.values())
+
+
+def unpaid(orders, payments):
+    paid = {payment.order for payment in payments}
+    return [order for order in orders if order.id not in paid]
+
+
+# rlm: latency < 500 ms
+def price_table(rows=100_000):
+    return {number: round(number * 1.19, 2) for number in range(rows)}
+'''
+CHECKOUT_EDITS = (
+    ("{payment.order for payment in payments}", "[payment.order for payment in payments]"),
+    ("rows=100_000", "rows=10_000_000"),
+)
 # The second cell calls the function of the first.
 CELLS_OF_NOTEBOOK = (
     "def pairs(values):\n    return [(one, other) for one in values for other in values if one < other]\n",
@@ -138,6 +174,7 @@ def write(folder: Path, edit: Edit) -> None:
     for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
         shutil.copy(EXAMPLES / name, shop / name)
     (shop / "people.py").write_text(ORDINARY)
+    (shop / "checkout.py").write_text(CHECKOUT)
     # Only functions of a package have tests that measure them.
     (shop / "toolbox").mkdir()
     (shop / "toolbox" / "__init__.py").touch()
@@ -158,7 +195,11 @@ def write(folder: Path, edit: Edit) -> None:
     git = ["git", "-C", str(shop), "-c", "user.name=test", "-c", "user.email=test@example.org"]
     for step in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "first"]):
         subprocess.run([*git, *step], check=True)
+    checkout = CHECKOUT
+    for old, new in CHECKOUT_EDITS:
+        checkout = checkout.replace(old, new)
     description = {
+        "checkout": checkout,
         "group": edit.group,
         "kind": edit.kind,
         "name": edit.name,
