@@ -3,7 +3,7 @@
 While a line is being typed, a bracket or a quote is often open, and a grammar then takes the functions that follow for
 a part of the expression. Layout is stronger than brackets and quotes: a line that begins with ``def``, ``return`` or
 another keyword that no expression can hold begins a statement, and so does a line that is indented no further than the
-statement with the open bracket. One pass, and no offset changes.
+statement with the open bracket. No offset changes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ _MARK = re.compile(
     (?P<block>\"\"\"[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*(?:\"\"\"|\\?\Z)
         |'''[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*(?:'''|\\?\Z))
     |(?P<string>"[^\\"\r\n]*(?:\\(?:\r\n|.|\Z)[^\\"\r\n]*)*"?|'[^\\'\r\n]*(?:\\(?:\r\n|.|\Z)[^\\'\r\n]*)*'?)
-    |(?P<skipped>\#[^\r\n]*|\\\r?\n)
+    |(?P<comment>\#[^\r\n]*)
+    |\\\r?\n
     |(?P<open>[(\[{])
     |(?P<close>[)\]}])
     |(?P<line>\r?\n[ \t\f]*(?P<word>[A-Za-z_]\w*)?)
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLOCK, _STRING, _SKIPPED, _OPEN, _CLOSE, _LINE = range(1, 7)
+_BLOCK, _STRING, _COMMENT, _OPEN, _CLOSE, _LINE, _WORD = range(1, _MARK.groups + 1)
 NEVER_IN_BRACKETS = frozenset(
     b"""assert break class continue def del elif except finally global import nonlocal pass raise return try while
     with""".split()
@@ -106,7 +107,7 @@ class _Reader:
         kind, start = found.lastindex, found.start()
         self._marks += 1
         if kind != _LINE:
-            self._comment = start if found[0][:1] == b"#" else -1
+            self._comment = start if kind == _COMMENT else -1
         if kind == _LINE:
             line = self.source.index(b"\n", start) + 1
             if not self._brackets:

@@ -12,6 +12,7 @@ with what it waits for, and with its computing time. A label never exceeds its w
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -355,7 +356,7 @@ def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[
         # Next to so much memory the computing time of what waits does not matter.
         return full, *waits, "waits"
     # A known wait next to an unknown one is most of the latency: it matters more than the computing time.
-    return full, waits[0] if waits[0] != waits[1] and "≥" in waits[0] else short, *waits, "waits"
+    return full, waits[0] if waits[0] != waits[1] and re.search("[≥≤]", waits[0]) else short, *waits, "waits"
 
 
 def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[()]:
@@ -370,11 +371,12 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[(
     each = sum(wait.seconds.likely for wait in times if wait.per and wait.seconds is not None)
     if known.least + each >= max(LEAST_WAIT, least):
         length = f"≥{quantity('latency', known.least + each)}"
-    elif times and not kinds:
-        if any(wait.seconds is None for wait in times):
+    elif times:
+        if not kinds and any(wait.seconds is None for wait in times):
             kinds.add(WaitKind.TIME)
         elif max(LEAST_WAIT, least) <= known.most < math.inf:
-            length = f"≤{quantity('latency', known.most)}"
+            # Next to waits of unknown length it is no bound on the whole.
+            length = f"{'sleep ' if kinds else ''}≤{quantity('latency', known.most)}"
     names = [word for kind, word in WAIT_WORDS.items() if kind in kinds]
     if names:
         short = f"waits: {names[0]}" + (f" +{len(names) - 1}" if names[1:] else "")

@@ -246,6 +246,7 @@ NETWORK = wait(WaitKind.NETWORK)
         ([wait(WaitKind.TIME)], 2e-5, "waits: sleep · 20 µs"),
         ([NETWORK, NETWORK, wait(WaitKind.USER)], 2e-5, "waits: user +1 · 20 µs"),
         ([NETWORK, ONE_SECOND], 1.00002, "waits: network, ≥1 s"),
+        ([NETWORK, wait(WaitKind.TIME, 0.0, 10.0, 10.0)], 10.00002, "waits: network, sleep ≤10 s"),
         ([wait(WaitKind.TIME, 0.0, 5.0, 30.0, share=0.4)], 5.00002, "≤30 s waits · 20 µs"),
         # A loop over an input: no item at the least, and no bound above.
         ([replace(wait(WaitKind.TIME, 0.0, 0.5, 0.5), per=("jobs",))], 0.50002, "≥500 ms waits · 20 µs"),
