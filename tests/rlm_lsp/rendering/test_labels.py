@@ -246,7 +246,6 @@ NETWORK = wait(WaitKind.NETWORK)
         ([wait(WaitKind.TIME)], 2e-5, "waits: sleep · 20 µs"),
         ([NETWORK, NETWORK, wait(WaitKind.USER)], 2e-5, "waits: user +1 · 20 µs"),
         ([NETWORK, ONE_SECOND], 1.00002, "waits: network, ≥1 s"),
-        ([NETWORK, wait(WaitKind.TIME, 0.0, 10.0, 10.0)], 10.00002, "waits: network, sleep ≤10 s"),
         ([wait(WaitKind.TIME, 0.0, 5.0, 30.0, share=0.4)], 5.00002, "≤30 s waits · 20 µs"),
         # A loop over an input: no item at the least, and no bound above.
         ([replace(wait(WaitKind.TIME, 0.0, 0.5, 0.5), per=("jobs",))], 0.50002, "≥500 ms waits · 20 µs"),
@@ -454,3 +453,10 @@ def test_a_number_of_an_uncalibrated_model_has_a_question_mark(make_prediction: 
     assert raw.uncalibrated
     assert render.marked_spread(raw) == f"? {render.marked_spread(prediction)}"
     assert render.label([raw]).startswith("? ")
+
+
+def test_a_sleep_next_to_a_wait_of_unknown_length_has_its_bound(make_prediction: MakePrediction) -> None:
+    work = WorkFacts(waits=(NETWORK, wait(WaitKind.TIME, 0.0, 10.0, 10.0)))
+    prediction = make_prediction(median=10.00002)
+    assert render.label([prediction], width=30, work=work) == "waits: network, sleep ≤10 s"
+    assert render.label([prediction], width=24, work=work) == "waits: network"
