@@ -375,7 +375,7 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[(
         if not kinds and any(wait.seconds is None for wait in times):
             kinds.add(WaitKind.TIME)
         elif max(LEAST_WAIT, least) <= known.most < math.inf:
-            # Next to waits of unknown length it is no bound on the whole.
+            # The whole has no bound next to waits of unknown length, so the word says what is bounded.
             length = f"{'sleep ' if kinds else ''}≤{quantity('latency', known.most)}"
     names = [word for kind, word in WAIT_WORDS.items() if kind in kinds]
     if names:
