@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from rlm_core.boundary import STRICT
+from rlm_core.cost.frames import State
 from rlm_core.errors import SourceError
 from rlm_core.inference.growth import read_text
 from rlm_core.inference.growth_facts import fact_estimate, fact_features
@@ -36,7 +37,6 @@ from rlm_core.inference.growth_features import growth_features
 from rlm_core.inference.work_mixture import features, known_wait, log_work, stated_floor
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.frames import State
 from rlm_core.types import LEVELS, Amount, WorkFacts
 
 from .code_mutations import mutated

@@ -15,12 +15,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.errors import DataError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.analysis import work_facts
-from rlm_core.source.work.scope import ModuleScope
 from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
 from rlm_core.training.datasets.schema import HAND_WRITTEN, split_of, write_facts

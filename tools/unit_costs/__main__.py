@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
+from rlm_core.cost.unit_costs import TABLE
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
-from rlm_core.source.work.unit_costs import TABLE
 
 from tools.counterfactual.measuring import MACHINE, interpreter
 

@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from rlm_core.cost.quantities import constant
+from rlm_core.cost.unit_costs import growth, law
 from rlm_core.errors import DataError
-from rlm_core.source.work.quantities import constant
-from rlm_core.source.work.unit_costs import growth, law
 
 from .entries import Entry
 

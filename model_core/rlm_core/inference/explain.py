@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rlm_core.boundary import guarded
+from rlm_core.cost.analysis import work_facts
 from rlm_core.source.statement_removal import RemovableStatements
-from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import Abstention, CodeText, Prediction, Query
 
 from .predictor import Predictor

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.source.work.input_names import input_names
+from rlm_core.cost.input_names import input_names
 from rlm_core.types import CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
 _METRICS = ("latency", "memory")

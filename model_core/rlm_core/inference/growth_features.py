@@ -17,11 +17,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.cost.structure.growth import loop_order, orders
+from rlm_core.cost.structure.outline import outline
+from rlm_core.cost.structure.parts import CallSite, Loop, Outline, Routine
+from rlm_core.cost.structure.roots import Roots, sketch
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.outline.growth import loop_order, orders
-from rlm_core.source.work.outline.outline import outline
-from rlm_core.source.work.outline.parts import CallSite, Loop, Outline, Routine
-from rlm_core.source.work.outline.roots import Roots, sketch
 
 Array = npt.NDArray[np.float32]
 Buckets = npt.NDArray[np.int64]

@@ -20,10 +20,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from rlm_core.boundary import absorb
+from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.quantities import part_of
+from rlm_core.cost.scope import Texts
 from rlm_core.errors import ModelError
-from rlm_core.source.work.analysis import work_facts
-from rlm_core.source.work.quantities import part_of
-from rlm_core.source.work.scope import Texts
 from rlm_core.types import (
     LEVELS,
     MEDIAN,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.boundary import absorb, each
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
@@ -23,7 +24,6 @@ from rlm_core.source.module_index import ModuleIndex, merged
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.solutions import judge_of
 from rlm_core.source.units import MAX_UNIT_CHARACTERS, cell_source, find_units
-from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import (
     Anchor,
     CodeText,

@@ -8,8 +8,8 @@ from typing import Any
 
 from tree_sitter import Node
 
+from rlm_core.cost.torch_trace.arithmetic import binary
 from rlm_core.source.parsed import name_text
-from rlm_core.source.torch_trace.arithmetic import binary
 
 _MAX_DEPTH = 40
 _MAX_ITEMS = 4096

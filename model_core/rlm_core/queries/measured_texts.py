@@ -13,10 +13,10 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import Call, ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.scope import ModuleScope
 
 from .called_functions import MeasuredText, PackageView
 from .package_files import context_of

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Any
 
-from rlm_core.source.torch_trace.module_calls import ModuleCall, layers_of, module_calls, signatures
-from rlm_core.source.torch_trace.tracing import RESERVED, trace
-from rlm_core.source.torch_trace.values import UNKNOWN, Tensor, TorchLayer
+from rlm_core.cost.torch_trace.module_calls import ModuleCall, layers_of, module_calls, signatures
+from rlm_core.cost.torch_trace.tracing import RESERVED, trace
+from rlm_core.cost.torch_trace.values import UNKNOWN, Tensor, TorchLayer
 
 BATCH, SEQUENCE = 32, 128
 # A picture of ImageNet first; the others for modules that fix the picture by a layer after flattening.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
-from rlm_core.source.work.analysis import Analysis, analyse
-from rlm_core.source.work.outline.facts import outline_facts
-from rlm_core.source.work.scope import ModuleScope
+from rlm_core.cost.analysis import Analysis, analyse
+from rlm_core.cost.scope import ModuleScope
+from rlm_core.cost.structure.facts import outline_facts
 from rlm_core.types import Unit, WorkFacts
 
 _ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines

@@ -21,12 +21,12 @@ import torch
 from sklearn.svm import LinearSVC
 from torch.nn import functional
 
+from rlm_core.cost.analysis import work_facts
 from rlm_core.inference import growth
 from rlm_core.inference.card import StudentCard, read_card
 from rlm_core.inference.growth_facts import FACT_FEATURES, fact_features
 from rlm_core.inference.growth_features import BITS, FEATURES, GrowthFeatures, growth_features, unit_weights
 from rlm_core.source.canonical import canonical
-from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import GROWTH_CLASSES
 
 from .datasets.growth import read_growth

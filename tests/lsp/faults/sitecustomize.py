@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+import rlm_core.cost.analysis as analysis
 import rlm_core.inference.work_mixture as work_mixture
 import rlm_core.queries.unit_facts as unit_facts
-import rlm_core.source.work.analysis as analysis
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.parsed import ParsedSource

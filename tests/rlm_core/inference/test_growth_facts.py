@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.growth_facts import FACT_FEATURES, class_of, fact_estimate, fact_features, input_growth
-from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import CodeText, CostFacts, Growth, GrowthEstimate, WorkFacts
 
 N, M = Growth("n"), Growth("m")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlm_core.cost.analysis import work_facts
 from rlm_core.errors import ModelError
 from rlm_core.inference.calibration import Calibration, bands
 from rlm_core.inference.model_store import builtin
@@ -41,7 +42,6 @@ from rlm_core.inference.work_mixture import (
     without_end,
     work_moved,
 )
-from rlm_core.source.work.analysis import work_facts
 from rlm_core.types import (
     LEVELS,
     MEDIAN,

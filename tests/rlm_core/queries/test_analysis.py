@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_core.cost.operations import Operations
+from rlm_core.cost.values import Value
 from rlm_core.errors import AnalysisError, TooComplexError
 from rlm_core.queries import analysis, kernel_sizes, package_files, unit_facts
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError
@@ -17,8 +19,6 @@ from rlm_core.source import module_index
 from rlm_core.source import parsed as parsing
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
-from rlm_core.source.work.operations import Operations
-from rlm_core.source.work.values import Value
 from rlm_core.types import BASIS_OF_KIND, CalledFunction, CodeText, FoundCost, MeasuredCost, Unit
 from tree_sitter import Language, Parser
 

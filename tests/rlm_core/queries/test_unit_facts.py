@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.queries import unit_facts
 from rlm_core.queries.unit_facts import UnitFacts, UnitWork
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.source.work.scope import ModuleScope
 
 TEXT = (
     "def called():\n    return sum(range({0}))\n\n\n"

@@ -7,8 +7,8 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.unit_costs import growth
 from rlm_core.errors import DataError
-from rlm_core.source.work.unit_costs import growth
 
 from tools.unit_costs import all_entries
 from tools.unit_costs.entries import Entry, step

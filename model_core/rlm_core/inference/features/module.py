@@ -1,6 +1,6 @@
 """PyTorch modules and a query -> numbers for boosted trees: what a forward pass computes, moves and launches, on what.
 
-The shapes come from the source text (see ``rlm_core.source.torch_trace``): ``describe`` traces it once, ``features``
+The shapes come from the source text (see ``rlm_core.cost.torch_trace``): ``describe`` traces it once, ``features``
 traces it again only when the workload changes sizes. Sizes, counts and seconds are log10 (counts: of 1 + the number);
 unknown is NaN. Seconds are estimated by a roofline model (Williams et al. 2009): each operation takes the longer of its
 memory traffic over the bandwidth and its arithmetic over the peak, plus a launch. Eager execution moves every
@@ -17,9 +17,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.cost.torch_trace.recorder import KINDS, Operation, Trace, fuse
+from rlm_core.cost.torch_trace.tracing import trace
 from rlm_core.queries.devices import DEVICES, Device, canonical_device
-from rlm_core.source.torch_trace.recorder import KINDS, Operation, Trace, fuse
-from rlm_core.source.torch_trace.tracing import trace
 
 _NOT_SIZES = frozenset({"mode", "backend", "autotuned"})
 _PRODUCTS = ("gemm", "conv", "attention", "rnn", "other")

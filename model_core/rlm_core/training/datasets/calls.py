@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.source.call_graph import CallGraph, Resolved, ResolvedCalls
 from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.module_index import ModuleIndex
-from rlm_core.source.work.analysis import work_facts
-from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Unit
 
 from .cache import open_wheel

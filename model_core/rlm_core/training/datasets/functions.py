@@ -19,11 +19,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.analysis import work_facts
-from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Callee, Unit
 
 from .builder import Progress, RowBuilder, read_labels

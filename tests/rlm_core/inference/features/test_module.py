@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from rlm_core.cost.torch_trace.recorder import KINDS
 from rlm_core.inference.features import module
-from rlm_core.source.torch_trace.recorder import KINDS
 
 TEXT = """
 size = 1024

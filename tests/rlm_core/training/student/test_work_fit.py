@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.inference.work_mixture import FACTS, FIXED, METRICS
-from rlm_core.source.work.analysis import work_facts
 from rlm_core.training.datasets.schema import Edit, write_facts, write_rows
 from rlm_core.training.student import work_fit
 from rlm_core.training.student.cost_ratio_fit import FEWEST_PAIRS

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rlm_core import CodeText, DataError, ModelError, Query
+from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.card import read_card
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import ENCODER, TREES, WORK, OnnxPredictor
 from rlm_core.inference.work_mixture import FIXED, METRICS, WorkMixture
-from rlm_core.source.work.analysis import work_facts
 from rlm_core.training.datasets.calls import SCHEMA
 from rlm_core.training.datasets.schema import EDITS_SCHEMA, write_facts, write_rows
 from rlm_core.training.package_graph import read_graph

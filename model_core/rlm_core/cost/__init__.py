@@ -1,0 +1,1 @@
+"""The cost analysis: what a unit costs as far as its text says so, without running it."""

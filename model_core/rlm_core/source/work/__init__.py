@@ -1,1 +1,0 @@
-"""Work facts: what a Python unit costs as far as its text says so, without running it."""

@@ -1,0 +1,154 @@
+"""Calls that wait, and calls that do not."""
+
+from __future__ import annotations
+
+import pytest
+from rlm_core.cost import library
+from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.library import networking, processes, synchronisation, user_input
+from rlm_core.cost.quantities import of_size
+from rlm_core.cost.values import NONE, UNKNOWN, Value
+from rlm_core.types import WaitKind, WorkFacts
+
+from .recorder import recorded
+
+_ROOMS = (networking, processes, synchronisation, user_input)
+_METHODS = {key: rule for room in _ROOMS for key, rule in room.METHODS.items()}
+
+
+def _facts(body: str, imports: str) -> WorkFacts:
+    lines = "".join(f"    {line}\n" for line in body.split("; "))
+    facts = work_facts(f"def f(x):\n    import {imports}\n{lines}")
+    assert facts is not None
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("body", "imports", "kind", "seconds"),
+    [
+        ("time.sleep(2)", "time", WaitKind.TIME, 2.0),
+        ("time.sleep(x)", "time", WaitKind.TIME, "x"),
+        ("asyncio.sleep(.5)", "asyncio", WaitKind.TIME, 0.5),
+        ("threading.Event().wait(3)", "threading", WaitKind.TIME, 3.0),
+        ("threading.Event().wait()", "threading", WaitKind.THREAD, None),
+        ("t = threading.Thread(target=x); t.start(); t.join()", "threading", WaitKind.THREAD, None),
+        ("queue.Queue().get()", "queue", WaitKind.THREAD, None),
+        ("q = queue.Queue(maxsize=2); q.put(1)", "queue", WaitKind.THREAD, None),
+        ("lock = threading.Lock(); lock.acquire()", "threading", WaitKind.THREAD, None),
+        ("subprocess.run(['make'])", "subprocess", WaitKind.PROCESS, None),
+        ("subprocess.run('sleep 3', shell=True)", "subprocess", WaitKind.PROCESS, 3.0),
+        ("p = subprocess.Popen(['make']); p.wait()", "subprocess", WaitKind.PROCESS, None),
+        ("os.system('ls')", "os", WaitKind.PROCESS, None),
+        ("requests.get('http://a')", "requests", WaitKind.NETWORK, None),
+        ("requests.get('http://a', timeout=5)", "requests", WaitKind.NETWORK, None),
+        ("with requests.Session() as s:\n        s.post('http://a')", "requests", WaitKind.NETWORK, None),
+        ("urllib.request.urlopen('http://a').read()", "urllib.request", WaitKind.NETWORK, None),
+        ("s = socket.socket(); s.connect(('a', 1))", "socket", WaitKind.NETWORK, None),
+        ("boto3.client('s3').get_object(Bucket='a', Key='b')", "boto3", WaitKind.NETWORK, None),
+        (
+            "openai.OpenAI().chat.completions.create(model='m', messages=[])",
+            "openai",
+            WaitKind.NETWORK,
+            None,
+        ),
+        ("psycopg2.connect('').cursor().execute('select 1')", "psycopg2", WaitKind.NETWORK, None),
+        ("select.select([x], [], [], 1.5)", "select", WaitKind.TIME, 1.5),
+        ("input('name? ')", "os", WaitKind.USER, None),
+        ("getpass.getpass()", "getpass", WaitKind.USER, None),
+        ("sys.stdin.readline()", "sys", WaitKind.USER, None),
+        # The join of a text takes an argument.
+        ("x.join()", "os", WaitKind.THREAD, None),
+        ("concurrent.futures.ProcessPoolExecutor().map(f, [1])", "concurrent.futures", WaitKind.PROCESS, None),
+        ("concurrent.futures.ThreadPoolExecutor().map(f, [1])", "concurrent.futures", WaitKind.THREAD, None),
+        ("xmlrpc.client.ServerProxy(url).add(1)", "xmlrpc.client", WaitKind.NETWORK, None),
+    ],
+)
+def test_a_wait_is_named(body: str, imports: str, kind: WaitKind, seconds: float | str | None) -> None:
+    found = {
+        (wait.kind, wait.seconds.likely if wait.seconds is not None else None) for wait in _facts(body, imports).waits
+    }
+    if isinstance(seconds, str):
+        assert kind in {wait_kind for wait_kind, _ in found}
+    else:
+        assert (kind, seconds) in found
+
+
+@pytest.mark.parametrize(
+    ("body", "imports"),
+    [
+        ("subprocess.Popen(['make'])", "subprocess"),
+        ("queue.Queue().put(1)", "queue"),
+        ("queue.Queue().get(block=False)", "queue"),
+        ("queue.Queue().get_nowait()", "queue"),
+        ("lock = threading.Lock(); lock.acquire(False)", "threading"),
+        ("with threading.Lock():\n        pass", "threading"),
+        ("lock = threading.Lock(); lock.acquire(); x(); lock.release()", "threading"),
+        ("time.sleep(0)", "time"),
+        ("os.waitpid(x, os.WNOHANG)", "os"),
+        ("threading.Event().set()", "threading"),
+        ("select.select([x], [], [], 0)", "select"),
+        ("x.wait()", "os"),
+        ("x.get()", "os"),
+        ("x.read()", "os"),
+        ("x.acquire()", "os"),
+        ("', '.join(x)", "os"),
+        ("x.join(['a'])", "os"),
+        ("os.path.join('a', 'b')", "os"),
+        ("{}.get(1)", "os"),
+        ("socket.socket().close()", "socket"),
+    ],
+)
+def test_a_call_that_does_not_wait_is_not_named(body: str, imports: str) -> None:
+    facts = _facts(body, imports)
+    assert not facts.waits
+    assert facts.endless is None
+
+
+@pytest.mark.parametrize(
+    ("body", "imports"),
+    [
+        ("http.server.HTTPServer(('', 8000), x).serve_forever()", "http.server"),
+        ("x.serve_forever()", "os"),
+        ("asyncio.new_event_loop().run_forever()", "asyncio"),
+        ("flask.Flask('a').run()", "flask"),
+        ("uvicorn.run(x)", "uvicorn"),
+    ],
+)
+def test_a_server_may_not_end(body: str, imports: str) -> None:
+    assert _facts(body, imports).endless is not None
+
+
+def test_an_event_loop_from_elsewhere_may_be_stopped() -> None:
+    facts = _facts("x.run_forever()", "os")
+    assert facts.waits
+    assert facts.endless is None
+
+
+def test_a_timeout_bounds_a_wait() -> None:
+    wait = _facts("threading.Event().wait(2)", "threading").waits[0]
+    assert wait.seconds is not None
+    assert (wait.seconds.least, wait.seconds.likely, wait.seconds.most) == (0, 2, 2)
+
+
+@pytest.mark.parametrize("name", sorted(name for room in _ROOMS for name in room.FUNCTIONS))
+def test_odd_arguments_never_raise(name: str) -> None:
+    rule = library.rule_for(name)
+    assert rule is not None
+    odd: tuple[object, ...] = (UNKNOWN, NONE, "a", -1, [], Value("float", number=of_size("n")))
+    assert isinstance(rule(recorded()), Value)
+    for args in ([value] * 4 for value in odd):
+        assert isinstance(rule(recorded(*args)), Value)
+
+
+@pytest.mark.parametrize("key", sorted(_METHODS))
+def test_odd_arguments_of_methods_never_raise(key: tuple[str, str]) -> None:
+    for args in ((), (UNKNOWN,) * 3, (NONE,) * 3, ("a",) * 3):
+        for receiver in (UNKNOWN, Value("object", name=key[0]), Value("object", name=key[0], payload=3)):
+            assert isinstance(_METHODS[key](recorded(*args, receiver=receiver)), Value)
+
+
+def test_conventional_names_are_modules() -> None:
+    assert library.CONVENTIONAL["np"] == "numpy"
+    facts = work_facts("def f():\n    return requests.get('http://a')\n")
+    assert facts is not None
+    assert [wait.kind for wait in facts.waits] == [WaitKind.NETWORK]
