@@ -1,4 +1,4 @@
-"""Measures the table of unit costs in ``rlm_core/cost/unit_costs.json``.
+"""Measures the table of unit costs in ``rlm_core/cost/library/unit_costs.json``.
 
 Every module of this folder whose name ends in ``_entries`` has a tuple ``ENTRIES``.
 """

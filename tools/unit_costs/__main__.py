@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from rlm_core.cost.unit_costs import TABLE
+from rlm_core.cost.library.unit_costs import TABLE
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 

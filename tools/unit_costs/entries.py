@@ -15,7 +15,7 @@ class Entry:
 
     ``setup`` runs once before, outside the clock; it and the snippets see ``n``. A snippet may be a function of ``n``
     that writes the text. ``unroll`` repeats a short snippet within one turn of the measuring loop. Law ``1`` is a fixed
-    cost, measured at one size; other laws are those of :func:`rlm_core.cost.unit_costs.growth`.
+    cost, measured at one size; other laws are those of :func:`rlm_core.cost.library.unit_costs.growth`.
     """
 
     name: str

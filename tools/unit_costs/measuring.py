@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from rlm_core.cost.quantities import constant
-from rlm_core.cost.unit_costs import growth, law
+from rlm_core.cost.domain.quantities import constant
+from rlm_core.cost.library.unit_costs import growth, law
 from rlm_core.errors import DataError
 
 from .entries import Entry

@@ -6,8 +6,8 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping
 
-from rlm_core.cost.quantities import constant
-from rlm_core.cost.unit_costs import growth, law
+from rlm_core.cost.domain.quantities import constant
+from rlm_core.cost.library.unit_costs import growth, law
 
 from .entries import Entry
 from .measuring import Cost, fit, rounded

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .quantities import Quantity, constant
+from .domain.quantities import Quantity, constant
 from .syntax import BlockSyntax, LoopNode, own_update, read_update
 
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard"})

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WorkFacts
 
 from . import library
+from .domain.meter import Meter, PendingCause, PendingWait
+from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree
+from .domain.values import Value
 from .frames import Frame, TooComplex
-from .meter import Meter, PendingCause, PendingWait
+from .library.unit_costs import primitive
 from .parameters import assumed
-from .quantities import LINEAR, LOG, Monomial, Quantity, degree
 from .recursion_moves import SYMBOL
 from .scope import Definition, Scope, Texts
 from .statements import Interpreter
 from .syntax import parse, parsed_function
-from .unit_costs import primitive
-from .values import Value
 
 BUDGET = 3_000
 TYPICAL_SIZE, LARGE_SIZE = 10.0, 1000.0

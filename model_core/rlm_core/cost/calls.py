@@ -14,13 +14,13 @@ from . import library
 from .comprehensions import without_end
 from .concurrency import in_background, in_rounds, longest, within
 from .containers import is_stored
+from .domain.meter import Meter, PendingCause
+from .domain.quantities import ONE, ZERO, Quantity, constant, larger
+from .domain.values import STARRED, UNKNOWN, Value
 from .frames import LoopVariable
-from .meter import Meter, PendingCause
+from .library.unit_costs import each, primitive, seconds
 from .method_effects import MethodEffects
-from .quantities import ONE, ZERO, Quantity, constant, larger
 from .syntax import called_name
-from .unit_costs import each, primitive, seconds
-from .values import STARRED, UNKNOWN, Value
 
 _STARTING = frozenset({"create_task", "ensure_future"})  # run a coroutine in the background
 _RUNNING = frozenset({"run", "run_until_complete", "shield"})  # run a coroutine to its end
@@ -30,7 +30,7 @@ _MOST_STARRED = 32
 
 @dataclass(slots=True)
 class RuleCall:
-    """A call as a rule of the library sees it; implements :class:`rlm_core.cost.values.Call`."""
+    """A call as a rule of the library sees it; implements :class:`rlm_core.cost.domain.values.Call`."""
 
     owner: Calls
     name: str

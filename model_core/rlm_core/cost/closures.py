@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .folding import MISSING
+from .domain.folding import MISSING
+from .domain.quantities import ZERO, Quantity
 from .frames import Frame
-from .quantities import ZERO, Quantity
 from .recursion_syntax import filled_around
 
 _FILLED = frozenset({"list", "set", "dict", "deque"})

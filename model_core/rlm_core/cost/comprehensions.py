@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
-from . import library, object_sizes
+from . import library
 from .containers import Containers, is_stored
+from .domain import object_sizes
+from .domain.meter import Meter
+from .domain.quantities import ONE, ZERO, Quantity, constant
+from .domain.values import NUMBERS, Value
 from .frames import Loop
-from .meter import Meter
-from .quantities import ONE, ZERO, Quantity, constant
-from .unit_costs import each, primitive
-from .values import NUMBERS, Value
+from .library.unit_costs import each, primitive
 
 _OPEN = 4.0  # times the least count: then it is open
 _USUAL_CHARACTERS, _MOST_CHARACTERS = 20.0, 256.0  # different ones in a text

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from rlm_core.types import WaitKind
 
-from .meter import PendingWait
-from .quantities import Quantity, Range, ceiling, constant
+from .domain.meter import PendingWait
+from .domain.quantities import Quantity, Range, ceiling, constant
 
 
 def longest(waits: Sequence[PendingWait]) -> list[PendingWait]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import library
+from .domain.meter import Meter, scaled
+from .domain.quantities import ONE, Quantity, Range, constant, is_whole, mixed, part_of
+from .domain.values import NUMBERS, Value, literal, number_of
 from .frames import SAMPLES, LoopVariable, joined
-from .meter import Meter, scaled
+from .library.unit_costs import primitive, seconds
 from .operations import Operations
-from .quantities import ONE, Quantity, Range, constant, is_whole, mixed, part_of
 from .trips import FLIPPED, NEGATED, Counter
-from .unit_costs import primitive, seconds
-from .values import NUMBERS, Value, literal, number_of
 
 _MOST_SAMPLED_NODES = 24
 _MOST_PERIOD = 64

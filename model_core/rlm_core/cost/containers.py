@@ -6,14 +6,15 @@ import ast
 from dataclasses import replace
 from functools import lru_cache
 
-from . import library, object_sizes
+from . import library
 from .conditions import Conditions
-from .folding import MISSING, MOST_TEXT, is_small
+from .domain import object_sizes
+from .domain.folding import MISSING, MOST_TEXT, is_small
+from .domain.quantities import ONE, ZERO, Quantity, constant
+from .domain.values import NONE, NUMBERS, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 from .frames import LoopVariable, joined
-from .quantities import ONE, ZERO, Quantity, constant
+from .library.unit_costs import primitive, seconds
 from .trip_changes import any_of
-from .unit_costs import primitive, seconds
-from .values import NONE, NUMBERS, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 
 _MOST_PARTS = 16
 _SUBSCRIPTS = {"dict": "subscript.dict", "tuple": "subscript.tuple", "str": "subscript.text", "bytes": "subscript.text"}

@@ -11,13 +11,13 @@ from typing import Any
 from . import library
 from .comprehensions import Comprehensions
 from .containers import is_stored
-from .folding import MISSING
+from .domain.folding import MISSING
+from .domain.quantities import ONE, ZERO
+from .domain.values import NONE, UNKNOWN, Value, literal, number_of
 from .frames import Frame
+from .library.unit_costs import each, primitive
 from .operations import compiled
-from .quantities import ONE, ZERO
 from .syntax import parse_expression
-from .unit_costs import each, primitive
-from .values import NONE, UNKNOWN, Value, literal, number_of
 
 _MOST_DEPTH = 80
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from . import object_sizes
-from .folding import MISSING
-from .meter import ALWAYS, Meter, scaled
-from .quantities import ONE, ZERO, Quantity, Range, is_whole, larger, mixed, of_size
+from .domain import object_sizes
+from .domain.folding import MISSING
+from .domain.meter import ALWAYS, Meter, scaled
+from .domain.quantities import ONE, ZERO, Quantity, Range, is_whole, larger, mixed, of_size
+from .domain.values import UNKNOWN, Value, literal
 from .scope import Definition, Scope
 from .syntax import Function, LoopNode
-from .values import UNKNOWN, Value, literal
 
 SAMPLES = 24
 

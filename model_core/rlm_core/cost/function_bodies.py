@@ -11,16 +11,18 @@ from dataclasses import replace
 from rlm_core.boundary import absorb
 from rlm_core.types import CauseKind
 
-from . import object_sizes
 from .closures import bind_around, grow_around
 from .comprehensions import without_end
 from .concurrency import ended
+from .domain import object_sizes
+from .domain.folding import MISSING
+from .domain.meter import ALWAYS, Meter, PendingCause, scaled
+from .domain.quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
+from .domain.values import NONE, UNKNOWN, Entries, Value
 from .expressions import Expressions
-from .folding import MISSING
 from .frames import Frame, Recursive, TooComplex, is_one_function, joined
-from .meter import ALWAYS, Meter, PendingCause, scaled
+from .library.unit_costs import primitive, seconds
 from .parameters import assumed, bind_arguments, defaults_of, is_abstract, is_method
-from .quantities import ONE, ZERO, Quantity, Range, constant, mixed, of_size
 from .recursion import recurrence
 from .recursion_moves import SYMBOL
 from .recursion_paths import most_calls
@@ -29,8 +31,6 @@ from .recursion_search import takes_back
 from .recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
 from .scope import Definition, Scope
 from .syntax import Function, called_name, data_fields, parsed_class, parsed_function
-from .unit_costs import primitive, seconds
-from .values import NONE, UNKNOWN, Entries, Value
 
 _MOST_INLINED = 6  # depth
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")

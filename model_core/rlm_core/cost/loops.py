@@ -10,13 +10,16 @@ from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
-from . import library, object_sizes
+from . import library
 from .comprehensions import distinct
+from .domain import object_sizes
+from .domain.folding import MISSING
+from .domain.meter import ALWAYS, Meter
+from .domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, of_size, part_of
+from .domain.values import Entries, Value, literal, number_of
 from .factors import Doubled, factor_of
-from .folding import MISSING
 from .frames import Loop, restore_points
-from .meter import ALWAYS, Meter
-from .quantities import ONE, ZERO, Quantity, Range, constant, is_whole, of_size, part_of
+from .library.unit_costs import primitive, seconds
 from .syntax import LoopNode, leaving
 from .trip_changes import (
     any_entries,
@@ -33,8 +36,6 @@ from .trip_changes import (
 )
 from .trip_counts import TripCounts, ends_inside
 from .trips import NEVER
-from .unit_costs import primitive, seconds
-from .values import Entries, Value, literal, number_of
 
 _UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
 _UNROLLED_NODES = 400

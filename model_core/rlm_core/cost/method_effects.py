@@ -6,11 +6,11 @@ import ast
 from dataclasses import replace
 
 from . import library
-from .folding import MISSING
+from .domain.folding import MISSING
+from .domain.quantities import ONE, constant
+from .domain.values import NONE, UNKNOWN, Value
 from .function_bodies import FunctionBodies
-from .quantities import ONE, constant
 from .syntax import GROWING
-from .values import NONE, UNKNOWN, Value
 
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
 _REMOVING = SHRINKING | {"remove", "discard"}

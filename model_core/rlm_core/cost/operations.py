@@ -11,12 +11,11 @@ from typing import Any
 
 from rlm_core.types import CauseKind
 
-from . import library, object_sizes
-from .folding import MISSING, MOST_BITS, MOST_TEXT, operation, repeated
-from .frames import State, table_of
-from .quantities import ONE, ZERO, Quantity, constant, exponential, mixed, product
-from .unit_costs import primitive, seconds
-from .values import (
+from . import library
+from .domain import object_sizes
+from .domain.folding import MISSING, MOST_BITS, MOST_TEXT, operation, repeated
+from .domain.quantities import ONE, ZERO, Quantity, constant, exponential, mixed, product
+from .domain.values import (
     DIGIT_BITS,
     NUMBERS,
     REPEATED,
@@ -26,6 +25,8 @@ from .values import (
     literal,
     number_of,
 )
+from .frames import State, table_of
+from .library.unit_costs import primitive, seconds
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

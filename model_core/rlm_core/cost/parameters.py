@@ -6,11 +6,11 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from .folding import MISSING
+from .domain.folding import MISSING
+from .domain.quantities import ZERO, constant
+from .domain.values import UNKNOWN, Value
 from .frames import joined
-from .quantities import ZERO, constant
 from .syntax import Function
-from .values import UNKNOWN, Value
 
 
 def is_method(node: Function) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .quantities import LINEAR, LOG, Monomial, Quantity, of_size
+from .domain.quantities import LINEAR, LOG, Monomial, Quantity, of_size
 
 
 @dataclass(frozen=True, slots=True)

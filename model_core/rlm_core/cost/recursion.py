@@ -11,9 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from .combinatorics import ways_to_choose
-from .frames import Recursive
-from .quantities import (
+from .domain.combinatorics import ways_to_choose
+from .domain.quantities import (
     ONE,
     Quantity,
     Range,
@@ -24,6 +23,7 @@ from .quantities import (
     product,
     raised,
 )
+from .frames import Recursive
 from .recurrence import Recurrence
 from .recursion_moves import (
     Move,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .domain.quantities import LINEAR, Quantity
+from .domain.values import Value
 from .frames import Recursive
-from .quantities import LINEAR, Quantity
-from .values import Value
 
 SYMBOL = "#"
 

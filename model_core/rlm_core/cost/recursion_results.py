@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from .quantities import product
+from .domain.quantities import product
 from .recursion_syntax import calls_itself
 from .syntax import Function
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from .quantities import LINEAR, Quantity, Range, constant, product
+from .domain.quantities import LINEAR, Quantity, Range, constant, product
 from .recursion_moves import Move, repeats_on_others
 
 CERTAIN = 0.9  # share of the runs

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from . import object_sizes
 from .comprehensions import same_name
 from .conditions import Condition, rest_of
 from .containers import is_stored
+from .domain import object_sizes
+from .domain.folding import MISSING
+from .domain.meter import ALWAYS, Meter, scaled
+from .domain.quantities import ZERO, Quantity, Range, constant, mixed
+from .domain.values import NUMBERS, UNKNOWN, Value
 from .expressions import imported_value
-from .folding import MISSING
 from .frames import joined
-from .meter import ALWAYS, Meter, scaled
-from .quantities import ZERO, Quantity, Range, constant, mixed
+from .library.unit_costs import each, primitive
 from .syntax import leaving
-from .unit_costs import each, primitive
-from .values import NUMBERS, UNKNOWN, Value
 from .while_loops import WhileLoops
 
 _MOST_NESTING = 40

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from rlm_core.source.canonical import dedent
 
-from .folding import MOST_BITS, LargeInteger
+from .domain.folding import MOST_BITS, LargeInteger
 
 _Tree = TypeVar("_Tree", ast.Module, ast.Expression)
 LoopNode = ast.For | ast.AsyncFor | ast.While

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from . import object_sizes
-from .folding import MISSING
+from .domain import object_sizes
+from .domain.folding import MISSING
+from .domain.quantities import Quantity, constant, exponential, product
+from .domain.values import UNKNOWN, Entries, Value, literal
 from .frames import joined
-from .quantities import Quantity, constant, exponential, product
-from .values import UNKNOWN, Entries, Value, literal
 
 _MULTIPLIED = frozenset({"list", "tuple", "str"})
 _LEAST_FACTOR, _SAME_FACTOR = 1.5, 0.1

@@ -7,15 +7,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from .calls import Calls
+from .domain.meter import ALWAYS
+from .domain.quantities import ONE, ZERO, Quantity, Range, ceiling, constant, mixed
+from .domain.values import UNKNOWN, number_of
 from .frames import Loop, LoopVariable
-from .meter import ALWAYS
 from .method_effects import SHRINKING
-from .quantities import ONE, ZERO, Quantity, Range, ceiling, constant, mixed
 from .scaling import scaling
 from .scope import Scope
 from .syntax import BlockSyntax, LoopNode, leaving, own_update
 from .trips import FLIPPED, NEGATED, NEVER, Counter, first_square
-from .values import UNKNOWN, number_of
 from .worklists import worklist
 
 _TRIED_TRIPS = 24

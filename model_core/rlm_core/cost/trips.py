@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .quantities import Range, is_whole
+from .domain.quantities import Range, is_whole
 
 _MOST_SIMULATED = 2000
 _MOST_INTEGER, _MOST_FLOAT = 2.0**53, sys.float_info.max

@@ -11,15 +11,15 @@ from rlm_core.types import CauseKind
 
 from . import library
 from .amortised import amortised_trips
+from .domain.meter import ALWAYS, Meter
+from .domain.quantities import ONE, Quantity, constant, of_size
+from .domain.values import UNKNOWN, number_of
 from .frames import Frame, Loop, LoopVariable, restore_points
+from .library.unit_costs import primitive
 from .loops import FEWEST_REPORTED, Loops
-from .meter import ALWAYS, Meter
-from .quantities import ONE, Quantity, constant, of_size
 from .syntax import BlockSyntax
 from .trip_counts import comparison, conditions, ends_inside, sides
 from .trips import NEVER
-from .unit_costs import primitive
-from .values import UNKNOWN, number_of
 
 _CONCRETE_TRIPS = 400
 _MOST_CONCRETE_NODES = 80

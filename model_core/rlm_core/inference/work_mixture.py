@@ -21,7 +21,7 @@ from safetensors.numpy import load_file, save_file
 
 from rlm_core.boundary import absorb
 from rlm_core.cost.analysis import work_facts
-from rlm_core.cost.quantities import part_of
+from rlm_core.cost.domain.quantities import part_of
 from rlm_core.cost.scope import Texts
 from rlm_core.errors import ModelError
 from rlm_core.types import (

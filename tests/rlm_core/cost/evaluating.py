@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from rlm_core.cost.domain.values import Value
 from rlm_core.cost.frames import Frame
 from rlm_core.cost.scope import Texts
 from rlm_core.cost.statements import Interpreter
-from rlm_core.cost.values import Value
 
 
 def interpreter(**names: Value) -> Interpreter:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm_core.cost.comprehensions import distinct
-from rlm_core.cost.quantities import constant
-from rlm_core.cost.values import Value, literal
+from rlm_core.cost.domain.quantities import constant
+from rlm_core.cost.domain.values import Value, literal
 
 from .evaluating import evaluated
 

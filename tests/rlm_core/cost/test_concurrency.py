@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.cost import concurrency
-from rlm_core.cost.meter import ALWAYS, PendingWait
-from rlm_core.cost.quantities import Quantity, constant, of_size
+from rlm_core.cost.domain.meter import ALWAYS, PendingWait
+from rlm_core.cost.domain.quantities import Quantity, constant, of_size
 from rlm_core.types import WaitKind
 
 

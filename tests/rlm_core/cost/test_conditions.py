@@ -7,8 +7,8 @@ import ast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlm_core.cost.domain.values import Value
 from rlm_core.cost.frames import Loop, LoopVariable
-from rlm_core.cost.values import Value
 
 from .counting import count
 from .evaluating import interpreter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.cost.quantities import constant
-from rlm_core.cost.values import Value
+from rlm_core.cost.domain.quantities import constant
+from rlm_core.cost.domain.values import Value
 
 from .counting import count, ran
 from .evaluating import evaluated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from rlm_core.cost.values import Value
+from rlm_core.cost.domain.values import Value
 
 from .counting import facts_of
 from .evaluating import evaluated, same

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.domain.quantities import ONE, ZERO, constant, of_size
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Value, literal
 from rlm_core.cost.frames import (
     SAMPLES,
     Frame,
@@ -16,9 +18,7 @@ from rlm_core.cost.frames import (
     restore_points,
     table_of,
 )
-from rlm_core.cost.quantities import ONE, ZERO, constant, of_size
 from rlm_core.cost.scope import Texts
-from rlm_core.cost.values import NONE, UNKNOWN, Value, literal
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), max_size=20))

@@ -7,9 +7,9 @@ import ast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlm_core.cost.domain.values import literal
 from rlm_core.cost.parameters import bind_arguments, defaults_of, is_abstract, is_method
 from rlm_core.cost.syntax import Function
-from rlm_core.cost.values import literal
 
 
 def function(text: str) -> Function:

@@ -8,7 +8,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.cost.quantities import degree, of_size
+from rlm_core.cost.domain.quantities import degree, of_size
 from rlm_core.cost.recurrence import Recurrence
 from rlm_core.cost.syntax import Function
 from rlm_core.queries.analysis import Analyser

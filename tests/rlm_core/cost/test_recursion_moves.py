@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from rlm_core.cost.domain.quantities import ONE, Quantity, constant, of_size
+from rlm_core.cost.domain.values import Value
 from rlm_core.cost.frames import Recursive
-from rlm_core.cost.quantities import ONE, Quantity, constant, of_size
 from rlm_core.cost.recursion import recurrence
 from rlm_core.cost.recursion_moves import falls, grows, move_of, split_range
-from rlm_core.cost.values import Value
 
 N, LOW, HIGH = of_size("n"), of_size("low"), of_size("high")
 RANGE = {"low": LOW, "high": HIGH}

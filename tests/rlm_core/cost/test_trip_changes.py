@@ -7,7 +7,8 @@ import ast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.quantities import ZERO, constant
+from rlm_core.cost.domain.quantities import ZERO, constant
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Entries, Value, literal
 from rlm_core.cost.trip_changes import (
     any_entries,
     between,
@@ -20,7 +21,6 @@ from rlm_core.cost.trip_changes import (
     up_to,
     uses,
 )
-from rlm_core.cost.values import NONE, UNKNOWN, Entries, Value, literal
 
 NUMBERS = st.integers(-50, 50)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_core.cost.domain.values import Value
 from rlm_core.cost.operations import Operations
-from rlm_core.cost.values import Value
 from rlm_core.errors import AnalysisError, TooComplexError
 from rlm_core.queries import analysis, kernel_sizes, package_files, unit_facts
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError

@@ -7,7 +7,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.unit_costs import growth
+from rlm_core.cost.library.unit_costs import growth
 from rlm_core.errors import DataError
 
 from tools.unit_costs import all_entries

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlm_core.cost.unit_costs import table
+from rlm_core.cost.library.unit_costs import table
 from rlm_core.files import atomic_write
 from rlm_core.training.datasets.schema import HAND_WRITTEN
 

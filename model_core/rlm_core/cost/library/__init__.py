@@ -10,8 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from ..unit_costs import primitive
-from ..values import UNKNOWN, Call, Value
+from ..domain.values import UNKNOWN, Call, Value
 from . import (
     array_creation,
     array_elementwise,
@@ -38,6 +37,7 @@ from . import (
 from .array_values import new_pages, refaulted, temporary
 from .conventional_names import CONVENTIONAL
 from .rules import COUNTING, ENDLESS, Attribute, Rule, collection_cost, is_endless, passed
+from .unit_costs import primitive
 
 __all__ = [
     "CONVENTIONAL",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..quantities import ONE, ZERO, Quantity, constant
-from ..unit_costs import primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .array_values import (
     ARRAY,
     UNTOUCHED,
@@ -28,6 +27,7 @@ from .array_values import (
     shape_of,
 )
 from .rules import Rule, argument
+from .unit_costs import primitive, seconds
 
 
 def _zeros(call: Call) -> Value:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..quantities import ONE, ZERO, constant
-from ..unit_costs import primitive, seconds
-from ..values import UNKNOWN, Call, Value
+from ..domain.quantities import ONE, ZERO, constant
+from ..domain.values import UNKNOWN, Call, Value
 from .array_values import (
     SHARE,
     array,
@@ -25,6 +24,7 @@ from .array_values import (
     without_axes,
 )
 from .rules import Rule, argument
+from .unit_costs import primitive, seconds
 
 
 def _unary(name: str, dtype: str | None = None, *, by_bytes: bool = False) -> Rule:

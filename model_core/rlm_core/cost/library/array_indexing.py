@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..folding import MISSING
-from ..quantities import ONE, ZERO, Quantity, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, Call, Value
+from ..domain.folding import MISSING
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import NONE, Call, Value
 from .array_values import (
     ARRAY,
     SHARE,
@@ -27,6 +26,7 @@ from .array_values import (
     receiver,
 )
 from .rules import Attribute, Rule, argument
+from .unit_costs import each, primitive, seconds
 
 
 def _subscript(call: Call) -> Value:

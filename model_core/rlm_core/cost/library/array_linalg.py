@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..quantities import ONE, Quantity, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import UNKNOWN, Call, Value
+from ..domain.quantities import ONE, Quantity, constant
+from ..domain.values import UNKNOWN, Call, Value
 from .array_values import (
     Shape,
     array,
@@ -23,6 +22,7 @@ from .array_values import (
     promoted,
 )
 from .rules import Rule, argument
+from .unit_costs import each, primitive, seconds
 
 
 def _matmul(call: Call) -> Value:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..quantities import ONE, ZERO, constant, mixed
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain.quantities import ONE, ZERO, constant, mixed
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .array_values import (
     array,
     as_array,
@@ -21,6 +20,7 @@ from .array_values import (
     without_axes,
 )
 from .rules import Rule, argument
+from .unit_costs import each, primitive, seconds
 
 
 def _reduction(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..quantities import ONE, ZERO, Quantity, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, Call, Value
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import NONE, Call, Value
 from .array_values import (
     ARRAY,
     Shape,
@@ -29,6 +28,7 @@ from .array_values import (
     shape_of,
 )
 from .rules import Rule, argument
+from .unit_costs import each, primitive, seconds
 
 
 def _joined(kind: str) -> Rule:

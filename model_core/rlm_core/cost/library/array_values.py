@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..folding import MISSING
-from ..quantities import ONE, ZERO, Quantity, constant, larger
-from ..unit_costs import each, primitive, seconds
-from ..values import UNKNOWN, Call, Value, literal
+from ..domain.folding import MISSING
+from ..domain.quantities import ONE, ZERO, Quantity, constant, larger
+from ..domain.values import UNKNOWN, Call, Value, literal
 from .rules import argument
+from .unit_costs import each, primitive, seconds
 
 Shape = tuple[Quantity, ...]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain import object_sizes
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import (
     ORDERED,
     Attribute,
@@ -23,6 +22,7 @@ from .rules import (
     literal,
     makes_items,
 )
+from .unit_costs import each, primitive, seconds
 
 _ALPHABET = 30.0  # different characters in a text of usual length
 

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .. import object_sizes
-from ..folding import MISSING, formatted_value, operation, rounded
-from ..quantities import ONE, ZERO, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value, number_of
+from ..domain import object_sizes
+from ..domain.folding import MISSING, formatted_value, operation, rounded
+from ..domain.quantities import ONE, ZERO, constant
+from ..domain.values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     INT,
@@ -30,6 +29,7 @@ from .rules import (
     real,
     text,
 )
+from .unit_costs import each, primitive, seconds
 
 _LAZY_ZEROS = 1 << 25  # bytes; smaller blocks are reused and written
 

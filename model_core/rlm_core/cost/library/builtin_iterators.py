@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, ceiling, constant, larger, mixed
-from ..unit_costs import each, primitive, seconds
-from ..values import UNKNOWN, Call, Value, number_of
+from ..domain import object_sizes
+from ..domain.quantities import ONE, ZERO, Quantity, ceiling, constant, larger, mixed
+from ..domain.values import UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     Rule,
@@ -29,6 +28,7 @@ from .rules import (
     pair,
     real,
 )
+from .unit_costs import each, primitive, seconds
 
 
 def _range(call: Call) -> Value:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .. import object_sizes
-from ..quantities import ONE, ZERO, constant, mixed
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain import object_sizes
+from ..domain.quantities import ONE, ZERO, constant, mixed
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .builtin_collections import distinct, hashing_cost, sort
 from .rules import (
     BOOL,
@@ -29,6 +28,7 @@ from .rules import (
     pair,
     receiver,
 )
+from .unit_costs import each, primitive, seconds
 
 
 def _sort(call: Call) -> Value:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..quantities import constant
-from ..unit_costs import primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain.quantities import constant
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import Rule, argument, fixed, lazy, scanning, text
+from .unit_costs import primitive, seconds
 
 _ELEMENT = Value("object", name="xml.etree.ElementTree.Element", bytes=constant(100.0, 600.0, 300.0))
 _PARSER = "configparser.ConfigParser"

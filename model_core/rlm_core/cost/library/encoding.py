@@ -6,10 +6,9 @@ import struct
 import zlib
 from dataclasses import replace
 
-from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, REPEATED, UNKNOWN, Call, Entries, Value, number_of
+from ..domain import object_sizes
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import NONE, REPEATED, UNKNOWN, Call, Entries, Value, number_of
 from .rules import (
     BOOL,
     INT,
@@ -22,6 +21,7 @@ from .rules import (
     lazy,
     text,
 )
+from .unit_costs import each, primitive, seconds
 
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "frozenset", "deque"})
 _MOST_DEPTH = 6

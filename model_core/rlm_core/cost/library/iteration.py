@@ -7,11 +7,10 @@ import operator
 from dataclasses import replace
 from functools import partial
 
-from ..combinatorics import Choice, ways_to_choose
-from ..folding import BINARY, operation
-from ..quantities import ONE, ZERO, Quantity, constant, exponential
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, STARRED, UNKNOWN, Call, Value, number_of
+from ..domain.combinatorics import Choice, ways_to_choose
+from ..domain.folding import BINARY, operation
+from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
+from ..domain.values import NONE, STARRED, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     COUNTING,
@@ -34,6 +33,7 @@ from .rules import (
     passed,
     share_of,
 )
+from .unit_costs import each, primitive, seconds
 
 _MOST_FACTORS = 12
 _TYPICAL_ITEMS = 3.0  # of an iterable of unknown size

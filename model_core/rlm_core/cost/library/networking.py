@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from rlm_core.types import WaitKind
 
-from ..quantities import constant
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain.quantities import constant
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import Attribute, Rule, argument
 from .waiting import (
     BYTES,

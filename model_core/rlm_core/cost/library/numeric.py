@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import object_sizes
-from ..quantities import ONE, ZERO, Quantity, constant, exponential
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value, number_of
+from ..domain import object_sizes
+from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
+from ..domain.values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     FLOAT,
@@ -30,6 +29,7 @@ from .rules import (
     scanning,
     text,
 )
+from .unit_costs import each, primitive, seconds
 
 _FLOATS = (
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp",

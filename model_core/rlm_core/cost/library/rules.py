@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import object_sizes
-from ..folding import is_small
-from ..quantities import ONE, ZERO, Quantity, constant
-from ..unit_costs import seconds
-from ..values import UNKNOWN, Call, Value
-from ..values import literal as constant_value
+from ..domain import object_sizes
+from ..domain.folding import is_small
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import UNKNOWN, Call, Value
+from ..domain.values import literal as constant_value
+from .unit_costs import seconds
 
 Rule = Callable[[Call], Value]
 Attribute = Callable[[Value], Value | None]

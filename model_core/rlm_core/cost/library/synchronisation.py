@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rlm_core.types import WaitKind
 
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import Rule, argument
 from .waiting import (
     CALL_SECONDS,

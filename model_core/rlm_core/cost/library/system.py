@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..quantities import ZERO, Quantity, constant
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, UNKNOWN, Call, Value, number_of
+from ..domain.quantities import ZERO, Quantity, constant
+from ..domain.values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     BOOL,
     FLOAT,
@@ -26,6 +25,7 @@ from .rules import (
     receiver,
     text,
 )
+from .unit_costs import each, primitive, seconds
 
 _LINE = 40.0  # characters of a line
 _PATH = text(constant(1.0, 200.0, 40.0))

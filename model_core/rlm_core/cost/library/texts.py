@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from .. import object_sizes
-from ..folding import expanded, formatted, replaced
-from ..quantities import ONE, ZERO, Quantity, constant, exponential
-from ..unit_costs import each, primitive, seconds
-from ..values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
+from ..domain import object_sizes
+from ..domain.folding import expanded, formatted, replaced
+from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
+from ..domain.values import NONE, REPEATED, UNKNOWN, Call, Value, number_of
 from .patterns import pathological
 from .rules import (
     BOOL,
@@ -34,6 +33,7 @@ from .rules import (
     receiver,
     text,
 )
+from .unit_costs import each, primitive, seconds
 
 _SPECIAL = ("", *r"\.[(^$*+?{|")
 _WORD = 6.0  # characters of a word with the space after it

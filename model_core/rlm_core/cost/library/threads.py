@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rlm_core.types import WaitKind
 
-from ..quantities import constant
-from ..unit_costs import primitive
-from ..values import NONE, UNKNOWN, Call, Value, literal
+from ..domain.quantities import constant
+from ..domain.values import NONE, UNKNOWN, Call, Value, literal
 from .rules import BOOL, Rule, argument, fixed, receiver
+from .unit_costs import primitive
 
 THREAD = "threading.Thread"
 _THREAD_BYTES = constant(2700.0)  # with the events and the frame that it has while it runs

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from rlm_core.types import WaitKind
 
-from ..quantities import Quantity, constant
-from ..values import NONE, UNKNOWN, Call, Value
+from ..domain.quantities import Quantity, constant
+from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import Attribute, Rule, argument
 
 CALL_SECONDS = 1e-6

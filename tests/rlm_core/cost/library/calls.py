@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlm_core.cost import library
+from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_size
+from rlm_core.cost.domain.values import UNKNOWN, Value
 from rlm_core.cost.library.rules import literal
-from rlm_core.cost.quantities import ONE, ZERO, Quantity, constant, of_size
-from rlm_core.cost.values import UNKNOWN, Value
 from rlm_core.types import WaitKind
 
 

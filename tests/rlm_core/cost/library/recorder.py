@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlm_core.cost.quantities import ONE, ZERO, Quantity, constant, of_size
-from rlm_core.cost.values import NONE, UNKNOWN, Value
+from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_size
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.types import WaitKind
 
 
@@ -28,7 +28,7 @@ def value_of(constant_: Any) -> Value:
 
 @dataclass
 class Recorder:
-    """Implements :class:`rlm_core.cost.values.Call`."""
+    """Implements :class:`rlm_core.cost.domain.values.Call`."""
 
     args: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict)

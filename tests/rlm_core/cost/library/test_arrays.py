@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.cost import library
 from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_size
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.cost.library.array_values import array, broadcast, refaulted
-from rlm_core.cost.quantities import ONE, ZERO, Quantity, constant, of_size
-from rlm_core.cost.values import NONE, UNKNOWN, Value
 
 from .recorder import Recorder, recorded, value_of
 

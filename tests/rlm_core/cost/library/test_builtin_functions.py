@@ -7,10 +7,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.folding import MISSING
+from rlm_core.cost.domain.folding import MISSING
+from rlm_core.cost.domain.quantities import constant, of_size
+from rlm_core.cost.domain.values import UNKNOWN, Value
 from rlm_core.cost.library.rules import ENDLESS, ORDERED
-from rlm_core.cost.quantities import constant, of_size
-from rlm_core.cost.values import UNKNOWN, Value
 
 from .calls import exact, run, sized
 

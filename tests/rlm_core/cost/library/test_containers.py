@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from rlm_core.cost.domain.values import Value
 from rlm_core.cost.library.rules import literal
-from rlm_core.cost.values import Value
 
 from .calls import exact, run, run_method, sized
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.cost import library, unit_costs
+from rlm_core.cost import library
+from rlm_core.cost.domain.quantities import constant, of_size
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.cost.library import (
     builtin_collections,
     builtin_functions,
@@ -19,10 +21,9 @@ from rlm_core.cost.library import (
     numeric,
     system,
     texts,
+    unit_costs,
 )
 from rlm_core.cost.library.rules import ENDLESS, literal
-from rlm_core.cost.quantities import constant, of_size
-from rlm_core.cost.values import NONE, UNKNOWN, Value
 
 from .calls import RecordingCall, sized
 

@@ -7,9 +7,9 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.domain.values import Value
 from rlm_core.cost.library.patterns import pathological
 from rlm_core.cost.library.rules import literal
-from rlm_core.cost.values import Value
 
 from .calls import exact, run, run_method, sized
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rlm_core.cost import library
 from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.domain.quantities import of_size
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.cost.library import networking, processes, synchronisation, user_input
-from rlm_core.cost.quantities import of_size
-from rlm_core.cost.values import NONE, UNKNOWN, Value
 from rlm_core.types import WaitKind, WorkFacts
 
 from .recorder import recorded

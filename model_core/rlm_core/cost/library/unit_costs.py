@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .quantities import ONE, Quantity, constant
+from ..domain.quantities import ONE, Quantity, constant
 
 TABLE = Path(__file__).with_name("unit_costs.json")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.folding import (
+from rlm_core.cost.domain.folding import (
     BINARY,
     MISSING,
     MOST_BITS,
@@ -25,8 +25,8 @@ from rlm_core.cost.folding import (
     replaced,
     rounded,
 )
+from rlm_core.cost.domain.values import literal
 from rlm_core.cost.syntax import parse, parse_expression
-from rlm_core.cost.values import literal
 
 from .evaluating import evaluated
 

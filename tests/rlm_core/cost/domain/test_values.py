@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 
 import pytest
-from rlm_core.cost.folding import MISSING
-from rlm_core.cost.quantities import ZERO, constant
-from rlm_core.cost.values import NONE, UNKNOWN, Entries, Value, literal, number_of
+from rlm_core.cost.domain.folding import MISSING
+from rlm_core.cost.domain.quantities import ZERO, constant
+from rlm_core.cost.domain.values import NONE, UNKNOWN, Entries, Value, literal, number_of
 
 
 def test_an_unknown_value_says_nothing() -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.object_sizes import container, instance, scalar
-from rlm_core.cost.quantities import constant, of_size
+from rlm_core.cost.domain.object_sizes import container, instance, scalar
+from rlm_core.cost.domain.quantities import constant, of_size
 
 SIZES = (10, 100, 1000, 30_000, 100_000)
 

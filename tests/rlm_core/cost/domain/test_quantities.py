@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.quantities import (
+from rlm_core.cost.domain.quantities import (
     ONE,
     ZERO,
     Quantity,

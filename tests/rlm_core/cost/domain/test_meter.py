@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.meter import ALWAYS, Meter, largest_causes, scaled
-from rlm_core.cost.quantities import ZERO, constant, of_size
+from rlm_core.cost.domain.meter import ALWAYS, Meter, largest_causes, scaled
+from rlm_core.cost.domain.quantities import ZERO, constant, of_size
 from rlm_core.types import CauseKind, WaitKind
 
 AMOUNTS = st.floats(0, 1e6)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from rlm_core.cost.quantities import constant, of_size
-from rlm_core.cost.unit_costs import each, growth, primitive, seconds, table
+from rlm_core.cost.domain.quantities import constant, of_size
+from rlm_core.cost.library.unit_costs import each, growth, primitive, seconds, table
 
 
 @pytest.mark.parametrize(
