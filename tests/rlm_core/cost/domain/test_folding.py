@@ -28,7 +28,7 @@ from rlm_core.cost.domain.folding import (
 from rlm_core.cost.domain.values import literal
 from rlm_core.cost.syntax import parse, parse_expression
 
-from .evaluating import evaluated
+from ..evaluating import evaluated
 
 OPERANDS = st.one_of(
     st.integers(-(2**70), 2**70),
