@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests in real editors: `run.sh [vscode] [terminal]`, both if none is named; `run.sh person` makes the pictures of a
-# person's way through three public projects, in VS Code and in Neovim. What is missing is installed into the cache first.
+# person's way through public projects, in VS Code and in Neovim. What is missing is installed into the cache first.
 # A part that fails does not keep the others from running; the summary says what was run, how long it took and what came of
 # it, and the exit status is 1 if anything failed. Pictures land in build/editors.
 # `PYTHON` (with the [dev] extra) builds the wheel, chooses the edit and runs the tests of the terminal editors.
@@ -97,7 +97,7 @@ of_person() {
     rm -rf "$pictures/person"
     part "VS Code: Node.js, code-server, Chromium" "$vscode/get_vscode.sh" &&
         part "VS Code: lint, types, package" packaged &&
-        part "httpx, toolz and rich" env PYTHONPATH="$checkout" "$PYTHON" "$vscode/projects.py" "$workspace" || {
+        part "the public projects" env PYTHONPATH="$checkout" "$PYTHON" "$vscode/projects.py" "$workspace" || {
         left_out "a person's way, since it could not be prepared"
         return
     }

@@ -5,7 +5,7 @@
 ``AFTER`` is the working tree unless it is named. Both analyse the same texts: functions of the standard library and of
 the packages installed here, which ``constraints.txt`` pins, chosen by a hash of their place, and every unit of the
 suites in ``tests/bench``. What changes in the way that facts are made, and should not change the facts, is proved by a
-comparison without differences. Each commit is checked out into a temporary folder and runs in processes of its own;
+comparison without differences. Each commit is checked out into a temporary folder and runs in separate processes;
 what a commit finds is kept in the user's cache folder. All functions take about ten minutes a commit on two cores.
 """
 

@@ -107,9 +107,10 @@ def command(
 ) -> None:
     """Predict the cost of every unit in source files or directories.
 
-    Tests in a directory are left out, unless you name them or their folder.
+    Without PATH, predict the working directory. Tests in a directory are left out, unless you name them or their
+    folder.
     """
-    if (batch is None) == (not paths):
+    if batch is not None and paths:
         raise RlmError("predict: give either paths or --batch")
     if batch is None and out != "-":
         raise RlmError("predict: --out is for --batch; redirect the output instead: rlm-lsp predict PATH > FILE")
@@ -127,7 +128,7 @@ def command(
             known = options.known_measurements(off=no_measured)
             selected = query_selection(devices, workload, judge)
             by = order or ("latency" if form == "table" or top is not None else "file")
-            status = _predict_paths(paths, form, by, top, selected, runner, known)
+            status = _predict_paths(paths or (Path(),), form, by, top, selected, runner, known)
     raise click.exceptions.Exit(status)
 
 

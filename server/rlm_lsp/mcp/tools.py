@@ -31,6 +31,7 @@ from rlm_lsp.findings.checker import Checker
 from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.history.measurements import command_for
 from rlm_lsp.rendering import agent_answers as say
+from rlm_lsp.rendering import labels
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.finding_messages import committed_note
@@ -289,7 +290,9 @@ class AgentTools:
             raise DataError("the setting `measure` switches measurements off")
         command = command_for(file)
         if command is None:
-            raise DataError(f"{path}: not in a Python package whose name and folder can be written in a command")
+            inits = [*file.glob("*/__init__.py"), *file.glob("src/*/__init__.py")]
+            packages = sorted(str(init.parent.relative_to(file)) for init in inits)
+            raise DataError(say.no_package_line(path, packages))
         return [say.measure_line(command)], MeasureCommand(command=command)
 
     def _compared(
@@ -442,7 +445,7 @@ def _names(units: Sequence[_Unit]) -> str:
 
 def _ratio_row(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> RatioRow:
     band = change.bands[0] if change.bands else None
-    is_same = say.is_same(change)
+    is_same = labels.is_same(change)
     fields: Mapping[str, Any] = {
         "qualname": qualname,
         "metric": change.metric,

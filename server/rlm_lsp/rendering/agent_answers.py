@@ -27,10 +27,14 @@ _NAMED_PATHS = 10
 
 
 def unit_lines(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
-    """``a.py:3 f: latency 40 µs (10–160 µs), memory 1 KiB (≤3 KiB); grows about as n in values``, one per device."""
+    """``a.py:3 f: latency 40 µs (10–160 µs), memory 1 KiB (≤3 KiB); grows about as n in values``, one per device.
+
+    A unit of a text without a file is ``line 3, f``.
+    """
     lines = []
     for row in cost_rows(file, analysed, predictions):
-        name = f"{row.where} {row.unit}" + (f" on {row.on}" if row.on else "")
+        where = f"{row.where} " if file else f"line{row.where.replace(':', ' ')}, "
+        name = where + row.unit + (f" on {row.on}" if row.on else "")
         known = [f"{metric} {text}" for metric, text in row.costs.items() if text != "-"]
         if not known:
             lines.append(printable(f"{name}: no prediction because {row.note}"))
@@ -61,6 +65,12 @@ def unread_line(unread: Mapping[str, int], files: int, most: int) -> str:
     )
 
 
+def no_package_line(path: str, packages: Sequence[str]) -> str:
+    """``.: not in a Python package ...; name one in it: petl``."""
+    line = f"{path}: not in a Python package whose name and folder can be written in a command"
+    return printable(f"{line}; name one in it: {_names(packages)}" if packages else line)
+
+
 def progress_line(what: str, done: int, total: int) -> str:
     """``12 of 50 read``."""
     return f"{done:,} of {total:,} {what}"
@@ -77,7 +87,7 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     if change.ratio is None or not change.bands:
         why = reason(change.abstained) if change.abstained is not None else "the model abstains"
         return printable(f"{name}: no ratio because {why}")
-    if is_same(change):
+    if labels.is_same(change):
         return printable(f"{name}: the same to the model")
     band = change.bands[0]
     above = change.above(1.0)
@@ -90,11 +100,6 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     if old is not None and new is not None and old.is_claim and new.is_claim and old.growth_class != new.growth_class:
         parts.append(f"growth {old.growth_class} → {growth_form(new).replace('`', '')}")
     return printable("; ".join(parts))
-
-
-def is_same(change: CostRatio) -> bool:
-    """Whether two texts are the same to the model, so that their ratio is 1 without doubt."""
-    return change.ratio == 1 and all(band.low == band.high == 1 for band in change.bands)
 
 
 def unpaired_line(unchanged: Sequence[str], new: Sequence[str]) -> str:

@@ -170,7 +170,9 @@ def head_words(
     if state != "changed":
         return {"new": "new", "same": UNCHANGED}[state]
     ratios = [
-        f"{labels.METRIC_WORDS[change.metric]} {labels.about(change.ratio)} ({_percent(change.bands[0])} band"
+        f"{labels.METRIC_WORDS[change.metric]} {UNCHANGED}"
+        if labels.is_same(change)
+        else f"{labels.METRIC_WORDS[change.metric]} {labels.about(change.ratio)} ({_percent(change.bands[0])} band"
         f" {labels.ratio_band(change.bands[0])})"
         for change in changes
         if change.ratio is not None and change.bands
@@ -338,7 +340,7 @@ def _shared_query(predictions: Sequence[Prediction]) -> list[str]:
 def _share(prediction: Prediction, share: float, language: str) -> str:
     title, kinds = languages.LANGUAGES[language].title, abstentions.KINDS[prediction.basis]
     above = f" (those above {labels.quantity(prediction.metric, prediction.floor)})" if prediction.floor > 0 else ""
-    return f"{_MORE[prediction.metric]} than {share * 100:.0f} % of comparable {title} {kinds}{above}"
+    return f"{_MORE[prediction.metric]} than {percent(share)} of comparable {title} {kinds}{above}"
 
 
 def _calibration(predictions: Sequence[Prediction]) -> list[str]:

@@ -25,6 +25,7 @@ from rlm_core.types import (
     Amount,
     Band,
     Basis,
+    CostRatio,
     MeasuredCost,
     MeasuredPrediction,
     Metric,
@@ -181,6 +182,11 @@ def ratio_band(interval: Band) -> str:
     if high.startswith(">") and not low.startswith("<"):
         return f"≥{low}×"
     return f"≤{high}×" if low.startswith("<") and not high.startswith(">") else f"{low}–{high}×"
+
+
+def is_same(change: CostRatio) -> bool:
+    """Whether two texts are the same to the model, so that their ratio is 1 without doubt."""
+    return change.ratio == 1 and all(band.low == band.high == 1 for band in change.bands)
 
 
 def error(factor: float) -> str:
@@ -351,22 +357,23 @@ def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[
     if work.endless is not None:
         return *waits, "endless"
     time = computing(prediction, work)
-    full, short = (f"{text}{_JOIN}{time}" if time else text for text in waits)
+    full, short = (f"{text}{_JOIN}{time}" if time else text for text in (waits[0], waits[-1]))
     if any(other.metric == "memory" and (other.median or 0.0) >= _LARGE_MEMORY for other in predictions):
         # Next to so much memory the computing time of what waits does not matter.
         return full, *waits, "waits"
     # A known wait next to an unknown one is most of the latency: it matters more than the computing time.
-    return full, waits[0] if waits[0] != waits[1] and re.search("[≥≤]", waits[0]) else short, *waits, "waits"
+    return full, waits[0] if waits[0] != waits[-1] and re.search("[≥≤]", waits[0]) else short, *waits, "waits"
 
 
-def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[()]:
-    """What a unit waits for, in a longer and in a shorter form; empty where it does not wait."""
+def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
+    """What a unit waits for, in at least two forms, the longest first; empty where it does not wait."""
     known = known_wait(work)
     least = LEAST_COST_SHARE * (prediction.median or 0.0)
     shown = usual_waits(work, prediction.basis)
     kinds = {wait.kind for wait in shown} - {WaitKind.TIME}
     times = [wait for wait in shown if wait.kind is WaitKind.TIME]
     length = ""
+    compact: tuple[str, ...] = ()
     # A loop over an input waits for one item at the least, if there is one.
     each = sum(wait.seconds.likely for wait in times if wait.per and wait.seconds is not None)
     if known.least + each >= max(LEAST_WAIT, least):
@@ -375,17 +382,20 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, str] | tuple[(
         if not kinds and any(wait.seconds is None for wait in times):
             kinds.add(WaitKind.TIME)
         elif max(LEAST_WAIT, least) <= known.most < math.inf:
-            # The whole has no bound next to waits of unknown length, so the word says what is bounded.
-            length = f"{'sleep ' if kinds else ''}≤{quantity('latency', known.most)}"
+            length = f"≤{quantity('latency', known.most)}"
     names = [word for kind, word in WAIT_WORDS.items() if kind in kinds]
     if names:
         short = f"waits: {names[0]}" + (f" +{len(names) - 1}" if names[1:] else "")
+        if length.startswith("≤"):
+            # The whole has no bound next to waits of unknown length, so the label says what is bounded.
+            compact = (f"waits {length} + {short.removeprefix('waits: ')}",)
+            length = f"sleep {length}"
         full = f"waits: {', '.join([*names, *filter(None, [length])])}"
     else:
         full = short = f"{length} waits" if length else ""
     if work.endless is not None:
         return f"{MAY_NOT_END}, {full}" if full else MAY_NOT_END, MAY_NOT_END
-    return (full, short) if full else ()
+    return (full, *compact, short) if full else ()
 
 
 def _band(prediction: Prediction) -> str:

@@ -85,9 +85,10 @@ export class Person {
       await this.page
         .locator('.quick-input-list .monaco-list-row.focused', { hasText: row })
         .waitFor({ timeout: 5000 });
+      // In the list, not where the focus is: in an editor the key would insert a line.
+      await input.press('Enter', { timeout: 5000 });
       return true;
     });
-    await this.page.keyboard.press('Enter');
   }
 
   command(title) {

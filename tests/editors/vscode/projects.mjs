@@ -1,9 +1,9 @@
 /**
- * A person's way through three public projects in the real VS Code, from the first installation to a budget that is kept
- * again: hints, hover, details, explanation, the view Predicted Cost, an edit that makes a function expensive, a budget in
- * `rlm-lsp.toml`, its finding, the comparison with HEAD, the fix. Pictures are made in a dark and in a light theme, to be
- * looked at. `node projects.mjs VSIX WORKSPACE SCREENSHOTS [PROJECT...]` exits with 1 at the first failure; `projects.py` writes
- * the workspace.
+ * A person's way through public projects in the real VS Code, from the first installation to a budget that is kept
+ * again: hints, hover, details, explanation, the view Predicted Cost, a renamed variable, an edit that makes a function
+ * expensive, a budget in `rlm-lsp.toml`, its finding, the comparison with HEAD, the fix. Pictures are made in a dark and in a
+ * light theme, to be looked at. `node projects.mjs VSIX WORKSPACE SCREENSHOTS [PROJECT...]` exits with 1 at the first failure;
+ * `projects.py` writes the workspace.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -20,7 +20,10 @@ const THEMES = [
 ];
 const isCost = (text) => /\d (ns|µs|ms)/.test(text);
 
-/** A file and a function that has a hint, and a function that an edit makes expensive; the budget holds for all functions of its file. */
+/**
+ * A file and a function that has a hint, and a function that an edit makes expensive; the budget holds for all functions of
+ * its file, so that those that call the function exceed it, too.
+ */
 const PROJECTS = [
   {
     name: 'httpx',
@@ -67,6 +70,45 @@ const PROJECTS = [
     return text.translate(table)
 `,
   },
+  {
+    name: 'petl',
+    shown: ['petl/io/xlsx.py', 'toxlsx'],
+    file: 'petl/util/counting.py',
+    unit: 'stringpatterncounter',
+    budget: 'latency < 10 ms',
+    before: `    trans = maketrans(
+        'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789',
+        'AAAAAAAAAAAAAAAAAAAAAAAAAAaaaaaaaaaaaaaaaaaaaaaaaaaa9999999999'
+    )
+`,
+    after: `    trans = {}
+    for code in range(0x110000):
+        char = chr(code)
+        if char.isupper():
+            trans[code] = 'A'
+        elif char.isalpha():
+            trans[code] = 'a'
+        elif char.isdigit():
+            trans[code] = '9'
+`,
+    rename: [/\btrans\b/g, 'translation'],
+    // `stringpatterns` calls it.
+    findings: 2,
+  },
+  {
+    name: 'agate',
+    shown: ['agate/table/to_csv.py', 'to_csv'],
+    file: 'agate/utils.py',
+    unit: 'letter_name',
+    budget: 'memory < 1 MiB',
+    rename: [/\bletters\b/g, 'alphabet'],
+    before: `    return letters[index % count] * ((index // count) + 1)
+`,
+    after: `    names = [letters[i % count] * ((i // count) + 1) for i in range(16_384)]
+
+    return names[index]
+`,
+  },
 ];
 
 /** Make a picture in each theme of what `show` shows. */
@@ -105,7 +147,7 @@ async function replaceAll(person, text) {
   await person.paste(text);
 }
 
-async function visit({ name, shown, file, unit, budget, before, after }) {
+async function visit({ name, shown, file, unit, budget, before, after, rename, findings = 1 }) {
   const folder = path.join(workspace, name);
   const settings = { 'rlm-lsp.hintsShown': undefined };
   const home = path.join(workspace, 'home');
@@ -158,6 +200,18 @@ async function visit({ name, shown, file, unit, budget, before, after }) {
     await pictures(person, `${name}-overview`);
     await page.locator('.activitybar .action-label[aria-label*="Explorer"]').first().click();
 
+    if (rename !== undefined) {
+      person.step(`${name}: a local variable of ${unit} is renamed`);
+      await goTo(person, file, unit);
+      await replaceAll(person, text.replace(...rename));
+      await goTo(person, file, unit);
+      const same = await person.hintsLike('with the mark of what costs the same', (words) => /≈/.test(words));
+      if (/[▲▼]/.test(same)) {
+        throw new Error(`renaming changed a cost: ${same}`);
+      }
+      await pictures(person, `${name}-renamed`);
+    }
+
     person.step(`${name}: an edit makes ${unit} expensive`);
     await goTo(person, file, unit);
     await replaceAll(person, slow);
@@ -185,9 +239,11 @@ async function visit({ name, shown, file, unit, budget, before, after }) {
     await person.command('Problems: Focus on Problems View');
     await page.locator('.markers-panel .monaco-list-row', { hasText: 'budget' }).first().waitFor();
     await pictures(person, `${name}-problems`);
-    const problems = await page.locator('.markers-panel .monaco-list-row', { hasText: 'is predicted to exceed' }).count();
-    if (problems !== 1) {
-      throw new Error(`${problems} findings instead of one`);
+    const problems = await page
+      .locator('.markers-panel .monaco-list-row', { hasText: 'is predicted to exceed' })
+      .count();
+    if (problems !== findings) {
+      throw new Error(`${problems} findings instead of ${findings}`);
     }
     await person.command('View: Toggle Panel Visibility');
 

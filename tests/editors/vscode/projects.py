@@ -1,7 +1,6 @@
 """Public projects for a person's way in VS Code: their source distributions, each as a git repository.
 
-``python projects.py FOLDER`` downloads what is not in the cache yet and writes ``httpx/``, ``toolz/`` and ``rich/``
-into the folder.
+``python projects.py FOLDER`` downloads what is not in the cache yet and writes a folder per project.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from tests.editors import get_editors
 
-PROJECTS = {"httpx": "0.28.1", "toolz": "1.0.0", "rich": "14.0.0"}
+PROJECTS = {"httpx": "0.28.1", "toolz": "1.0.0", "rich": "14.0.0", "petl": "1.7.30", "agate": "1.14.2"}
 
 
 def archive(name: str, version: str) -> Path:

@@ -11,10 +11,10 @@ from threading import Event
 import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
+from rlm_core.cost.scope import ModuleScope
 from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.unit_facts import UnitFacts
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.work.scope import ModuleScope
 from rlm_core.types import Unit
 from rlm_lsp.lsp.documents import (
     Analysis,

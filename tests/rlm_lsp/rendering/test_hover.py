@@ -199,6 +199,8 @@ def test_the_share_of_comparable_units_comes_with_the_floor(make_prediction: Mak
     prediction = make_prediction()
     text = whole_hover(UNIT, [prediction], markdown=False, shares=[(prediction, 0.634)])
     assert "slower than 63 % of comparable Python functions (those above 50 ns)\n" in text
+    least = whole_hover(UNIT, [prediction], markdown=False, shares=[(prediction, 0.002)])
+    assert "slower than under 1 % of comparable" in least
 
 
 def test_a_change_against_head_comes_first_and_that_there_is_none_last(make_prediction: MakePrediction) -> None:
@@ -241,6 +243,13 @@ def test_a_change_is_shown_with_its_band_for_each_metric() -> None:
         head_words("changed", [change(2.13), change(0.48, "memory")])
         == "latency about 2.1× (80 % band 1.4–3.2×), peak memory about 0.48× (80 % band 0.32–0.72×)"
     )
+
+
+def test_a_text_that_is_the_same_to_the_model_costs_the_same() -> None:
+    neutral = change(1.0)
+    same = tuple(replace(band, low=1.0, high=1.0) for band in neutral.bands)
+    assert head_words("changed", [replace(neutral, bands=same)]) == "latency unchanged"
+    assert head_words("changed", [neutral]) == "latency about 1× (80 % band 0.67–1.5×)"
 
 
 def test_growth_and_waits_follow_the_ratios() -> None:

@@ -459,4 +459,5 @@ def test_a_sleep_next_to_a_wait_of_unknown_length_has_its_bound(make_prediction:
     work = WorkFacts(waits=(NETWORK, wait(WaitKind.TIME, 0.0, 10.0, 10.0)))
     prediction = make_prediction(median=10.00002)
     assert render.label([prediction], width=30, work=work) == "waits: network, sleep ≤10 s"
-    assert render.label([prediction], width=24, work=work) == "waits: network"
+    assert render.label([prediction], work=work) == "waits ≤10 s + network"
+    assert render.label([prediction], width=20, work=work) == "waits: network"

@@ -80,7 +80,8 @@ export class Bundled {
     await removeAll(this.parent);
     await fs.mkdir(this.parent, { recursive: true });
     await this.record();
-    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'];
+    // Python compiles what it imports; compiling everything takes as long as the rest of the installation.
+    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', '--no-compile'];
     const steps = [
       { title: 'creating an environment', command: base.path, args: ['-m', 'venv', folder] },
       // By path: a name would be looked up in a package index, where anyone may have registered it.

@@ -17,12 +17,15 @@ const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: 
 };
 
 /**
- * A value with two significant digits, in the largest unit in which the rounded value is at least 1: `1 µs`.
- * An accuracy has one decimal: `93.9 %`.
+ * A value with two significant digits, in the largest unit in which the rounded value is at least 1, and in the next one from
+ * 1000 on: `1 µs`, `0.98 KiB`. An accuracy has one decimal: `93.9 %`.
  */
 export function quantity(metric: string, value: number): string {
   const units = UNITS[metric] ?? [[1, '']];
-  const [scale, symbol] = units.find(([size]) => twoDigits(value / size) >= 1) ?? units.at(-1) ?? [1, ''];
+  const found = units.findIndex(([size]) => twoDigits(value / size) >= 1);
+  const place = found < 0 ? units.length - 1 : found;
+  const isLarge = place > 0 && twoDigits(value / (units[place]?.[0] ?? 1)) >= 1000;
+  const [scale, symbol] = units[isLarge ? place - 1 : place] ?? [1, ''];
   if (symbol === '%') {
     return `${(Math.floor((value / scale) * 10 + 0.5) / 10).toFixed(1)} %`;
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.hover import head_words
+from rlm_lsp.rendering.labels import MOST_RATIO
 from rlm_lsp.settings.model import Settings
 
 from .head_diff import HeadDiff, HeadDiffs, is_sure, rises
@@ -57,31 +59,33 @@ async def changes(session: Session, head_diffs: HeadDiffs, params: Any) -> dict[
             except Exception as error:
                 absorb(f"what is shown of {unit.analysed.unit.qualname}", error)
                 found.append(_row(HeadDiff(diff.state), unit.analysed, settings))
-    found.sort(key=lambda pair: (pair[1]["neutral"], *(-part for part in pair[0]), pair[1]["line"]))
+    found.sort(key=lambda pair: (pair[1]["neutral"], pair[0], pair[1]["line"]))
     return {"compared": compared, "changes": [row for _, row in found]}
 
 
-_NEUTRAL = (False, 0.0)
+_Rank = tuple[bool, Sequence[float]]
+_NEUTRAL: _Rank = (True, [0.0])
 
 
-def _row(diff: HeadDiff, analysed: AnalysedUnit, settings: Settings) -> tuple[tuple[bool, float], dict[str, Any]]:
-    """How far the costs of a unit have moved, and the fields that say so."""
-    size = _size(diff, settings)
-    return size, {
+def _row(diff: HeadDiff, analysed: AnalysedUnit, settings: Settings) -> tuple[_Rank, dict[str, Any]]:
+    """The rank of a unit among the changed ones, and its fields."""
+    rank = change_rank(diff, settings)
+    return rank, {
         "qualname": analysed.unit.qualname,
         "line": analysed.unit.name.start_line,
         "state": diff.state,
         "text": head_words(diff.state, diff.changes, change_clauses(diff, analysed, settings)),
-        "neutral": diff.state == "changed" and size == _NEUTRAL,
+        "neutral": diff.state == "changed" and rank == _NEUTRAL,
     }
 
 
-def _size(diff: HeadDiff, settings: Settings) -> tuple[bool, float]:
-    """How far the costs of a unit have moved: whether it grows faster or waits longer, and its largest ratio.
+def change_rank(diff: HeadDiff, settings: Settings) -> _Rank:
+    """A key that sorts the largest change first: units that grow faster or wait longer, then by the largest ratio.
 
-    The ratio is the absolute value of its logarithm. One that is not sure enough for the settings counts only next to
-    growth and waits.
+    Ratios count by the absolute value of their logarithm, as far as they are shown; if the largest are equal, the next
+    one decides. One that is not sure enough for the settings counts only next to growth and waits.
     """
     grows = bool(rises(diff, settings)) or diff.work.wait is not None
     ratios = [change.ratio for change in diff.changes if change.ratio and (grows or is_sure(change, settings))]
-    return grows, max((abs(math.log(ratio)) for ratio in ratios), default=0.0)
+    most = math.log(MOST_RATIO)
+    return not grows, [*sorted(-min(abs(math.log(ratio)), most) for ratio in ratios), 0.0]

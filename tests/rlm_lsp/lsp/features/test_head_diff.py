@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.types import CostRatio, GrowthEstimate, Wait, WaitKind
 from rlm_lsp.history.work_changes import GrowthRise, WaitChange, WorkChange
+from rlm_lsp.lsp.features.comparison import change_rank
 from rlm_lsp.lsp.features.head_diff import HeadDiff, comparable, is_sure, marks
 from rlm_lsp.settings.model import Settings
 
@@ -64,6 +65,16 @@ def test_a_cost_is_about_the_same_only_if_all_are(make_prediction: MakePredictio
     # A new wait, and faster growth, say more.
     wait = WorkChange((), WaitChange((Wait(WaitKind.NETWORK, 0, "get"),)))
     assert marks(HeadDiff("changed", (same,), wait), both, Settings()) == {"latency": ("▲ new", "▲")}
+
+
+def test_the_largest_change_is_that_of_the_ratios_as_they_are_shown() -> None:
+    def units(*ratios: tuple[float, float]) -> list[HeadDiff]:
+        return [HeadDiff("changed", (change(one), change(other, metric="memory"))) for one, other in ratios]
+
+    faster = HeadDiff("changed", (), WorkChange((), WaitChange((Wait(WaitKind.NETWORK, 0, "get"),))))
+    # Beyond 999 one ratio is as large as another, so the latencies decide between the first two.
+    ordered = [faster, *units((2300, 4000), (870, 5000), (10, 900), (0.01, 1.0), (2.0, 2.0), (1.0, 1.0))]
+    assert sorted(ordered[4:] + ordered[:4], key=lambda diff: change_rank(diff, Settings())) == ordered
 
 
 def test_settings_say_how_large_and_how_sure(make_prediction: MakePrediction) -> None:
