@@ -37,7 +37,7 @@ _MOST_FAILURES = 1_000  # that one process logs
 
 
 def is_strict() -> bool:
-    """Whether failures are raised instead of being caught at the boundary."""
+    """Return whether failures are raised instead of being caught at the boundary."""
     return os.environ.get(STRICT, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
@@ -89,7 +89,7 @@ class _Reported:
         self._lock = Lock()
 
     def add(self, what: str, location: str) -> tuple[bool, bool]:
-        """Whether a failure is new, and whether its location is."""
+        """Record a failure; return whether it is new, and whether its location is."""
         with self._lock:
             if (what, location) in self._failures or len(self._failures) >= _MOST_FAILURES:
                 return False, False

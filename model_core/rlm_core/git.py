@@ -163,7 +163,7 @@ def _environment() -> Mapping[str, str]:
 
 
 class _Output:
-    """What a process prints, in pieces, and its exit status at the end."""
+    """The output of a process, in pieces, and its exit status at the end."""
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
         self._stream, self._left = stream, limit

@@ -47,12 +47,12 @@ def load(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
 
 
 def is_remote(model: str) -> bool:
-    """Whether a model is named by the address of a model server."""
+    """Return whether a model is named by the address of a model server."""
     return model.lower().startswith(("http://", "https://"))
 
 
 def is_full(directory: Path | str) -> bool:
-    """Whether a directory says that it holds a full model; a damaged one is for its loader to explain."""
+    """Return whether a directory's card names a full model; False if it cannot be read, which the loader explains."""
     from .inference.card import read_model_card
 
     try:

@@ -21,12 +21,12 @@ _BATCH_ROWS = 1024
 
 
 def is_uri(name: str) -> bool:
-    """Whether a name is a URI and not a path."""
+    """Return whether a name is a URI and not a path."""
     return _URI.match(name) is not None
 
 
 def is_parquet(name: str) -> bool:
-    """Whether a path or URI names a Parquet file."""
+    """Return whether a path or URI names a Parquet file."""
     return name.lower().endswith((".parquet", ".pq"))
 
 

@@ -76,7 +76,7 @@ class Unit:
 
 
 class WaitKind(StrEnum):
-    """What a unit waits for."""
+    """The kinds of events that a unit waits for."""
 
     TIME = "time"
     PROCESS = "process"
@@ -87,7 +87,7 @@ class WaitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What the text says about an amount in SI units: at least ``least``, about ``likely``, at most ``most``.
+    """An amount that the text states, in SI units: at least ``least``, about ``likely``, at most ``most``.
 
     The three are equal where the text fixes the amount; a branch or an early return makes a range. ``most`` is a bound
     on the part that is known, see :attr:`WorkFacts.fixed`.
@@ -130,7 +130,7 @@ class Growth:
 
 
 class CauseKind(StrEnum):
-    """What makes a cost large."""
+    """The kinds of causes of a large cost."""
 
     LOOP = "loop"
     RECURSION = "recursion"
@@ -157,7 +157,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class CostFacts:
-    """What the text says about one metric.
+    """The facts of the text about one metric.
 
     ``known`` is the part that the text fixes; ``typical`` adds typical sizes and costs for what it does not fix, and
     ``large`` large sizes.
@@ -173,7 +173,7 @@ class CostFacts:
 
 @dataclass(frozen=True, slots=True)
 class WorkFacts:
-    """What static analysis knows about the cost of a unit, without a model; computing and waiting are separate.
+    """The result of the cost analysis of a unit, without a model; computing and waiting are separate.
 
     ``unknown_calls`` is the expected number of executed calls whose cost is not known, ``unknown_sizes`` the number of
     sizes that the text does not fix, ``opaque`` that of operations on objects of unknown types, which may run any code.
@@ -195,7 +195,7 @@ class WorkFacts:
 
     @property
     def fixed(self) -> bool:
-        """Whether the text fixes the cost: every size and every call is known."""
+        """True if the text fixes the cost: every size and every call is known."""
         return not self.unknown_calls and not self.unknown_sizes
 
     def of(self, metric: str) -> CostFacts:
@@ -317,7 +317,7 @@ class MeasuredFunctions:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a unit calls: functions of the workspace, and how many other calls there are.
+    """The calls of a unit: functions of the workspace, and the numbers of other calls.
 
     ``outside`` counts calls of builtins, of containers and of other packages, ``unresolved`` calls of unknown objects.
     ``of_file`` and ``of_class`` are what was measured in the unit's file and class, ``of_package`` in its package's
@@ -347,7 +347,7 @@ class Calls:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CodeText:
-    """What the predictor reads about one unit: its source, what it calls, its language and basis.
+    """The predictor's input about one unit: its source, its callees, its language and basis.
 
     ``workloads`` are those that the unit's file wants to know about, each as pairs of name and value. They say what to
     ask; no number depends on them otherwise. The same is true of ``judge``, the judge of a program's file. ``work`` is
@@ -405,7 +405,7 @@ class CpuScale:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSource:
-    """What a band was calibrated on, and what was done to it since.
+    """The data on which a band was calibrated, and the changes to the band since.
 
     ``task`` names the held-out data as in the model's card, from ``call`` (everything of a basis) to
     ``call/python/latency/x86-64``. ``by_data_sheet`` marks a device that had no training rows and is known by its data
@@ -496,7 +496,7 @@ class GrowthEstimate:
 
     @property
     def is_claim(self) -> bool:
-        """Whether the class is certain enough to be shown."""
+        """True if the class is certain enough to be shown."""
         return self.growth_class != "other" and self.probability >= LEAST_GROWTH
 
     @property
@@ -535,7 +535,7 @@ class Prediction:
 
     @property
     def transient(self) -> bool:
-        """Whether a model server could not be asked: this says nothing about the text and must not be kept for long."""
+        """True if a model server could not be reached: the answer is not about the text and is not cached for long."""
         return self.abstained is not None and self.abstained.code is AbstentionCode.SERVER_UNAVAILABLE
 
     def above(self, value: float) -> float:
@@ -551,12 +551,12 @@ class Prediction:
 
     @property
     def uncalibrated(self) -> bool:
-        """Whether the bands are the model's own intervals, which were checked on nothing."""
+        """True if the bands are the model's own intervals, which were not checked on any data."""
         return bool(self.bands) and self.bands[0].source.uncalibrated
 
     @property
     def source(self) -> NumberSource:
-        """What the number rests on."""
+        """The source of the number."""
         return "predicted"
 
 
@@ -598,7 +598,7 @@ class MeasuredPrediction(Prediction):
 
     @property
     def source(self) -> NumberSource:
-        """What the number rests on."""
+        """The source of the number."""
         return "measured" if self.ratio is None else "anchored"
 
 

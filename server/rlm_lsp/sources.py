@@ -35,7 +35,7 @@ class SourceFile:
 
     @property
     def named(self) -> bool:
-        """Whether the user gave its very path."""
+        """True if the user named this path itself."""
         return self.root is None
 
 
@@ -72,7 +72,7 @@ def find_sources(
 
 
 def is_test(path: PurePath) -> bool:
-    """Whether a file holds tests, or helps them, by its path below the folder of the project."""
+    """Return whether a file contains tests or their helpers, by its path below the folder of the project."""
     return not _TEST_FOLDERS.isdisjoint(path.parts[:-1]) or _TEST_NAME.fullmatch(path.stem) is not None
 
 
@@ -115,7 +115,7 @@ def _is_file(path: Path) -> bool:
 
 
 def matches(glob: str, path: str) -> bool:
-    """Whether ``path`` (relative, with ``/``) matches ``glob``, or is below a folder that does.
+    """Return whether ``path`` (relative, with ``/``) matches ``glob``, or is below a folder that does.
 
     As in a ``.gitignore``: ``*`` and ``?`` stay within a name, ``**`` crosses folders, and a glob without a slash
     matches at any depth. Brackets and ``!`` have no special meaning: file names contain them. Takes time proportional
@@ -138,7 +138,7 @@ def matches(glob: str, path: str) -> bool:
 
 
 def _skipping(pattern: Sequence[re.Pattern[str] | None], reached: set[int]) -> set[int]:
-    """What is reached if ``**`` stands for no folder; the last one stands for at least one name."""
+    """Return what is reached if ``**`` stands for no folder; the last one stands for at least one name."""
     return reached | {at + 1 for at in reached if at < len(pattern) - 1 and pattern[at] is None}
 
 

@@ -104,7 +104,7 @@ class AnchoredPredictor(PredictorWrapper):
 
 
 def anchor_of(code: CodeText, answer: Prediction) -> Anchor | None:
-    """What was measured of a text for a query, by its answer; None where nothing was."""
+    """Return the measurement of a text for the query of ``answer``, or None if there is none."""
     for anchor in code.measured:
         cost = anchor.cost
         if cost.metric != answer.metric:
@@ -200,14 +200,14 @@ def _answer(
 
 
 def _least(code: CodeText, metric: Metric) -> float:
-    """What the text of a unit allows at the least, waits included; 0 where nothing is known."""
+    """Return the least cost that the text of a unit allows, including waits; 0 if nothing is known."""
     if code.work is None or code.basis not in _ONE_ANSWER:
         return 0.0
     return stated_floor(code.work, metric) + (known_wait(code.work)[0] if metric == "latency" else 0.0)
 
 
 def _waits_longer(before: CodeText, code: CodeText, predicted: Prediction) -> bool:
-    """Whether most of a latency is a wait that was not measured: it adds to the measured time, it does not scale it."""
+    """Return whether most of a latency is an unmeasured wait, which adds to the measured time and does not scale it."""
     if code.work is None or predicted.median is None:
         return False
     earlier = known_wait(before.work)[1] if before.work is not None else 0.0

@@ -49,14 +49,14 @@ _Log = Annotated[float, msgspec.Meta(ge=-1000, le=1000)]
 
 @dataclass(frozen=True, slots=True)
 class TaskName:
-    """What the card of any model says about a task."""
+    """The part of a task's entry that the cards of all models share."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What the cards of all models have in common. ``files`` maps names to SHA-256."""
+    """The part that the cards of all models share. ``files`` maps names to SHA-256."""
 
     format: str
     name: _Name
@@ -67,7 +67,7 @@ class ModelCard:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is the card of a full model, which needs PyTorch."""
+        """True for the card of a full model, which needs PyTorch."""
         return self.format == FULL_FORMAT
 
     @property
@@ -88,7 +88,7 @@ def model_id(name: str, files: Mapping[str, str]) -> str:
 
 
 def read_model_card(directory: Path, advice: str = _ADVICE) -> ModelCard:
-    """What the card of a student or a full model says; the files that it names are not opened.
+    """Read the card of a student or a full model; the files that it names are not opened.
 
     Raises:
         ModelError: there is no card, or it is not a card of rlm-lsp; the message names the bad field.

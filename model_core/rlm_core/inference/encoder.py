@@ -48,7 +48,7 @@ Entry = tuple[str, str, str]  # text, language, basis
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What is cached for a text.
+    """The cached encoding of a text.
 
     Vector ``(width,)``, contributions of the n-gram ridge ``(roles, columns)`` (None for a basis without a ridge),
     syntax counts, what the features of a basis with trees need, number of tokens, whether it was cropped.
@@ -189,7 +189,7 @@ def run(session: ort.InferenceSession, inputs: dict[str, npt.NDArray[Any]], part
 
 @cache
 def saturates() -> bool:
-    """Whether onnxruntime's sums of products of 8-bit numbers saturate on this CPU, as on x86 without VNNI."""
+    """Return whether onnxruntime's sums of 8-bit products saturate on this CPU, as on x86 without VNNI."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = ort.InferenceSession(_PRODUCT, options, providers=["CPUExecutionProvider"])

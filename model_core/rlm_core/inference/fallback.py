@@ -73,7 +73,7 @@ class FallbackPredictor(PredictorWrapper):
         return made_by.percentile(prediction, language)
 
     def _probe(self, basis: Basis, language: str, metric: str) -> bool:
-        """Whether the base was trained for a metric; asked once, about a text of one line."""
+        """Return whether the base model was trained for a metric, by one query about a text of one line."""
         query = next(query for query in self.base.default_queries(basis, language) if query.metric == metric)
         [[answer]] = self.base.predict([CodeText("0\n", language, basis)], [[query]])
         return answer.abstained is None or answer.abstained.code not in _UNTRAINED

@@ -104,7 +104,7 @@ def head_inputs(scores: Array, standardised: Array, facts: Array, language: str,
 
 
 def read_text(text: str, language: str, basis: str) -> str:
-    """What the head reads of a text: of a function its neutral form, so that renaming a variable changes nothing."""
+    """Return the text that the head reads: a function in neutral form, so that renaming a variable changes nothing."""
     return canonical(text, language, CanonicalForm.NEUTRAL if basis == "call" else CanonicalForm.LINES)
 
 

@@ -113,6 +113,6 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
 
 
 def _depends_on_default(text: str, costs: CostFacts) -> bool:
-    """Whether a parameter has a number as its default, and the cost may be far less with another one."""
+    """Return whether a parameter has a numeric default and the cost may be far lower with another value."""
     signature, _, _ = text.partition(":\n")
     return costs.known.least < costs.known.likely / 2 and _NUMBER_DEFAULT.search(signature) is not None

@@ -1,4 +1,4 @@
-"""What the growth head reads about a canonical text: hashed words, hashed signs of its structure, and some counts.
+"""Features of the growth head, from a canonical text: hashed words, hashed signs of its structure, and some counts.
 
 Structure comes from the outline: paths of nested loops, what bounds them, calls by loop depth, the shape of recursion.
 Names of local functions are left out, so that only how they are used counts.

@@ -142,7 +142,7 @@ def make_row(
 def ridge_prediction(
     task: TaskCard, encoding: Encoding, levels: tuple[list[Encoding], list[Encoding]], date: float
 ) -> float:
-    """What the n-gram ridge predicts for a unit and its callees, log10 of SI units."""
+    """Return the prediction of the n-gram ridge for a unit and its callees, log10 of SI units."""
     contributions = encoding.contributions
     assert contributions is not None
     called = [[e.contributions for e in level if e.contributions is not None] for level in levels]
@@ -179,7 +179,7 @@ def callee_texts(code: CodeText) -> tuple[list[str], list[str]]:
 
 
 def season(task: TaskCard, date: float) -> float:
-    """What a date (a decimal year) adds to the prediction of the n-gram ridge, in log10."""
+    """Return what a date (a decimal year) adds to the prediction of the n-gram ridge, in log10."""
     return _season(task.calendar, date)
 
 

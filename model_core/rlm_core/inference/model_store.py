@@ -84,7 +84,7 @@ class SpaceSummary:
 
 
 class _ServingFile(msgspec.Struct):
-    """What is read of ``serving.json`` without PyTorch."""
+    """The part of ``serving.json`` that is read without PyTorch."""
 
     calibration: dict[str, TaskCalibration] = {}
 
@@ -145,7 +145,7 @@ def installed() -> list[Path]:
 
 
 def summary(directory: Path) -> ModelSummary:
-    """What a model's card says, in short; no weights are opened.
+    """Summarise a model's card; no weights are opened.
 
     Raises:
         ModelError: there is no card, or it is not a card of rlm-lsp.

@@ -68,7 +68,7 @@ class NgramRidge:
         return len(self.idf).bit_length() - 1
 
     def contributions(self, ids: Ids, words: Words) -> Array:
-        """What a text adds to a prediction in each role. Shape ``(roles, metrics)``, log10 units."""
+        """Return a text's contribution to a prediction in each role. Shape ``(roles, metrics)``, log10 units."""
         unit = tfidf(bag(ids, words, self.bits), self.idf)
         chosen = self.codes[:, :, unit.buckets].astype(np.float32) / 127
         return ((chosen * np.abs(chosen)) @ unit.weights * self.largest).astype(np.float32)
@@ -132,7 +132,7 @@ def column(task: Task) -> int:
 
 
 def contributions(parts: Mapping[str, NgramRidge], basis: str, language: str, ids: Ids, words: Words) -> Array | None:
-    """What a text adds in each role, ``(roles, columns)`` (:func:`column`); None if no part reads such texts."""
+    """Return a text's contributions, ``(roles, columns)`` (:func:`column`); None if no part reads such texts."""
     own = f"{basis}/{language}"
     names = [own, *(f"{own}@{judge}" for judge in list(JUDGES)[1:])] if basis == "program" else [own]
     blocks = [parts[name].contributions(ids, words) if name in parts else None for name in names]

@@ -1,4 +1,4 @@
-"""What the ONNX files of a model may contain, checked before onnxruntime reads them.
+"""Checks the ONNX files of a model before onnxruntime reads them.
 
 onnxruntime runs whatever a file says: loops without end, files next to it, libraries of custom operators. A model needs
 none of these, so only the operators of :data:`OPERATORS` are allowed. The file is read as protobuf, by field numbers of

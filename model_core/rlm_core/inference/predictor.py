@@ -110,7 +110,7 @@ class PredictorWrapper:
 
 @dataclass(frozen=True, slots=True)
 class QueryScope:
-    """What a trained model can be asked: default queries by basis (or basis/metric) and known devices by basis.
+    """The queries of a trained model: default queries by basis (or basis/metric) and known devices by basis.
 
     The default workload of a judge other than that of the default query is under ``basis@judge``, and where its labels
     name a runtime under ``basis/language@judge``.
@@ -152,11 +152,11 @@ class QueryScope:
         return workload
 
     def knows_device(self, basis: str, query: Query) -> bool:
-        """Whether the query's device has training rows, or its metric needs no device."""
+        """Return whether the query's device has training rows, or its metric needs no device."""
         return query.metric == "accuracy" or query.device in self.devices.get(basis, ())
 
     def lacks_judge(self, basis: str, query: Query) -> bool:
-        """Whether the query is about a program on a judge other than those with training rows."""
+        """Return whether the query is about a program on a judge that has no training rows."""
         return basis == "program" and bool(self.devices.get(basis)) and not self.knows_device(basis, query)
 
     def unknown_device(self, basis: str, device: str | None) -> Abstention:

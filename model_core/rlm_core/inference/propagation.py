@@ -49,7 +49,7 @@ MOST_STRETCH = 1.5  # of the logarithm of the stretch, either way
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What one call of a function costs, in log10 SI units: median and 10-90 % spread; ``known`` if it was measured."""
+    """The cost of one call, in log10 SI units: median and 10-90 % spread; ``known`` if it was measured."""
 
     median: float
     spread: float
@@ -171,7 +171,7 @@ def features(
     of_class: Residuals = _NONE,
     similar: Similar = NONE_SIMILAR,
 ) -> list[float]:
-    """What the network reads, in the order of ``FEATURES``.
+    """Return the inputs of the network, in the order of ``FEATURES``.
 
     Args:
         metric: latency or memory.
@@ -334,7 +334,7 @@ class Propagation:
 
 
 def is_open(prediction: Prediction, facts: WorkFacts | None) -> bool:
-    """Whether a function's calls can change its prediction: not where its text fixes the cost or says how it waits."""
+    """Return whether calls can change a prediction: not if the text fixes the cost or says how the function waits."""
     return (
         prediction.basis == "call"
         and prediction.metric in METRICS
@@ -351,7 +351,7 @@ def estimate_of(quantiles: Sequence[float], metric: str) -> CostEstimate:
 
 
 def known_estimate(called: CalledFunction, metric: str) -> CostEstimate | None:
-    """What was measured of a function; None where nothing was."""
+    """Return the measured cost of a function, or None if it was not measured."""
     cost = next((entry for entry in called.known if entry.metric == metric), None)
     return CostEstimate(math.log10(max(cost.median, LEAST[metric])), 0.0, True) if cost is not None else None
 

@@ -31,7 +31,7 @@ _GROUPS = 19
 
 @dataclass(frozen=True, slots=True)
 class RevisionSpread:
-    """What revisions showed of one metric, in log10.
+    """The spread of changes between revisions, for one metric in log10.
 
     ``agreement_counts`` says whether agreed changes were found to be real. An error is expected to be ``spread[0] +
     spread[1] * |predicted log10 ratio|``; ``distances`` are those of ``LEVELS`` above the median from it, in that unit,

@@ -323,14 +323,14 @@ class OnnxPredictor:
     def _costs_of(
         self, functions: Iterable[CalledFunction], metric: str
     ) -> dict[CalledFunction, propagation.CostEstimate]:
-        """What called functions cost: measured, else predicted from their own text; some have no prediction."""
+        """Return the costs of called functions, measured or else predicted from their text; some have none."""
         known = {function: propagation.known_estimate(function, metric) for function in functions}
         predicted = self._estimates_of([function.text for function, cost in known.items() if cost is None], metric)
         costs = {function: cost or predicted.get(function.text) for function, cost in known.items()}
         return {function: cost for function, cost in costs.items() if cost is not None}
 
     def _estimates_of(self, texts: Sequence[str], metric: str) -> dict[str, propagation.CostEstimate | None]:
-        """What functions cost by their own text alone, None where there is no prediction."""
+        """Return the costs of functions predicted from their own text alone; None where there is no prediction."""
         with self._estimates_lock:
             known = {text: self._estimates[text, metric] for text in texts if (text, metric) in self._estimates}
         return known | self._estimate(list(dict.fromkeys(text for text in texts if text not in known)), metric)
@@ -510,7 +510,7 @@ class OnnxPredictor:
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), floor)
 
     def _is_by_sheet(self, task_name: str, query: Query) -> bool:
-        """Whether the query is about a device known by its data sheet only, and that is enough."""
+        """Return whether the query's device is known only by its data sheet, and the data sheet is enough."""
         basis, key = task_name.split("/")[0], forest_key(task_name, query.workload, query.device)
         known = self.card.devices.get(basis, ())
         return data_sheet_key(key) in self.card.residuals and answered_by_sheet(basis, query.device, known)

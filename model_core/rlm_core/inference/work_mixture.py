@@ -66,7 +66,7 @@ MOST_STATED: float = 10.0**_MOST_LOG
 
 
 def features(facts: WorkFacts, metric: str, logs: Array) -> Array:
-    """What the network reads: ``(FEATURES,)`` from the facts and the model's log10 quantiles at ``LEVELS``."""
+    """Return the network's inputs, ``(FEATURES,)``, from the facts and the model's log10 quantiles at ``LEVELS``."""
     cost, smallest = facts.of(metric), _SMALLEST[metric]
 
     def log(value: float) -> float:
@@ -184,7 +184,7 @@ class WorkMixture:
         )
 
     def known_work(self, facts: WorkFacts, metric: str, quantiles: Sequence[float], floor: float) -> KnownWork:
-        """What the facts say next to a prediction with these quantiles."""
+        """Return the distribution of the known work, given a prediction with these quantiles."""
         logs = log_quantiles(quantiles, floor)
         return self.networks[metric].known_work(features(facts, metric, logs)[None, :])[0]
 
@@ -315,7 +315,7 @@ def kind_of(facts: WorkFacts, work: KnownWork) -> str:
 
 
 def stated_floor(facts: WorkFacts, metric: str) -> float:
-    """What the text allows at the least, in seconds or bytes, with a margin for the machine."""
+    """Return the least cost that the text allows, in seconds or bytes, with a margin for the machine."""
     least = facts.of(metric).known.least
     if metric == "memory":
         least -= _REUSED_BYTES
@@ -323,7 +323,7 @@ def stated_floor(facts: WorkFacts, metric: str) -> float:
 
 
 def is_fixed(prediction: Prediction) -> bool:
-    """Whether a prediction rests on a text that fixes its cost."""
+    """Return whether a prediction is for a text that fixes its cost."""
     return prediction.band is not None and prediction.band.source.task.startswith(f"{FIXED}/")
 
 
@@ -335,7 +335,7 @@ def work_moved(before: WorkFacts | None, after: WorkFacts | None, metric: str) -
 
 
 def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:
-    """Whether two texts show all memory that they take, and it is the same but for an object of the smallest size."""
+    """Return whether two texts show all their memory, and the amounts differ by at most the smallest object."""
     if before is None or after is None or not (before.nodes and after.nodes):
         return False
     if before.unknown_calls or after.unknown_calls or before.memory.growth != after.memory.growth:

@@ -88,7 +88,7 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What identifies the unit and its query: only the newest lines of a key are kept. Lines are sorted by it."""
+        """The key of a unit and its query. Only the newest lines of a key are kept, and lines are sorted by it."""
         workload = (f"{name}={value}" for name, value in sorted(self.workload.items()))
         accessor = accessor_of(self.unit, self.text)
         return self.file, self.unit, accessor, self.kind, self.runtime, self.device, *workload
@@ -136,7 +136,7 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def is_committed(measurement: Measurement) -> bool:
-    """Whether a measurement came with a project."""
+    """Return whether a measurement came with a project."""
     return measurement.run == _RUN
 
 
@@ -457,7 +457,7 @@ def _at(date: str) -> float:
 
 
 def signature_of(folder: Path) -> Sequence[object]:
-    """What changes when the committed measurements of a folder do."""
+    """Return a signature that changes when the committed measurements of a folder do."""
     found: list[object] = []
     for path in committed_files(folder):
         try:

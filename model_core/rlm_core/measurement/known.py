@@ -1,4 +1,4 @@
-"""What was measured of a unit: the best match among the user's measurements and those committed with the project.
+"""Finds the measured costs of a unit: the best match among the user's measurements and those committed with a project.
 
 Input: a unit and its file. Output: at most one cost per metric, and per device and workload where each has one, with
 the text that was measured if the unit has changed since. Looked up by qualified name, then by the hash of the text and
@@ -99,7 +99,7 @@ class KnownMeasurements:
             return True
 
     def changed(self) -> bool:
-        """Whether there are other measurements than at the last call; then nothing that was known counts any more.
+        """Return whether the measurements have changed since the last call; if so, forget all results.
 
         It looks at the state of a few files, not into them.
         """
@@ -120,7 +120,7 @@ class KnownMeasurements:
             self._load(qualnames)
 
     def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
-        """What was measured of a unit of a file, the best match for each metric (and device and workload).
+        """Return the measured costs of a unit of a file: the best match for each metric (and device and workload).
 
         The same text goes first, then the same file, this machine, the project's Python, and the newest; of a program's
         run the most expensive input counts. Latencies that were disturbed are left out.
@@ -305,7 +305,7 @@ class _Index:
 
 
 def _has_shared_name(measurements: Iterable[Measurement]) -> bool:
-    """Whether measurements of one name in a file are of several units: one run measured several texts."""
+    """Return whether measurements of one name in a file are of several units: one run measured several texts."""
     texts: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for one in measurements:
         texts[one.basis, one.run, one.measured_at, one.device].add(one.source_hash)

@@ -205,7 +205,7 @@ class _Sources:
         return {"text": source.text, "callees": self._callees[path].get(key, [])}
 
     def _texts(self, path: Path) -> dict[str, str]:
-        """What the model reads of a file's units, by hash; empty if it cannot be read."""
+        """Return the texts that the model reads of a file's units, by hash; empty if the file cannot be read."""
         if path not in self._units:
             try:
                 units = find_units(read_source(path), path)

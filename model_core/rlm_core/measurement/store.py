@@ -130,7 +130,7 @@ class Store:
         ]
 
     def summaries(self) -> list[StoreSummary]:
-        """What there is, by package, version, device, workload and metric."""
+        """Summarise the stored measurements by package, version, device, workload and metric."""
         query = (
             "SELECT package, version, device, workload, metric, count(DISTINCT module || ':' || qualname),"
             " count(DISTINCT run), max(measured_at) FROM measurement GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"

@@ -43,14 +43,14 @@ def find_token(file: Path | None = None) -> str | None:
 
 
 def same_token(header: str | None, token: str) -> bool:
-    """Whether an Authorization header carries the token; takes as long for a near miss as for any other."""
+    """Return whether an Authorization header carries the token, in a time that does not depend on how much matches."""
     scheme, _, given = (header or "").partition(" ")
     matches = hmac.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
     return matches and scheme.lower() == "bearer"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as written in an address, is certainly this machine: ``localhost`` or a loopback IP."""
+    """Return whether a host, as written in an address, is certainly this machine: ``localhost`` or a loopback IP."""
     bare = host.strip("[]").lower()
     try:
         return bare == "localhost" or ipaddress.ip_address(bare).is_loopback

@@ -179,7 +179,7 @@ class Connection:
         self._away: tuple[float, str] | None = None
 
     def request(self, kind: type[_T], path: str, body: bytes | None = None) -> _T:
-        """What the server answers to a GET, or to a POST of ``body``.
+        """Return the server's answer to a GET, or to a POST of ``body``.
 
         Raises:
             NoAnswerError: no usable answer; for a while after a failed connection the server is not asked again.
@@ -291,7 +291,7 @@ def _refusal(status: int, data: bytes) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """What went wrong with a connection, in a few words and without Python's names for it."""
+    """Describe a connection error in a few words, without the names of Python's exceptions."""
     if isinstance(error, NameResolutionError):
         return "no host of that name is known"
     if isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError):

@@ -51,7 +51,7 @@ except Exception as error:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What an item needs of a node while it is worked on; ``accelerator`` is a kind of GPU by Ray's name for it."""
+    """The resources of a node that one item needs; ``accelerator`` is a kind of GPU by Ray's name for it."""
 
     cpus: float = 1
     gpus: float = 0
@@ -119,7 +119,7 @@ class Cluster:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether a node has a GPU."""
+        """True if any node has a GPU."""
         return any(node.get("GPU", 0.0) >= 1 for node in self._nodes())
 
     def spread(

@@ -42,7 +42,7 @@ _SECURITY = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a server allows.
+    """The limits of a server.
 
     Attributes:
         limits: what one request may hold; clients can read it.
@@ -209,7 +209,7 @@ async def _aside(large: bool, work: Callable[[_A], _T], value: _A) -> _T:
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
-    """What ``work`` gives; it is cancelled when the client goes away, so that the model does no needless work."""
+    """Return the result of ``work``, which is cancelled when the client disconnects."""
     task, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -60,7 +60,7 @@ class Question:
 
     @property
     def code(self) -> CodeText:
-        """What the predictor reads."""
+        """The input of the predictor."""
         return CodeText(self.text, self.language, self.basis, self.callees, work=self.work, calls=self.calls)
 
     @property
@@ -93,7 +93,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may hold: questions, queries over all of them, characters in one question, bytes of the body."""
+    """Limits of one request: questions, queries over all of them, characters per question, bytes of the body."""
 
     texts: int = 256
     queries: int = 4096
@@ -112,7 +112,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Info:
-    """What a client learns when it connects: the model, its devices by basis, default queries, and the limits.
+    """The description of a server: the model, its devices by basis, default queries, and the limits.
 
     ``levels`` are the probabilities of the quantiles of a prediction.
     """
@@ -155,7 +155,7 @@ def read_request(data: bytes) -> Request:
 
 
 def read(kind: type[_T], data: bytes) -> _T:
-    """What a server answered.
+    """Decode a server's answer.
 
     Raises:
         WireError: it is not a ``kind``, or its quantiles are not at our levels.
@@ -253,7 +253,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """What a type hint is and what it holds; ``X | None`` and ``Optional[X]`` are the same."""
+    """Return the origin and arguments of a type hint; ``X | None`` and ``Optional[X]`` are the same."""
     origin = get_origin(kind)
     return (types.UnionType if origin is Union else origin), get_args(kind)
 

@@ -177,7 +177,7 @@ class CallGraph:
         return tuple(methods) if len(methods) <= MAX_CANDIDATES else ()
 
     def _is_outside(self, module: ModuleIndex, call: Call) -> bool:
-        """Whether a call that resolves to nothing is one of a builtin, a container or another package."""
+        """Return whether an unresolved call is one of a builtin, a container or another package."""
         if call.target is None:
             if call.name in module.imports:
                 source, _ = module.imports[call.name]

@@ -76,7 +76,7 @@ class _Notebook(msgspec.Struct):
 
 
 def is_notebook(path: PurePath) -> bool:
-    """Whether a file is a notebook, by its suffix."""
+    """Return whether a file is a notebook, by its suffix."""
     return path.suffix.lower() == SUFFIX
 
 

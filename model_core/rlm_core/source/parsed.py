@@ -83,7 +83,7 @@ class ParsedSource:
 
     @property
     def has_error(self) -> bool:
-        """Whether the text has a syntax error that the grammar sees. Raises the errors of ``root``."""
+        """True if the grammar finds a syntax error in the text. Raises the errors of ``root``."""
         return self.root.has_error or self._parsed is not self.source
 
     @property
@@ -229,7 +229,7 @@ class _Pieces:
         self._size, self._end = _NODE_BYTES, -1  # of the last piece that a node read
 
     def read(self, offset: int, _point: object) -> bytes:
-        """What follows an offset; empty at the end of the text."""
+        """Return the bytes that follow an offset; empty at the end of the text."""
         if self.is_parsed:
             # Each piece of a long node copies those before it, so pieces grow.
             self._size = _NODE_BYTES if offset != self._end else 8 * self._size
@@ -266,7 +266,7 @@ def _is_slow_to_query(root: Node) -> bool:
 
 
 def _depth_exceeds(source: bytes, limit: int) -> bool:
-    """Whether more than ``limit`` brackets are open at once; those in strings and comments count too."""
+    """Return whether more than ``limit`` brackets are open at once; those in strings and comments count too."""
     brackets = source.translate(None, delete=_NO_BRACKETS)
     if len(brackets) <= limit:
         return False

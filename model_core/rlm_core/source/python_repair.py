@@ -163,7 +163,7 @@ class _Reader:
             self._blank(end)
 
     def _lacks_end(self, end: int) -> bool:
-        """Whether a statement lacks its last operand, or the colon of a header."""
+        """Return whether a statement lacks its last operand, or the colon of a header."""
         if _HEADER.match(self.source, self._start) and self.source.find(b":", self._start, end) < 0:
             return True
         last = self._comment if self._comment >= 0 else end
@@ -179,7 +179,7 @@ class _Reader:
         return end
 
     def _may_begin(self, line: int) -> bool:
-        """Whether a line is indented no further than the statement and does not close a bracket."""
+        """Return whether a line is indented no further than the statement and does not close a bracket."""
         width = _indentation(self.source, line)
         first = self.source[line + width : line + width + 1]
         return width <= self._width and first not in (b"", b")", b"]", b"}", b"#", b"\r", b"\n")

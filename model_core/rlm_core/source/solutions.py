@@ -1,4 +1,4 @@
-"""Whether a file is a solution of a programming problem, as online judges take it, and of which judge.
+"""Recognises files that are solutions of programming problems, as online judges take them, and their judge.
 
 Input: a parsed source text and its path. Only solutions are programs. A text counts when it says so (a ``# rlm:``
 comment, a class ``Solution``, the link or the template of a judge), when its path names a judge, or when it needs
@@ -134,12 +134,12 @@ _MOST_TEMPLATE_FUNCTIONS = 8
 
 
 def solution_class(name: str) -> bool:
-    """Whether a class is named as LeetCode names that of a solution."""
+    """Return whether a class has the name that LeetCode gives to the class of a solution."""
     return bool(_SOLUTION.match(name))
 
 
 def is_solution(parsed: ParsedSource, path: PurePath | None = None) -> bool:
-    """Whether a text, stored under ``path``, looks like a solution of a programming problem.
+    """Return whether a text, stored under ``path``, looks like a solution of a programming problem.
 
     Raises:
         SourceError: the language is unknown.
@@ -167,7 +167,7 @@ def is_solution(parsed: ParsedSource, path: PurePath | None = None) -> bool:
 
 
 def is_marked(parsed: ParsedSource) -> bool:
-    """Whether a ``# rlm:`` comment asks for the file as a program; outside Python a budget does too."""
+    """Return whether a ``# rlm:`` comment asks for the file as a program; outside Python a budget does too."""
     if b"rlm:" not in parsed.source:
         return False
     only = parsed.language == "python"
@@ -177,7 +177,7 @@ def is_marked(parsed: ParsedSource) -> bool:
 
 
 def is_judge_directive(directive: Directive) -> bool:
-    """Whether a directive names the judge of a program: ``judge=atcoder runtime=pypy``."""
+    """Return whether a directive names the judge of a program, such as ``judge=atcoder runtime=pypy``."""
     return directive.keyword.partition("=")[0] == JUDGE
 
 
@@ -224,7 +224,7 @@ def _names_of_judges() -> re.Pattern[str]:
 
 
 def path_evidence(path: PurePath) -> tuple[bool, bool]:
-    """Whether a path names a judge, and whether it has the form of the number or title of a problem."""
+    """Return whether a path names a judge, and whether it has the form of the number or title of a problem."""
     stem, folders = path.stem.lower(), [part.lower() for part in path.parts[:-1]]
     names = [*folders, stem]
     by_judge = any(_JUDGES.search(name) for name in names)
@@ -241,7 +241,7 @@ def _is_test(path: PurePath) -> bool:
 
 
 def _looks_like_data(head: bytes) -> bool:
-    """Whether links come in numbers, as in a program that downloads problems or lists them."""
+    """Return whether a text has so many links that it downloads or lists problems."""
     return len(_LINK.findall(head)) > 8
 
 
@@ -252,14 +252,14 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 
 
 def _has_foreign_imports(source: bytes, language: str) -> bool:
-    """Whether a file needs more than the standard library of its language and what judges offer."""
+    """Return whether a file needs more than its language's standard library and the libraries of judges."""
     if language == "go":
         source = b"\n".join(_GO_IMPORTS.findall(source))
     return _compiled(_FOREIGN[language]).search(source) is not None
 
 
 def _reads_input(source: bytes, language: str) -> bool:
-    """Whether a program takes its input from standard input rather than from arguments."""
+    """Return whether a program takes its input from standard input rather than from arguments."""
     if not _compiled(_READS[language]).search(source) or _ARGUMENTS.search(source):
         return False
     return language in _INTERPRETED or _compiled(_MAIN[language]).search(source) is not None
@@ -278,7 +278,7 @@ def _has_solution_class(parsed: ParsedSource) -> bool:
 
 
 def _is_template(parsed: ParsedSource) -> bool:
-    """Whether a text has the form of a judge's template: bare functions of plain types and nothing else."""
+    """Return whether a text has the form of a judge's template: bare functions of plain types and nothing else."""
     source, language = parsed.source, parsed.language
     if language in ("go", "java") and _PACKAGE.search(source) is not None:
         return False
@@ -316,7 +316,7 @@ def _functions(statement: Node) -> list[Node]:
 
 
 def _has_plain_types(function: Node) -> bool:
-    """Whether a TypeScript function takes and returns numbers, strings, their arrays, and nodes of trees and lists."""
+    """Return whether a TypeScript function has only numbers, strings, their arrays, and nodes of trees and lists."""
     parameters, result = function.child_by_field_name("parameters"), function.child_by_field_name("return_type")
     if parameters is None or result is None or not parameters.named_children:
         return False

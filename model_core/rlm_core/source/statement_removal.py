@@ -125,7 +125,7 @@ class RemovableStatements:
         return not inner or any(child.id not in skipped for child in inner)
 
     def _is_single(self, body: Node) -> bool:
-        """Whether the body of a compound statement is a statement without braces."""
+        """Return whether the body of a compound statement is a statement without braces."""
         if _BLOCK.fullmatch(body.type) or body.type == "else_clause" or body.has_error:
             return False
         return body.type.endswith(("_statement", "declaration")) and body.type != "if_statement"

@@ -39,7 +39,7 @@ def first_error(parsed: ParsedSource) -> str:
 
 
 def _is_broken(text: str) -> bool:
-    """Whether the grammar, which covers the newest Python and Python 2, finds an error or a Python 2 statement."""
+    """Return whether the grammar, which covers Python 2 and newest Python, finds an error or a Python 2 statement."""
     parsed = ParsedSource(text.encode("utf-8", errors="replace"), "python")
     try:
         if parsed.has_error:

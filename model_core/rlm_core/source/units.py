@@ -95,7 +95,7 @@ def python_units(parsed: ParsedSource, functions: list[Unit], path: PurePath | N
 
 
 def is_stub(function: Unit) -> bool:
-    """Whether the body of a Python function is only a docstring, ``...`` or ``raise NotImplementedError``.
+    """Return whether the body of a Python function is only a docstring, ``...`` or ``raise NotImplementedError``.
 
     Such are overloads, protocols and abstract methods, whose cost says nothing.
     """
@@ -107,7 +107,7 @@ def is_stub(function: Unit) -> bool:
 
 
 def accessor_of(qualname: str, text: str) -> str:
-    """What a Python function adds to another of its name: ``setter`` under ``@x.setter``; empty for most functions.
+    """Return the accessor of a property that a function is, such as ``setter`` under ``@x.setter``; else empty.
 
     A property's getter, setter and deleter share a qualified name and differ in this.
     """
@@ -121,7 +121,7 @@ def accessor_of(qualname: str, text: str) -> str:
 
 
 def has_no_parameters(text: str) -> bool:
-    """Whether a Python function has none besides ``self`` and ``cls``; ``text`` may start with its decorators."""
+    """Return whether a function has only ``self`` or ``cls``, or no parameter; ``text`` may start with decorators."""
     signature = _PARAMETERS.search(text)
     return signature is not None and signature["none"] is not None
 

@@ -231,7 +231,7 @@ def _train_rows(corpus: Corpus, judge: str) -> npt.NDArray[np.int64]:
 
 
 def _judge_workload(corpus: Corpus, judge: str) -> dict[str, str]:
-    """What a query about a judge leaves open: "today" is the last day of its training labels."""
+    """Return the default workload of a judge: its date is the last day of the judge's training labels."""
     latest = float(corpus.rows.date[_train_rows(corpus, judge)].max())
     if latest <= 0:
         return {"judge": judge}

@@ -55,7 +55,7 @@ class Processes:
 
     @property
     def main(self) -> bool:
-        """Whether this process writes files and prints."""
+        """True in the process that writes files and prints."""
         return self.rank == 0
 
     def prepare(self, model: Model) -> tuple[nn.Module, Model]:

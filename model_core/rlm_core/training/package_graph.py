@@ -72,7 +72,7 @@ class PackageGraph:
 
 
 def is_graph(path: Path) -> bool:
-    """Whether a data set has call graphs of packages, and not rows."""
+    """Return whether a data set contains call graphs of packages instead of rows."""
     try:
         return "sites" in pq.read_schema(path).names
     except (OSError, pa.ArrowInvalid):
@@ -156,7 +156,7 @@ class Pools:
 
 
 class GraphReader:
-    """What a predictor reads of functions; those of ``measured`` that have values are known, but not to themselves."""
+    """Builds the predictor's input of functions; ``measured`` functions with values are known to all others."""
 
     def __init__(self, graph: PackageGraph, measured: Mask) -> None:
         self._graph = graph
@@ -174,7 +174,7 @@ class GraphReader:
         return MeasuredFunctions(tuple(map(self._called, places)))
 
     def code(self, row: int) -> CodeText:
-        """What is read of one function."""
+        """Return the predictor's input of one function."""
         graph = self._graph
         sites = tuple(
             CallSite(tuple(map(self._called, candidates)), loops, branches, times)

@@ -150,7 +150,7 @@ class CallRows:
 
     @property
     def has_known(self) -> Mask:
-        """Whether a callee, or a function of the same file or package, counts as measured."""
+        """For each row, whether a callee, or a function of the same file or package, counts as measured."""
         columns = [FEATURES.index(name) for name in ("known_share", "file_measured", "similarity")]
         result: Mask = np.any(self.inputs[:, columns] > 0, axis=1)
         return result

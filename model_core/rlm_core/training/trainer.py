@@ -38,7 +38,7 @@ Groups = Sequence[tuple[Sequence[nn.Parameter], float]]
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What every training run decides.
+    """The settings that all training runs share.
 
     Attributes:
         epochs: passes over the data; a subclass may end a run by another rule (:attr:`Trainer.progress`).
@@ -75,7 +75,7 @@ class Validation:
     spearman: float | None = None
 
     def better_than(self, other: Validation) -> bool:
-        """Whether it ranks better, or as well with a lower loss.
+        """Return whether it ranks better, or as well with a lower loss.
 
         A loss that is lower by half a nat outweighs any ranking: early weights rank by chance.
         """
@@ -129,7 +129,7 @@ class Trainer(ABC, Generic[Model, Item, Batch]):
 
     @abstractmethod
     def items(self, epoch: int) -> Sequence[Item]:
-        """What each step of an epoch reads, in order; always the same for the same epoch."""
+        """Return the items that the steps of an epoch read, in order; the same for the same epoch."""
 
     @abstractmethod
     def load(self, item: Item) -> Batch:
@@ -148,7 +148,7 @@ class Trainer(ABC, Generic[Model, Item, Batch]):
         return None
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds besides weights, optimizers and position: tensors and plain values."""
+        """Return the tensors and plain values that a checkpoint holds besides weights, optimizers and position."""
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:

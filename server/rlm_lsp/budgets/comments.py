@@ -157,12 +157,12 @@ def _read(directives: Sequence[Directive], unit: Unit) -> tuple[UnitComments, li
 
 
 def _is_other(directive: Directive) -> bool:
-    """Whether a directive is not about budgets."""
+    """Return whether a directive is about something other than budgets."""
     return directive.keyword.partition("=")[0] in _OTHER_KEYWORDS
 
 
 def _judge_mistakes(directive: Directive) -> Iterator[Mistake]:
-    """What is wrong with a comment like ``judge=atcoder runtime=pypy``."""
+    """Yield the mistakes in a comment such as ``judge=atcoder runtime=pypy``."""
     known = {JUDGE: tuple(JUDGES), "runtime": _RUNTIMES}
     for word in _WORD.finditer(directive.text):
         name, _, value = word[0].partition("=")

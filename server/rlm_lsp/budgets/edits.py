@@ -47,7 +47,7 @@ def rounded_up(metric: Metric, value: float) -> float:
 
 
 def upper_end(predictions: Sequence[Prediction]) -> float | None:
-    """What predictions of one metric stay below, in SI units: the largest upper end of their 80 % bands."""
+    """Return the largest upper end of the 80 % bands of one metric's predictions (SI units), or None."""
     ends = [max(entry.band.high, entry.floor) for entry in predictions if entry.band is not None]
     end = max(ends, default=0.0)
     return end if 0 < end < math.inf else None

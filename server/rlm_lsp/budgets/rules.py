@@ -43,7 +43,7 @@ class GlobBudgets:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What applies to a unit: its budgets, in order of precedence, and the metrics that get no findings."""
+    """The rules of a unit: its budgets, in order of precedence, and the metrics that get no findings."""
 
     budgets: tuple[ActiveBudget, ...] = ()
     ignored: frozenset[Metric] = frozenset()

@@ -54,7 +54,7 @@ class WrittenBudget:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong with the characters ``[start, end)`` of a text, and what to write instead."""
+    """A mistake in the characters ``[start, end)`` of a text, with what to write instead."""
 
     message: str
     start: int

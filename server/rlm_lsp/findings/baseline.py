@@ -66,7 +66,7 @@ class Baseline:
         return cls(entry.fingerprint for entry in content.findings)
 
     def takes(self, fingerprint: str) -> bool:
-        """Whether a finding is known; one that is known once is taken once."""
+        """Return whether a finding is in the baseline, and use up one of its entries."""
         if not self._left[fingerprint]:
             return False
         self._left[fingerprint] -= 1

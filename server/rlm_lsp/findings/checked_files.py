@@ -28,7 +28,7 @@ class CheckedFiles:
 
     @property
     def compares(self) -> bool:
-        """Whether there is an earlier revision."""
+        """True if there is an earlier revision to compare with."""
         return self._trees is not None
 
     def real(self, path: Path) -> Path:
@@ -42,7 +42,7 @@ class CheckedFiles:
         return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
     def is_changed(self, path: Path) -> bool:
-        """Whether a file has other bytes than at the revision, or was not there."""
+        """Return whether a file differs from the revision or did not exist there."""
         tree = self._tree(path)
         return tree is None or not tree.same(path)
 

@@ -1,4 +1,4 @@
-"""What a finding is: the record that the editor underlines and ``rlm-lsp check`` reports, and how severe it is.
+"""Defines a finding, the record that the editor underlines and ``rlm-lsp check`` reports, and its severity.
 
 Every number comes from the model: a finding gives the probability that a unit exceeds its budget, or that its cost has
 grown. The severity of an exceeded budget follows from that probability. Waits are read from the text.
@@ -94,7 +94,7 @@ class Finding:
 
 
 def rests_on_committed(prediction: Prediction | None) -> bool:
-    """Whether a number rests on a measurement that came with the project: anyone who may change files wrote it."""
+    """Return whether a number is based on a committed measurement, which anyone who may change files can write."""
     return isinstance(prediction, MeasuredPrediction) and prediction.cost.committed
 
 

@@ -84,7 +84,7 @@ def region_of(source: bytes, span: Span) -> TextRegion:
 
 
 def fails(finding: Finding, fail_on: Severity) -> bool:
-    """Whether a finding is as severe as ``fail_on`` or more."""
+    """Return whether a finding is at least as severe as ``fail_on``."""
     return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)
 
 
@@ -325,7 +325,7 @@ def _sarif_location(location: Location) -> dict[str, Any]:
 
 
 def committed_foot(form: Format, count: int) -> str:
-    """What follows the findings where budgets were judged by committed measurements: reviewers read these formats."""
+    """Return the note after the findings if budgets were judged by committed measurements, in formats for reviewers."""
     if not count:
         return ""
     return {"github": f"::notice::{committed_note(count)}\n", "markdown": f"\n{committed_note(count)}.\n"}.get(form, "")

@@ -297,7 +297,7 @@ def grown(
 
 
 def is_own_change(before: CodeText, after: CodeText) -> bool:
-    """Whether a unit's own code has changed; not only what it calls, which has its own findings.
+    """Return whether a unit's own code has changed, and not only what it calls, which has its own findings.
 
     Comments, layout, type hints and names of variables are not code.
     """
@@ -308,7 +308,7 @@ def is_own_change(before: CodeText, after: CodeText) -> bool:
 def _new_costs(
     changes: Sequence[CostRatio], before: Sequence[Prediction], after: Sequence[Prediction]
 ) -> dict[Metric, float]:
-    """What each metric costs now, in SI units: as predicted, or the earlier prediction times the ratio if that is more.
+    """Return the current cost per metric, in SI units: predicted, or the earlier prediction times the ratio if larger.
 
     The ratio also counts where an edit makes a difference for larger inputs than those of tests.
     """

@@ -104,7 +104,7 @@ class Tree:
         return _name_in(self.repository, path) in self._blobs
 
     def same(self, path: Path) -> bool:
-        """Whether a file has the same bytes on disk as at the commit."""
+        """Return whether a file has the same bytes on disk as at the commit."""
         blob = self._blobs.get(_name_in(self.repository, path) or "")
         if blob is None:
             return False

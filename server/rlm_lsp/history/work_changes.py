@@ -1,4 +1,4 @@
-"""What static analysis and the growth head say about an edit: a growth class that rises, a wait that is new or longer.
+"""Finds what got worse in an edit by its text: a growth class that rises, a wait that is new or longer.
 
 Input: predictions and facts of a unit before and after. Output: a :class:`GrowthRise` or a :class:`WaitChange`, or None
 where nothing got worse. The editor's marks and ``rlm-lsp check`` both compare here.
@@ -42,7 +42,7 @@ class GrowthRise:
 
     @property
     def is_fast(self) -> bool:
-        """Whether the cost grows faster than n log n now."""
+        """True if the cost now grows faster than n log n."""
         return _RANKS.get(self.after.growth_class, 0) > _RANKS["n log n"]
 
     @property
@@ -57,7 +57,7 @@ class GrowthRise:
 
 @dataclass(frozen=True, slots=True)
 class WaitChange:
-    """What a unit waits for and did not before.
+    """The waits that an edit adds to a unit.
 
     ``waits`` are of kinds that the earlier text has no wait of, the frequent ones first; ``endless`` is the 0-based
     line of the unit's text that may not end; ``seconds`` are the lengths of the known sleeps before and after, where
@@ -70,7 +70,7 @@ class WaitChange:
 
     @property
     def is_new(self) -> bool:
-        """Whether there is a wait where there was none, other than a longer one."""
+        """True if there is a new wait, and not only a longer one."""
         return bool(self.waits) or self.endless is not None or (self.seconds is not None and not self.seconds[0])
 
 
@@ -125,7 +125,7 @@ def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
 def wait_change(
     before: WorkFacts | None, after: WorkFacts | None, basis: Basis, cost: float = 0.0
 ) -> WaitChange | None:
-    """What a unit waits for and did not before; None where nothing is new.
+    """Return the waits that an edit adds to a unit, or None if nothing is new.
 
     A sleep counts when it is at least a quarter of ``cost``, the predicted latency.
     """

@@ -98,7 +98,7 @@ class Comparison(Answer):
 
 
 class Effect(Answer):
-    """What a statement changes."""
+    """The effect of a statement on the prediction."""
 
     line: int = Field(description="First line of the statement, 1-based")
     last_line: int

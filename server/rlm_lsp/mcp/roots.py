@@ -34,7 +34,7 @@ class Roots:
         return cls(tuple(dict.fromkeys(folder.resolve() for folder in folders)))
 
     def contains(self, path: Path) -> bool:
-        """Whether a path, with its links resolved, is one of the folders or below one."""
+        """Return whether a path, with its links resolved, is one of the folders or below one."""
         try:
             real = path.resolve()
         except (OSError, RuntimeError, ValueError):

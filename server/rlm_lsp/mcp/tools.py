@@ -70,7 +70,7 @@ def _no_progress(share: float, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What an agent asks about: a path inside the roots, or a text in a language."""
+    """The code of an agent's request: a path inside the roots, or a text in a language."""
 
     path: str | None = None
     text: str | None = None
@@ -196,7 +196,7 @@ class AgentTools:
     def explain(
         self, roots: Roots, code: Code, selection: QuerySelection, unit: str | None = None
     ) -> tuple[list[str], ExplanationAnswer]:
-        """What the prediction for one unit rests on.
+        """Explain the prediction for one unit.
 
         Raises:
             RlmError: the path or text cannot be used, or does not have that unit or exactly one.
@@ -421,7 +421,7 @@ def _covering(roots: Roots, files: Sequence[Path], done: int) -> Mapping[str, in
 
 
 def _cost(predictions: Sequence[Prediction]) -> float:
-    """What units are ordered by: the latency."""
+    """Return the latency by which units are ordered."""
     medians = [answer.median for answer in predictions if answer.metric == "latency" and answer.median is not None]
     return max(medians, default=-1.0)
 

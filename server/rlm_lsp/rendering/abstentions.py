@@ -121,7 +121,7 @@ def other_judge(code: CodeText, prediction: Prediction) -> str | None:
 
 
 def calibration(basis: Basis, band: Band) -> str:
-    """What a band was calibrated on, as a clause without subject."""
+    """Describe what a band was calibrated on, as a clause without subject."""
     source, rows = band.source, f"{band.rows:,} measurements"
     if source.uncalibrated:
         return "uncalibrated, bands are the model's own intervals and were checked on nothing"

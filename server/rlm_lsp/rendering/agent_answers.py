@@ -1,4 +1,4 @@
-"""What tools say to a coding agent, in few words: predictions, ratios and findings.
+"""Renders predictions, ratios and findings for coding agents, in few words.
 
 Input: predictions, ratios and findings of units. Output: a line for each, without Markdown tables, since an agent pays
 for each word.
@@ -127,7 +127,7 @@ def missing_line(number: int, why: str, what: str = "prediction") -> str:
 
 
 def measure_line(command: str) -> str:
-    """What to do with the command that measures."""
+    """Return the line that suggests the command that measures."""
     return f"Nothing was run. To measure, the user can run: {command}"
 
 

@@ -19,7 +19,7 @@ _BACKTICKS = re.compile("`+")
 
 
 class _Escapes(dict[int, str]):
-    """What replaces a character; filled on use."""
+    """The replacement of each character; filled on use."""
 
     def __missing__(self, code: int) -> str:
         text = chr(code)

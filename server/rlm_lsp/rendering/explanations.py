@@ -21,7 +21,7 @@ _NOTE = "This shows how the model reads a statement; it is not a measurement."
 
 
 def explanation_text(analysed: AnalysedUnit, query: Query, explanation: Explanation, lines: Mapping[int, int]) -> str:
-    """What the prediction rests on: facts that dominate it first, then the statements with the largest effects.
+    """Explain a prediction: the facts that dominate it first, then the statements with the largest effects.
 
     ``lines`` gives for each line of the unit's text that an effect names the 0-based line of its document.
     """

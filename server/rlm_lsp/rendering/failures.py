@@ -19,7 +19,7 @@ def shown(
     predictions: Sequence[Prediction],
     show: Callable[[AnalysedUnit, Sequence[Prediction]], _Shown],
 ) -> _Shown:
-    """What ``show`` makes of a unit; where it raises, what it makes of the text alone with the reason."""
+    """Return what ``show`` renders for a unit; if it raises, what it renders for the text alone with the reason."""
 
     def reason(error: Exception) -> _Shown:
         alone = replace(analysed, code=text_alone(analysed.code), sizes=None, failure=type(error).__name__)

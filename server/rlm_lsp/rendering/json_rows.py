@@ -42,7 +42,7 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
 
 
 def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
-    """What a number rests on: the measurement, the predicted ratio since, and what is predicted from the text alone."""
+    """Return the sources of a number: the measurement, the predicted ratio since, the prediction of the text alone."""
     cost, ratio, predicted = prediction.cost, prediction.ratio, prediction.predicted
     band = predicted.band
     ratio_band = ratio.bands[0] if ratio is not None and ratio.bands else None
@@ -81,7 +81,7 @@ def growth_fields(estimate: GrowthEstimate | None) -> dict[str, Any] | None:
 def work_fields(
     work: WorkFacts | None, metric: Metric, prediction: Prediction | None, first_line: int
 ) -> dict[str, Any]:
-    """What the text of a unit says about its cost, in SI units; ``first_line`` is added to the lines of the facts.
+    """Return the facts of a unit's text about its cost, in SI units; ``first_line`` is added to the lines of the facts.
 
     Waits and the line of a loop that may not end belong to the unit, causes to the metric; they are parts of the
     prediction where there is one. A bound that is not known is None, since JSON has no infinity.

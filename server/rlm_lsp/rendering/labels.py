@@ -185,7 +185,7 @@ def ratio_band(interval: Band) -> str:
 
 
 def is_same(change: CostRatio) -> bool:
-    """Whether two texts are the same to the model, so that their ratio is 1 without doubt."""
+    """Return whether two texts are the same to the model, so that their ratio is certainly 1."""
     return change.ratio == 1 and all(band.low == band.high == 1 for band in change.bands)
 
 
@@ -278,7 +278,7 @@ def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str], has_ma
 
 
 def is_upper_end(prediction: Prediction) -> bool:
-    """Whether labels show only an upper end, since the cost may be below what the measurement resolves.
+    """Return whether labels show only an upper end, since the cost may be below what the measurement resolves.
 
     How many times as much that is as before has no meaning.
     """
@@ -330,14 +330,14 @@ def computing(prediction: Prediction, work: WorkFacts) -> str:
 
 
 def wait_text(prediction: Prediction, work: WorkFacts | None) -> str:
-    """What a unit waits for, as in its label without the computing time; empty where it does not wait."""
+    """Return what a unit waits for, as in its label without the computing time; empty if it does not wait."""
     waits = work is not None and prediction.metric == "latency" and prediction.source != "measured"
     forms = _waits(prediction, work) if waits and work is not None else ()
     return forms[0] if forms else ""
 
 
 def wait_label(prediction: Prediction, work: WorkFacts | None) -> str:
-    """What a unit waits for, and its computing time, as in a wide label; empty where it does not wait."""
+    """Return what a unit waits for and its computing time, as in a wide label; empty if it does not wait."""
     forms = _wait_forms([prediction], work) if work is not None else ()
     return forms[0] if forms else ""
 
@@ -366,7 +366,7 @@ def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[
 
 
 def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
-    """What a unit waits for, in at least two forms, the longest first; empty where it does not wait."""
+    """Return what a unit waits for, in at least two forms, the longest first; empty if it does not wait."""
     known = known_wait(work)
     least = LEAST_COST_SHARE * (prediction.median or 0.0)
     shown = usual_waits(work, prediction.basis)

@@ -22,7 +22,7 @@ from .work_words import growth_words
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """What a unit costs on one device, in words that are not yet printable.
+    """The costs of a unit on one device, as text that is not yet escaped.
 
     ``on`` is the judge or device and the sizes, where a unit may have several. ``costs`` are texts by metric, such as
     ``2.4 µs (0.9–8.4 µs)``, and ``medians`` the same in SI units: infinite for what may not end, NaN for what is not
@@ -90,7 +90,7 @@ def place_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
 
 
 def notes(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
-    """What was measured, what the unit waits for, how its cost grows, why a number is missing or less certain."""
+    """Return notes about measurements, waits, growth, and why a number is missing or less certain."""
     found = [note for prediction in predictions for note in _notes(analysed, prediction)]
     growths = [growth_words(answer.growth) if answer.growth is not None else "" for answer in predictions]
     for place, (prediction, growth) in enumerate(zip(predictions, growths, strict=True)):

@@ -14,7 +14,7 @@ _PLACES = {OF_CLIENT: "the editor's settings", "environment": "the environment"}
 
 
 def invalid_settings(problems: Sequence[SettingsProblem]) -> str:
-    """What is wrong, where, and what happens: the first of the ``problems``, and how many there are."""
+    """Describe invalid settings and the consequence: the first of the ``problems``, and how many there are."""
     first = problems[0]
     place = _PLACES.get(first.place, Path(first.place).name)
     text = message(first.text.replace("`", '"'))

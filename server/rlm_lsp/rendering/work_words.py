@@ -65,7 +65,7 @@ class _Fact:
 
 
 def facts(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
-    """What dominates the cost of a unit, the largest first, as clauses that name lines of the file.
+    """Return what dominates the cost of a unit, the largest first, as clauses that name lines of the file.
 
     A unit that may not end and waits of unknown length come first; then known waits and causes of at least a quarter of
     the predicted cost. Amounts are parts of the predicted cost: together they are not more than it.
@@ -157,7 +157,7 @@ def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str
 
 
 def _repeated(group: Sequence[Wait]) -> str:
-    """What repeats a wait, such as `` for each item of `jobs```."""
+    """Return the clause for what repeats a wait, such as `` for each item of `jobs```."""
     sizes = dict.fromkeys(size for wait in group for size in wait.per)
     if not sizes:
         return ""
@@ -208,7 +208,7 @@ def _causes(analysed: AnalysedUnit, prediction: Prediction, cost: float) -> Iter
 
 
 def _is_inside(lines: Sequence[str], outer: int, inner: int) -> bool:
-    """Whether a line belongs to the block that another one opens, by indentation."""
+    """Return whether a line belongs to the block that another one opens, by indentation."""
     if not outer < inner < len(lines):
         return False
     depth = _indentation(lines[outer])
@@ -230,7 +230,7 @@ def _cause_clause(unit: Unit, cause: Cause, metric: Metric, amount: str) -> str:
 
 
 def _does(unit: Unit, cause: Cause) -> str:
-    """What the line of a cause does: ``runs 10,000,000 times``, ``calls `sorted` 20 times``."""
+    """Describe what the line of a cause does: ``runs 10,000,000 times``, ``calls `sorted` 20 times``."""
     often = _often(cause)
     match cause.kind:
         case CauseKind.LOOP:
@@ -310,7 +310,7 @@ def growth_form(estimate: GrowthEstimate) -> str:
 
 
 def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
-    """What a latency does not include, such as ``the wait for the network (line 12)``; empty if there is nothing.
+    """Return what a latency excludes, such as ``the wait for the network (line 12)``; empty if there is nothing.
 
     A measured one includes what the unit waited for.
     """

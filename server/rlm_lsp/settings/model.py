@@ -269,7 +269,7 @@ class Settings:
         return QuerySelection(self.metrics, self.devices, judge=judge)
 
     def excludes(self, path: PurePath) -> bool:
-        """Whether the file at ``path``, relative to its workspace folder, gets no predictions."""
+        """Return whether the file at ``path``, relative to its workspace folder, gets no predictions."""
         return any(matches(glob, path.as_posix()) for glob in self.exclude)
 
     def budgets_of(self, path: PurePath) -> tuple[GlobBudgets, ...]:

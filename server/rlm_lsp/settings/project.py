@@ -58,7 +58,7 @@ class FolderSettings:
         return path.relative_to(self.folder) if self.folder is not None else PurePath(path.name)
 
     def excludes(self, path: Path) -> bool:
-        """Whether a file, by its real path, gets no predictions."""
+        """Return whether a file, by its real path, gets no predictions."""
         return self.folder is not None and self.settings.excludes(self.relative(path))
 
 

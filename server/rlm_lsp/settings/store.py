@@ -64,12 +64,12 @@ class SettingsStore:
 
     @property
     def trusted(self) -> bool:
-        """Whether the client trusts the workspace."""
+        """True if the client trusts the workspace."""
         return self._trusted
 
     @property
     def client_reports(self) -> bool:
-        """Whether the client notifies the user of invalid settings itself."""
+        """True if the client itself notifies the user of invalid settings."""
         return self._client_reports
 
     def set_client(self, values: Mapping[Path | None, Any]) -> None:
@@ -126,7 +126,7 @@ class SettingsStore:
         return path.relative_to(folder) if folder is not None else PurePath(path.name)
 
     def excludes(self, path: Path | None) -> bool:
-        """Whether a file gets no predictions."""
+        """Return whether a file gets no predictions."""
         return path is not None and self.settings_of(path).excludes(self.relative(path))
 
     def _sources(self, folder: Path | None, files: FileSources) -> list[SettingsSource]:

@@ -224,7 +224,7 @@ def read(path: Path) -> CpuScore | None:
 
 
 def enabled() -> bool:
-    """Whether latencies may be scaled: the environment's ``RLM_LSP_CPU_SCALE`` is not 0 (or false, no, off)."""
+    """Return whether latencies may be scaled: ``RLM_LSP_CPU_SCALE`` is not 0 (or false, no, off) in the environment."""
     return os.environ.get(SWITCH, "").strip().lower() not in ("0", "false", "no", "off")
 
 

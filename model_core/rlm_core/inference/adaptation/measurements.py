@@ -107,7 +107,7 @@ def _workload(row: dict[str, Any]) -> dict[str, str]:
 
 
 class _Reader:
-    """What the model reads about the unit of a row; files are analysed once."""
+    """Reads what the model needs about the unit of a row; each file is analysed once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

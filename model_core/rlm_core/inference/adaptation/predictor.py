@@ -160,7 +160,7 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
 
 @dataclass(frozen=True, slots=True)
 class UserCorrections:
-    """What this user has measured: adapted devices, and the CPU's score where ``rlm-lsp doctor`` has run.
+    """Corrections from this user's measurements: adapted devices, and the CPU's score if ``rlm-lsp doctor`` has run.
 
     ``unusable`` maps devices to the problem of their adapter. As plain data it can be sent to another machine.
     """

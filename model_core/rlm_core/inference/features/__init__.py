@@ -60,7 +60,7 @@ def monotonic_names(basis: str) -> tuple[str, ...]:
 
 
 def has_trees(task: str) -> bool:
-    """Whether a task, or the task of a forest's key, is predicted from features.
+    """Return whether a task, or the task of a forest's key, is predicted by trees from features.
 
     Programs are if a judge other than LeetCode ran them: the head predicts LeetCode's, whose run times it ranks as well
     and with a smaller error.
@@ -70,17 +70,17 @@ def has_trees(task: str) -> bool:
 
 
 def answers_alone(task: str) -> bool:
-    """Whether the forests of a task answer without the query head: their error is finer than its bins."""
+    """Return whether a task's forests answer without the query head, because their error is finer than its bins."""
     return has_trees(task) and bool(getattr(_module(task.partition("/")[0]), "ALONE", False))
 
 
 def reads_ridge(basis: str) -> bool:
-    """Whether the n-gram ridge's prediction is one of the features."""
+    """Return whether the n-gram ridge's prediction is one of the features."""
     return basis == "program"
 
 
 def describe(text: str, basis: str, language: str) -> Any:
-    """What the features need of a canonical text; None for functions."""
+    """Extract what the features need from a canonical text; None for functions."""
     module = _module(basis)
     if module is None:
         return None

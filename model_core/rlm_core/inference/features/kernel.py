@@ -157,7 +157,7 @@ SELECTED: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a text says by itself: the values of the first features, in order, and whether it multiplies matrices."""
+    """Features of the text alone: the values of the first features, in order, and whether it multiplies matrices."""
 
     values: tuple[float, ...]
     has_dot: bool

@@ -73,7 +73,7 @@ class Described:
 
 @lru_cache(maxsize=512)
 def describe(text: str) -> Described:
-    """What depends on the text alone."""
+    """Return the part of the features that depends on the text alone."""
     return Described(text)
 
 

@@ -115,7 +115,7 @@ NAMES: tuple[str, ...] = TEXT_NAMES + _QUERY_NAMES
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What the text of a network says. ``values``: ``(len(TEXT_NAMES),)``; ``cost`` is None if it could not be read.
+    """Features of a network's text. ``values``: ``(len(TEXT_NAMES),)``; ``cost`` is None if it could not be read.
 
     ``counts``: operator paths and neighbourhoods by label, before hashing, for kernels between networks.
     """

@@ -26,7 +26,7 @@ _TAIL = 20_000  # bytes of what pytest prints
 
 @dataclass(frozen=True, slots=True)
 class SuiteShare:
-    """What a node saw: its recordings by name, on which processor, what pytest printed, and lines for people."""
+    """The result of one node: its recordings by name, its processor, the output of pytest, and lines for people."""
 
     recordings: dict[str, bytes]
     device: str

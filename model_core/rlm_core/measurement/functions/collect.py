@@ -76,12 +76,12 @@ class RunLeader:
 
     @property
     def is_led(self) -> bool:
-        """Whether the process that leads it may still be alive. Processes of other hosts count as alive."""
+        """True if the process that leads the run may still be alive. Processes of other hosts count as alive."""
         return self.host != platform.node() or is_alive(self.pid)
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this host exists, as far as the system shows it."""
+    """Return whether a process of this host exists, as far as the system shows it."""
     if os.name != "posix":
         return False
     try:
@@ -275,7 +275,7 @@ def import_run(store: Store, folder: Path) -> RunMeasurements:
 
 
 def _is_written(recording: Recording) -> bool:
-    """Whether its process, which may outlive the one that led it, still writes."""
+    """Return whether the recording's process, which may outlive the one that started it, is still writing."""
     return recording.end is None and is_alive(int(recording.header.get("pid", 0)))
 
 

@@ -1,4 +1,4 @@
-"""What the measured processes wrote -> functions with all their samples. Broken last lines are where a process died."""
+"""Reads the files of measured processes: functions with all samples. A broken last line is where a process died."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .injected.rlm_probe.recording_writer import FORMAT
 
 @dataclass(slots=True)
 class FunctionSamples:
-    """What was seen of one function; samples are nanoseconds or bytes."""
+    """The samples of one function, in nanoseconds or bytes."""
 
     module: str
     qualname: str
@@ -48,7 +48,7 @@ class Recording:
 
     @property
     def is_worker(self) -> bool:
-        """Whether it is that of a worker of xdist."""
+        """True for the recording of a worker of pytest-xdist."""
         return bool(self.header.get("worker"))
 
 

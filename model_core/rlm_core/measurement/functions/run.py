@@ -38,7 +38,7 @@ _ASK = "import sys, pytest; print(*sys.version_info[:2], sys.implementation.name
 
 @dataclass(frozen=True, slots=True)
 class SuitePlan:
-    """What is run: ``python -m pytest *arguments`` in ``folder``, once for each of ``passes``.
+    """The plan of a run: ``python -m pytest *arguments`` in ``folder``, once for each of ``passes``.
 
     ``packages`` are import names; ``calls`` of a function are taken a test; ``timeout`` is in seconds a test, 0 for
     no limit. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th on. ``pause_share``: the passes

@@ -25,7 +25,7 @@ _IS_CUDA, _GET_DEVICE = (getattr(torch.Tensor, name).__get__ for name in ("is_cu
 
 
 class Driver:
-    """What Triton asks of a driver, answered for a target. Loading a kernel and launching it do nothing."""
+    """A driver of Triton that describes a target. Loading a kernel and launching it do nothing."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -154,7 +154,7 @@ def pretend_device(target: Target, place: str = "cpu") -> Iterator[None]:
 
 
 def device_properties(target: Target) -> SimpleNamespace:
-    """What ``torch.cuda.get_device_properties`` would say of the target's usual card."""
+    """Return what ``torch.cuda.get_device_properties`` would return for the target's usual card."""
     major, minor = divmod(target.arch, 10) if isinstance(target.arch, int) else (9, 4)
     return SimpleNamespace(
         name=target.device,

@@ -71,7 +71,7 @@ class Choice:
 
 
 def features(choice: Choice) -> npt.NDArray[np.float32]:
-    """What a forest reads of a choice. Shape ``(len(NAMES),)``; sizes and counts are log2, unknown is NaN."""
+    """Return the features of a choice. Shape ``(len(NAMES),)``; sizes and counts are log2, unknown is NaN."""
     card = DEVICES.get(choice.device or "")
     bandwidth, fp32 = (card.memory_bandwidth, card.fp32_flops) if card is not None else (None, None)
     units = card.multiprocessors if card is not None else None

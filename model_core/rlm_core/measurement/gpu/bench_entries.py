@@ -1,4 +1,4 @@
-"""What a file offers to measure, read without importing it: Triton kernels and their calls, or a module with inputs.
+"""Finds what can be measured in a file: Triton kernels and their calls, or a module with inputs.
 
 Nothing is imported or run; the answer is what ``rlm-lsp bench`` says that it will run.
 """
@@ -53,7 +53,7 @@ class ModuleFile:
 
 
 def triton_file(path: Path) -> TritonFile | None:
-    """What a Python file or a sheet (``.bench.toml``) offers; None where it holds no kernel.
+    """Read the kernels of a Python file or a sheet (``.bench.toml``); None if there are none.
 
     Raises:
         DataError: the file or its sheet cannot be read.

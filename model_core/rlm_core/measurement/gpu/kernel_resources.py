@@ -39,7 +39,7 @@ def kernel_resources(kernel: Any) -> dict[str, int]:
 
 
 def ptx_resources(ptx: str) -> dict[str, int]:
-    """What ``ptxas -v`` of the installed Triton says of a PTX text; empty where it cannot be run."""
+    """Return the resources that the installed Triton's ``ptxas -v`` reports for a PTX text; empty if it cannot run."""
     match = _TARGET.search(ptx)
     if match is None:
         return {}

@@ -32,7 +32,7 @@ _LIBRARIES = {"triton": "triton", "torch": "torch", "onnx": "onnxruntime"}
 
 @dataclass(frozen=True, slots=True)
 class BenchImport:
-    """What rows say, and how many of them were left out, by reason."""
+    """The measurements of rows, and the number of rows that were left out, by reason."""
 
     measurements: list[Measurement] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -119,7 +119,7 @@ def _device(row: Row) -> str:
 
 
 def _workload(row: Row) -> dict[str, str]:
-    """What the model would be asked at, and what it ran on."""
+    """Return the workload of the model's query, with the runtime of the measurement."""
     machine, library = row.get("machine") or {}, _LIBRARIES[row["kind"]]
     words = [f"{library}-{machine.get(library, '')}"]
     if row["kind"] == "onnx":

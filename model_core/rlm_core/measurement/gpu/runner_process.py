@@ -66,19 +66,19 @@ _COMPILE = ("CompilationError", "CompileTimeAssertionFailure", "OutOfResources",
 
 
 class Channel:
-    """What a runner sends to its parent. ``done`` are the keys that need no work."""
+    """The channel from a runner to its parent process. ``done`` are the keys that need no work."""
 
     def __init__(self, stream: IO[str], done: set[str]) -> None:
         self._stream, self.done = stream, done
 
     def wanted(self, key: str) -> bool:
-        """Whether there is no row with this key yet."""
+        """Return whether there is no row with this key yet; announce a known one to the parent."""
         if key in self.done:
             self._send({"event": "known", "key": key})
         return key not in self.done
 
     def begin(self, row: Row) -> None:
-        """What comes next, with its ``key``: the row that remains if the process dies."""
+        """Announce the next row, with its ``key``: it remains if the process dies."""
         self._send({"event": "begin", "row": row})
 
     def row(self, row: Row) -> None:
@@ -86,7 +86,7 @@ class Channel:
         self._send({"event": "row", "row": row})
 
     def nothing(self) -> None:
-        """What was begun is over and needs no row."""
+        """End the row that was begun without a result."""
         self._send({"event": "pass"})
 
     def failed(self, error: BaseException, **more: Any) -> None:
@@ -142,7 +142,7 @@ def _place(error: BaseException) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """What the compiler says last, with the line it says it about."""
+    """Return the innermost error of the compiler, with the line that it names."""
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{type(error).__name__}: " + " ".join(str(error).split())

@@ -213,7 +213,7 @@ class KernelLaunch:
 
 @dataclass(slots=True)
 class KernelLaunches:
-    """What a call launched, and the autotuners that chose for it, in order."""
+    """The kernels that a call launched and the autotuners that chose for it, in order."""
 
     launches: list[KernelLaunch] = field(default_factory=list)
     tuners: list[Any] = field(default_factory=list)

@@ -31,7 +31,7 @@ from .triton_cases import Call, KernelCase, KernelLaunches, Timer, cases_of, con
 
 @dataclass(slots=True)
 class TritonSession:
-    """What all cases of a file share."""
+    """The state that all cases of a file share."""
 
     channel: Channel
     mode: str
@@ -241,7 +241,7 @@ def _checked(case: KernelCase, timer: Timer, session: TritonSession) -> Timer:
 
 
 def _compiled(session: TritonSession, seen: KernelLaunches) -> Row:
-    """What was launched and what it takes of the GPU."""
+    """Return the launched kernels and the GPU resources that they use."""
     launches = []
     for launch in seen.launches[:64]:
         entry: Row = {"kernel": launch.kernel, "arguments": launch.arguments, "grid": launch.grid}

@@ -43,7 +43,7 @@ class RunnerLimits:
 
 @dataclass(frozen=True, slots=True)
 class RunnerJob:
-    """What one child works through.
+    """The work of one child process.
 
     ``runner`` is a module of this package, ``about`` is part of every row, ``options`` are the runner's own, and
     ``environment`` is added to the child's.

@@ -26,7 +26,7 @@ class ProgramJob:
     inputs: tuple[ProgramInput, ...]
 
     def values(self, build: str) -> dict[str, str]:
-        """What stands for the names in the commands of the table."""
+        """Return the values of the names in the commands of the table."""
         program = self.program
         source = str(program.path.resolve())
         return {"source": source, "build": build, "entry": program.entry, "stem": program.path.stem}

@@ -57,7 +57,7 @@ class SandboxTask:
 
 @dataclass(frozen=True, slots=True)
 class SandboxOutcome:
-    """What a command took: wall seconds, peak bytes of its largest process; ``failed`` says why it does not count."""
+    """The cost of a command: wall seconds, peak bytes of its largest process; ``failed`` says why it does not count."""
 
     seconds: float = 0.0
     peak_bytes: int = 0
@@ -66,7 +66,7 @@ class SandboxOutcome:
 
 
 class Sandbox(Protocol):
-    """What commands are shut in."""
+    """A sandbox in which commands run."""
 
     name: str
     description: str
@@ -82,7 +82,7 @@ class Sandbox(Protocol):
 
 
 def inside() -> tuple[list[str], list[Path]]:
-    """What starts the measuring process, and the folders that it needs to see."""
+    """Return the command of the measuring process, and the folders that it needs to see."""
     python = Path(sys.executable).resolve()
     return [str(python), "-I", "-S", str(_INSIDE)], [Path(sys.base_prefix), python.parent, _INSIDE.parent]
 
@@ -339,7 +339,7 @@ def _system() -> Iterator[str]:
 
 
 def _is_system(folder: Path) -> bool:
-    """Whether a folder is seen already, or is so wide that it would show all there is."""
+    """Return whether a folder is visible already, or so wide that mounting it would show all files."""
     home = Path.home()
     inside_system = any(folder.is_relative_to(name) for name in _SYSTEM)
     return inside_system or folder == home or folder in home.parents

@@ -127,7 +127,7 @@ def _program(path: Path, folder: Path, language: str) -> Program:
 
 
 def _runs(root: Node) -> bool:
-    """Whether anything of a script runs when it is started: statements other than declarations and docstrings."""
+    """Return whether starting a script runs any statement other than declarations and docstrings."""
     return any(not _is_declaration(node) for node in root.named_children)
 
 

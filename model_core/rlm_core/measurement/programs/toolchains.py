@@ -216,7 +216,7 @@ class InstalledToolchain:
 
     @property
     def runtime(self) -> str:
-        """What figures depend on: ``gcc-12.2.0 -O2``."""
+        """The runtime that measurements depend on, such as ``gcc-12.2.0 -O2``."""
         return f"{self.toolchain.name}-{self.version} {self.toolchain.flags}".strip()
 
     @property
@@ -231,7 +231,7 @@ class InstalledToolchain:
         return [str(self.programs.get(word, word.format_map(known))) for word in words]
 
     def files(self, values: Mapping[str, str]) -> dict[str, str]:
-        """What to write into the build folder before compiling."""
+        """Return the files to write into the build folder before compiling."""
         return {name: text.format_map(values) for name, text in self.toolchain.files}
 
 
@@ -241,7 +241,7 @@ def find_toolchain(language: str, python: str) -> InstalledToolchain | None:
 
 
 def wanted(language: str) -> str:
-    """What to install to measure programs of a language: ``gcc or clang``."""
+    """Return what to install to measure programs of a language, such as ``gcc or clang``."""
     return " or ".join(" and ".join(one.needs) for one in TABLE if one.language == language)
 
 
@@ -273,7 +273,7 @@ def _home_of(program: Path) -> Path:
 
 
 def _said(found: InstalledToolchain, command: tuple[str, ...]) -> str | None:
-    """What a command says, None if it fails."""
+    """Return the output of a command, or None if it fails."""
     try:
         done = subprocess.run(
             found.command(command, {}), capture_output=True, text=True, timeout=_ASK_SECONDS, check=False, cwd="/"

@@ -207,7 +207,7 @@ def _implied_product(
 
 
 def _weight(operand: Operand, dtype: str) -> bool:
-    """Whether an operand is a constant of the default dtype without values."""
+    """Return whether an operand is a constant of the default dtype without values."""
     return isinstance(operand, Constant) and operand.dtype == dtype and operand.values is None
 
 

@@ -331,7 +331,7 @@ def _name(node: onnx.NodeProto) -> str:
 
 
 def _is_large(dims: Sequence[int]) -> bool:
-    """Whether a tensor has more values than are kept. The product of a million sizes would take minutes."""
+    """Return whether a tensor has more values than are kept. The product of a million sizes would take minutes."""
     return len(dims) > MAX_RANK or math.prod(dims) > MAX_VALUES
 
 

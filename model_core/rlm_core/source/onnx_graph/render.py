@@ -276,7 +276,7 @@ def _value_operands(item: Item) -> list[int]:
 
 
 def _is_usual(indices: Sequence[int], index: int) -> bool:
-    """Whether a chained operand has its default position: after the last other value, else first."""
+    """Return whether a chained operand has its default position: after the last other value, else first."""
     others = indices[-2:] if indices[-1] == index else indices[-1:]
     last = next((other for other in others if other != index), None)
     return index == (0 if last is None else last + 1)

@@ -1,4 +1,4 @@
-"""What all data sets from label files share: reading the labels, choosing splits, counting what is left out.
+"""Builds data sets from label files: reads the labels, chooses splits and counts what is left out.
 
 In: a ``.jsonl`` or ``.jsonl.gz`` file, one JSON object per label. Out: rows of :mod:`.schema` and a report.
 """
@@ -32,7 +32,7 @@ class BuildReport:
     examples: dict[str, list[str]]
 
     def lines(self) -> list[str]:
-        """What was left out, one line per reason, the most frequent first."""
+        """Return what was left out, one line per reason, the most frequent first."""
         by_count = sorted(self.left_out.items(), key=lambda item: -item[1])
         return [
             f"left out {count:,}: {reason}; for example {', '.join(self.examples[reason][:3])}"
@@ -58,7 +58,7 @@ class RowBuilder(ABC):
         """All rows; ``progress`` receives the number of labels that are done and of all labels."""
 
     def report(self) -> BuildReport:
-        """What was kept and what was left out."""
+        """Return what was kept and what was left out."""
         return BuildReport(self._rows, self._units, dict(self._left_out), dict(self._examples))
 
     def _split_of(self, group: str) -> str:

@@ -80,7 +80,7 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """What all rows of an example share."""
+    """The fields that all rows of an example share."""
 
     language: str
     basis: str

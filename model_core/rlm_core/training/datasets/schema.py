@@ -91,7 +91,7 @@ def write_facts(work: WorkFacts | None) -> str | None:
 
 
 def read_facts(text: str | None) -> WorkFacts | None:
-    """What :func:`write_facts` wrote.
+    """Read the text that :func:`write_facts` wrote.
 
     Raises:
         DataError: the text is not that of work facts.

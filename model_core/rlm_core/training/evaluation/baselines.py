@@ -188,7 +188,7 @@ def _one_hot(rows: Sequence[Row], quarters: dict[str, int]) -> sparse.csr_matrix
 
 @dataclass(frozen=True, slots=True)
 class WorkloadTable:
-    """What the training queries hold: codes of devices, and of the words of each frequent name (empty: numbers)."""
+    """Codes of the training queries' devices, and of the words of each frequent name (empty: numbers)."""
 
     devices: dict[str, int]
     names: dict[str, dict[str, int]]

@@ -1,4 +1,4 @@
-"""What a model card says of the model itself: what it predicts, how it was trained, its sizes, files and bands."""
+"""Writes a card's section about the model itself: its tasks, training, sizes, files and bands."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ python -m rlm_core.training.evaluation.growth_report --data growth.parquet --pag
 
 
 def within_one(predicted: Numbers, stated: Numbers) -> npt.NDArray[np.bool_]:
-    """Whether each pair of class numbers is equal or neighbours."""
+    """Return whether the class numbers of each pair are equal or adjacent."""
     comparable = (predicted != OTHER) & (stated != OTHER)
     near: npt.NDArray[np.bool_] = (predicted == stated) | (
         comparable & (np.abs(_ORDER[predicted] - _ORDER[stated]) <= 1)

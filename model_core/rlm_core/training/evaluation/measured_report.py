@@ -238,7 +238,7 @@ class Comparison:
 
     @property
     def is_covered(self) -> bool:
-        """Whether the measured value is inside the band."""
+        """True if the measured value is inside the band."""
         return self.band.low <= self.measured <= max(self.band.high, self.prediction.floor)
 
     @property

@@ -59,7 +59,7 @@ class TaskReport:
 
 
 def large_enough(rows: int, groups: int) -> bool:
-    """Whether there are enough rows to report a device or language separately."""
+    """Return whether there are enough rows to report a device or language separately."""
     return rows >= MIN_ROWS and groups >= MIN_GROUPS
 
 

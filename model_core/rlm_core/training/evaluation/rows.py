@@ -50,7 +50,7 @@ class Row:
 
     @property
     def whole(self) -> str:
-        """What intervals resample: the project group where whole ones were held out, else the group."""
+        """The unit that intervals resample: the project group if whole project groups were held out, else the group."""
         return self.project_group if self.held_out in ("package", "edit") else self.group
 
     @property
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def setting(self) -> str:
-        """What the number depends on besides the unit: the device; for networks, space and batch or training."""
+        """The setting of the number, besides the unit: the device; for networks, space and batch or training."""
         device, workload = self.query.device, self.query.workload
         if self.code.basis != "network":
             return device or ""

@@ -77,7 +77,7 @@ def evaluate(
 def examine(
     predictor: Predictor, data: Sequence[Path], split: str = "test", *, baselines: bool = True, most: int = MOST_ROWS
 ) -> Evaluation:
-    """What :func:`evaluate` does, with the rows and their predictions.
+    """Evaluate as :func:`evaluate` does, and also return the rows and their predictions.
 
     Raises:
         DataError: unusable data, or no training rows for the baselines.

@@ -48,7 +48,7 @@ class Asked:
 
 
 class Asking(Protocol):
-    """What a model can be asked."""
+    """The queries that a model can answer."""
 
     def devices(self, basis: Basis) -> tuple[str, ...]:
         """The known devices of a basis."""

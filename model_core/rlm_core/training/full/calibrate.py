@@ -203,7 +203,7 @@ def _check_format(directory: Path, numbers: NumberFormat) -> None:
 
 
 def _answered(serving: Serving) -> str:
-    """What a converted model answers, in one line."""
+    """Describe in one line which queries a converted model answers."""
     return ", ".join(
         f"{space.name} ({space.basis} {space.metric}, {_some(space.languages)}"
         + (f", {space.device})" if space.device else ")")
@@ -216,7 +216,7 @@ def _some(languages: Sequence[str]) -> str:
 
 
 def _question(asking: SpaceAsking, row: Row) -> _Question | None:
-    """What the model reads of a row that it answers, else None."""
+    """Return the question that a row asks the model, or None if the model cannot answer it."""
     query, code = row.query, row.code
     space = asking.space(code.basis, query, code.language)
     if space is None:

@@ -76,7 +76,7 @@ class FullConfig:
 
     @property
     def has_queries(self) -> bool:
-        """Whether a query vector precedes each number."""
+        """True if a query vector precedes each number."""
         return self.opening == "ask"
 
     def start_of(self, number: int) -> int:
@@ -142,7 +142,7 @@ def t5gemma_config(numbers: NumberFormat, encoder_width: int, sizes: GemmaSizes,
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the decoder reads of a batch of texts: a layer's keys and values ``(inputs, heads, tokens, size)``.
+    """The encoded texts that the decoder attends to: keys and values per layer ``(inputs, heads, tokens, size)``.
 
     ``mask (inputs, 1, 1, tokens)`` is True at real tokens; None when nothing is padded.
     """
@@ -254,7 +254,7 @@ class Decoder(nn.Module):
             self.logits = CappedLinear(gemma.width, vocabulary, gemma.logit_cap)
 
     def remember(self, vectors: Tensor, mask: Tensor | None) -> Memory:
-        """What the decoder reads of texts, once for all branches.
+        """Compute the keys and values of texts, once for all branches.
 
         Args:
             vectors: ``(inputs, tokens, encoder width)``.

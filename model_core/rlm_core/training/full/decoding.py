@@ -250,7 +250,7 @@ def _choose(total: Tensor, row: Tensor, point: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What is known of the distribution at values, ``(values,)`` each, given that the number is ordered.
+    """The predicted distribution at given values, each array ``(values,)``, given that the number is ordered.
 
     Attributes:
         below: the probability of numbers below the one that a value is written as.

@@ -60,7 +60,7 @@ class GemmaSizes:
 
     @property
     def scale(self) -> float:
-        """What products of queries and keys are multiplied by."""
+        """The factor of the products of queries and keys."""
         return float(self.query_scale**-0.5)
 
     def to_json(self) -> dict[str, Any]:

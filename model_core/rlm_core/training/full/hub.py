@@ -48,7 +48,7 @@ Progress = Callable[[int, int], None]  # takes the bytes that have arrived, and 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFormat:
-    """What a regress-lm checkpoint does not say: its encoder's base on the hub and the format of its numbers (IEEE).
+    """The facts that a regress-lm checkpoint omits: its encoder's base on the hub, and the format of its numbers.
 
     Attributes:
         encoder: hub name of the T5Gemma model that was trained.

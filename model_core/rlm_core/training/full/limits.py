@@ -11,7 +11,7 @@ _WHOLE = 80 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one step holds at most.
+    """Upper limits of one step.
 
     Attributes:
         encoded_tokens: padded tokens of the texts that are encoded together.

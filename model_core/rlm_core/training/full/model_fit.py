@@ -142,7 +142,7 @@ def padded(batch: Batch, pad_id: int, multiple: int) -> Batch:
 
 
 def bfloat16(precision: str, device: torch.device) -> bool:
-    """Whether to multiply in bfloat16: as configured, or with ``auto`` where the device has instructions for it."""
+    """Return whether to multiply in bfloat16: as configured, or with ``auto`` if the device has instructions for it."""
     if precision != "auto":
         return precision == "bfloat16"
     if device.type == "cuda":

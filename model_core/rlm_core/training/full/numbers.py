@@ -81,7 +81,7 @@ class NumberFormat:
 
     @property
     def exponent_first(self) -> bool:
-        """Whether the exponent is written before the mantissa."""
+        """True if the exponent is written before the mantissa."""
         return self.order == "exponent-first"
 
     @property
@@ -114,12 +114,12 @@ class NumberFormat:
 
     @property
     def holds_zero(self) -> bool:
-        """Whether zero can be written."""
+        """True if zero can be written."""
         return not self.normalised or any(value == 0 for value in self.specials.values())
 
     @property
     def normalised(self) -> bool:
-        """Whether no mantissa begins with 0."""
+        """True if no mantissa begins with 0."""
         return self.unique or not self.leading_zero
 
     @property

@@ -48,7 +48,7 @@ class _Question:
 
     @property
     def reading(self) -> tuple[str, int | None]:
-        """What is encoded: questions that share it share the work."""
+        """The key of the encoding: questions with the same key are encoded once."""
         return self.asked.text, self.asked.max_tokens
 
 

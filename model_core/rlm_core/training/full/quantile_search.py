@@ -55,7 +55,7 @@ class _Nodes:
 
 
 def served_tolerance(numbers: NumberFormat) -> float:
-    """What a search may leave out so that it takes no longer than a hint may.
+    """Return the probability that a search may leave out so that it is fast enough for a hint.
 
     Where numbers may have leading zeros, each exponent is a way to write any smaller number, and most are unlikely.
     """

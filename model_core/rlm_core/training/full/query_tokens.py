@@ -26,7 +26,7 @@ _YEAR = 2023.0
 
 @dataclass(frozen=True, slots=True)
 class NumberQuery:
-    """What one number means. ``device=None`` and an empty workload mean that they are unknown."""
+    """The query that one number answers. ``device=None`` and an empty workload mean that they are unknown."""
 
     metric: str
     basis: str = ""

@@ -66,12 +66,12 @@ class Space:
     max_tokens: int = 2048
 
     def answers(self, basis: str, metric: str, language: str, workload: Mapping[str, str]) -> bool:
-        """Whether a query is about what the space measured; one about networks must name the space."""
+        """Return whether a query is about what the space measured; one about networks must name the space."""
         named = basis != "network" or self.workload.get("space", "") == workload.get("space", "").lower()
         return (self.basis, self.metric) == (basis, metric) and language in self.languages and named
 
     def reading(self, text: str, language: str = "") -> str:
-        """What a published model reads: the text behind its prefix; ``language`` as the data set writes it."""
+        """Return the input of a published model: the text after its prefix; ``language`` as the data set writes it."""
         return self.prefix.format(space=self.name, language=language) + text
 
 

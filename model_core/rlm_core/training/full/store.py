@@ -117,7 +117,7 @@ def _decoder_weights(model: FullModel) -> dict[str, torch.Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What a model answers.
+    """The queries that a model answers, and their calibration.
 
     Attributes:
         floors: by slice (basis/language/metric) that it was trained on, the smallest value that is resolved.

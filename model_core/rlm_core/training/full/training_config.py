@@ -174,7 +174,7 @@ class FullTrainConfig:
 
 
 def is_full(path: Path) -> bool:
-    """Whether a configuration file is one of the full model.
+    """Return whether a configuration file is one of the full model.
 
     Raises:
         DataError: the file is missing or is not TOML.

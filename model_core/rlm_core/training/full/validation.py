@@ -1,4 +1,4 @@
-"""What the model says about rows of a split: for validation in the middle of a run, and for calibration at its end."""
+"""Predicts the rows of a split: for validation during a run, and for calibration at its end."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class Teacher:
 
 @dataclass(slots=True)
 class EncoderData:
-    """What the loop trains on: cropped ids of all texts, the head's inputs, and each row's split, group and basis."""
+    """Data of the training loop: cropped ids of all texts, the head's inputs, and each row's split, group and basis."""
 
     ids: list[Ids]
     inputs: HeadInputs

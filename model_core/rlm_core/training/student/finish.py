@@ -43,7 +43,7 @@ HEAD_STAGE = "head and calibration"
 
 @dataclass(slots=True)
 class Trained:
-    """What the stages before have made; ``start`` is the id of the student whose encoder they went on with."""
+    """The results of the earlier stages; ``start`` is the id of the student whose encoder was trained further."""
 
     trainer: EncoderTrainer
     corpus: Corpus

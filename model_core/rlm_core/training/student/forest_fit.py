@@ -149,7 +149,7 @@ _SMALLEST_RESIDUAL = 1e-4  # what lies closer says nothing about how far others 
 
 @dataclass(frozen=True, slots=True)
 class ForestJob:
-    """What one forest is fitted to: the rows of its key, each array ``(rows, ...)``; ``features`` are the features."""
+    """The training data of one forest: the rows of its key, each array ``(rows, ...)``."""
 
     key: str
     config: TreesConfig

@@ -39,7 +39,7 @@ _CALENDAR_SCALE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LinearTerms:
-    """What a task's prediction adds to the n-grams: an intercept and a weight per calendar node (log10 SI units)."""
+    """The linear terms of a task besides the n-grams: an intercept and a weight per calendar node (log10 SI units)."""
 
     intercept: float
     calendar: list[float]

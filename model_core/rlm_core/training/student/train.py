@@ -47,7 +47,7 @@ _PRETRAINED, _TIMES, _GROWN = "pretrained.pt", "times.json", "grown.npz"
 
 
 class Teaching(Protocol):
-    """What a student learns from besides the labels; its name distinguishes runs."""
+    """A source that a student learns from besides the labels; its name distinguishes runs."""
 
     name: str
 
@@ -221,7 +221,7 @@ def _thinned(corpus: Corpus, most: int, seed: int) -> npt.NDArray[np.int64]:
 
 
 def _task(corpus: Corpus, ids: list[Ids], scales: list[Scale], settings: TrainConfig) -> EncoderData:
-    """What the loop trains on; the wide predictions, which only the head's base reads, are still zeros."""
+    """Build the data of the training loop; ridge predictions, which only the head's base reads, are still zeros."""
     rows = corpus.rows
     target = positions(corpus, rows.value, scales)
     lengths = np.array([len(text) for text in ids])

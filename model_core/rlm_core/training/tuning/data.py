@@ -92,7 +92,7 @@ def read_rows(paths: Sequence[Path], known: ModelScope) -> TeamRows:
 
 
 def _team_machine(corpus: Corpus, known: ModelScope) -> TeamMachine | None:
-    """What calls stand for once they are tuned: the machine and interpreter of most of the rows."""
+    """Return the machine and interpreter of most rows, which calls are predicted for after tuning."""
     calls = np.array([name.startswith("call/") for name in corpus.tasks])[corpus.rows.task]
     if not calls.any():
         return None
@@ -239,7 +239,7 @@ def encode(student: LoadedStudent, corpus: Corpus, encoder: Path | None = None) 
 
 
 def build(student: LoadedStudent, corpus: Corpus, encoded: Encoded) -> TuningData:
-    """What the model's parts predict for the rows of a corpus whose tasks are the model's."""
+    """Compute what the model's parts predict for the rows of a corpus, whose tasks must be the model's."""
     rows = corpus.rows
     wide, actual = np.zeros(len(rows)), np.zeros(len(rows))
     position, target = np.zeros(len(rows)), np.zeros(len(rows))

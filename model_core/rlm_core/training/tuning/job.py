@@ -1,4 +1,4 @@
-"""What tuning of students and full models shares: options, the outcome, its entry in the card, the output directory."""
+"""Shared by tuning of students and full models: options, the result, its entry in the card, the output directory."""
 
 from __future__ import annotations
 

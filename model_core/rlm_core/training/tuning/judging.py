@@ -34,11 +34,11 @@ class Bands(Protocol):
     """How the bands of a task follow from the scores of held-out rows."""
 
     def before(self, scores: Array) -> npt.NDArray[np.bool_]:
-        """Whether the untuned model's 80 % bands cover rows with these scores."""
+        """Return whether the untuned model's 80 % bands cover rows with these scores."""
         ...
 
     def after(self, scores: Array, groups: Names, held: Array) -> npt.NDArray[np.bool_]:
-        """Whether bands that are calibrated on ``scores`` of ``groups`` cover rows with the scores ``held``."""
+        """Return whether bands that are calibrated on ``scores`` of ``groups`` cover rows with the scores ``held``."""
         ...
 
     def put(self, editable: EditableModel, scores: Array, groups: Names, devices: Names) -> None:

@@ -49,7 +49,7 @@ class TeamMachine:
 
 @dataclass(frozen=True, slots=True)
 class ModelScope:
-    """What a model predicts: tasks, devices by basis, default queries, and forests (None for a model without any).
+    """The scope of a model: tasks, devices by basis, default queries, and forests (None for a model without any).
 
     ``forms`` are the canonical forms that it reads by ``basis/language``.
     """
@@ -80,7 +80,7 @@ class LoadedStudent:
 
     @property
     def scope(self) -> ModelScope:
-        """What the model predicts."""
+        """The scope of the model."""
         return ModelScope(self.tasks, self.card.devices, self.card.defaults, self.forests, self.card.forms)
 
 

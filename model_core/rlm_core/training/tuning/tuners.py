@@ -71,7 +71,7 @@ def folds_of(groups: npt.NDArray[np.str_], most: int = 5) -> Rows:
 
 
 def suffices(folds: Rows) -> bool:
-    """Whether there are enough groups to judge by, and enough rows for an offset and slope without any one fold."""
+    """Return whether there are enough groups to judge by, and enough rows without any one fold to fit a line."""
     counts = np.bincount(folds)
     return len(counts) >= FEWEST_GROUPS and len(folds) - int(counts.max()) >= MIN_MEASUREMENTS
 

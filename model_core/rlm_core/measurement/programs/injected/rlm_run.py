@@ -132,7 +132,7 @@ def _limiter(limits: dict[str, Any], tasks: int) -> Callable[[], None]:
 
 
 def _start(command: list[str], out: int, err: int, limit: Callable[[], None]) -> tuple[Callable[[], None], int, int]:
-    """What lets the command go, its waiting process and that one's process group."""
+    """Start a process that waits; return the function that lets the command run, the process and its process group."""
     gate, opens, reads_pid, writes_pid = (_out_of_the_way(end) for end in (*os.pipe(), *os.pipe()))
     for source, number in ((0, _INPUT), (gate, _GATE), (writes_pid, _PID)):
         os.dup2(source, number)
@@ -225,7 +225,7 @@ def _end_all(target: int) -> None:
 
 
 def _is_alone() -> bool:
-    """Whether all processes that can be seen are of the sandbox: its first one is bubblewrap's."""
+    """Return whether all visible processes belong to the sandbox: the first one is bubblewrap."""
     with suppress(OSError):
         return Path("/proc/1/comm").read_text(encoding="utf-8").strip() == "bwrap"
     return False

@@ -1,4 +1,4 @@
-"""What every text encoder of the full model offers: texts -> token ids -> a vector per token, and how it is saved.
+"""The interface of the full model's text encoders: texts -> token ids -> a vector per token, and how they are saved.
 
 Texts come in as canonical text, :func:`marked` with their language. Long texts lose their middle; the number of
 lost tokens is kept. Batches hold texts of similar length and are padded to the longest of them, never to the maximum.
@@ -80,7 +80,7 @@ class TextEncoder(nn.Module, ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """What :meth:`from_json` needs to build the encoder again, but for :meth:`weights`; holds ``kind``."""
+        """Return all that :meth:`from_json` needs except :meth:`weights`; includes ``kind``."""
 
     @classmethod
     @abstractmethod
@@ -103,7 +103,7 @@ class TextEncoder(nn.Module, ABC):
                 weight.copy_(weights[name])
 
     def check_weights(self, weights: dict[str, Tensor]) -> None:
-        """Whether :meth:`load_weights` can take these weights.
+        """Check that :meth:`load_weights` can take these weights.
 
         Raises:
             ModelError: names or shapes do not fit.

@@ -176,7 +176,7 @@ def tensors(checkpoint: Checkpoint) -> Iterator[tuple[str, Any]]:
 
 
 def excerpt(name: str, weight: Tensor) -> bytes:
-    """What a fingerprint reads of a weight: name, shape and first values."""
+    """Return the part of a weight that a fingerprint covers: name, shape and first values."""
     values = weight.flatten()[:_SAMPLE].float().numpy().tobytes()
     return f"{name}{tuple(weight.shape)}".encode() + values
 

@@ -1,4 +1,4 @@
-"""What runs inside the measured tests: times functions, or follows their peak memory, and writes what it saw to files.
+"""Runs inside the measured tests: times functions or follows their peak memory, and writes the samples to files.
 
 It needs nothing but Python and pytest, so that it can run under an interpreter that has no rlm-lsp: the folder that
 holds this package, and nothing else, goes on ``PYTHONPATH``. ``plugin`` speaks with pytest, ``roster`` decides which

@@ -1,4 +1,4 @@
-"""What measuring a call costs beyond what the meters see themselves, found on functions whose time is known.
+"""Calibrates the overhead of measuring a call, beyond what the meters see, on functions whose time is known.
 
 The least of several short rounds counts, since other load only ever slows a round down, and the functions take turns in
 each round. The pace of a processor changes, above all where two share a core, so costs are found again while tests run:

@@ -69,7 +69,7 @@ class Scope:
         self._first = frozenset(name.partition(".")[0] for name in packages)
 
     def takes(self, module: str) -> bool:
-        """Whether the functions of a module are measured."""
+        """Return whether the functions of a module are measured."""
         if module.partition(".")[0] not in self._first:
             return False
         for package in self._packages:

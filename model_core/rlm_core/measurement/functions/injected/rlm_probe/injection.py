@@ -154,7 +154,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _is_generator(node: ast.FunctionDef) -> bool:
-    """Whether a function yields itself; what is nested in it does not count."""
+    """Return whether a function is a generator; a ``yield`` in a nested function does not count."""
     waiting: list[ast.AST] = list(node.body)
     while waiting:
         one = waiting.pop()

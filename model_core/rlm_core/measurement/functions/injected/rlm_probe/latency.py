@@ -32,12 +32,12 @@ class Costs:
     unwound: float = 0.0
 
     def of(self, call: Call) -> float:
-        """What is to be taken off a call."""
+        """Return the overhead to subtract from a call's time."""
         _, events, inner, unwound = call
         return self.own + events * self.event + inner * self.inner + unwound * self.unwound
 
     def weigh(self, call: Call, least: float) -> bool:
-        """Whether they are more than ``least`` and more than a quarter of a call's time."""
+        """Return whether the overhead is more than ``least`` and more than a quarter of the call's time."""
         costs = self.of(call)
         return costs > least and 4 * costs > call[0]
 

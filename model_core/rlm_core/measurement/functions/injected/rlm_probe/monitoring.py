@@ -34,7 +34,7 @@ class _Events(Protocol):
 
 
 class _Monitoring(Protocol):
-    """What is used of ``sys.monitoring``, which Python 3.11 lacks."""
+    """The part of ``sys.monitoring`` that is used here; Python 3.11 lacks the module."""
 
     DISABLE: object
     events: _Events

@@ -25,7 +25,7 @@ CANNOT_WRITE = 74  # exit status where nothing can be written any more; EX_IOERR
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to measure: ``packages`` by import name, ``calls`` of a function a test; ``folder`` takes what is seen.
+    """A request to measure ``packages``, by import name, at most ``calls`` of a function per test, into ``folder``.
 
     ``timeout`` is the seconds that a test may take (0: any). ``skip`` and ``only`` are files with names of tests: those
     that are left out, and those without which all others are. ``stop_when_full``: tests that cannot be measured any
@@ -154,7 +154,7 @@ def _memory_meter(make: Make, roster: FunctionRegistry) -> MemoryMeter:
 
 
 def _tracer() -> str:
-    """What else watches this process and would be part of every time; empty if nothing does."""
+    """Name what else watches this process and would be part of every time; empty if nothing does."""
     if sys.gettrace() is not None or sys.getprofile() is not None:
         return "a tracer or profiler is active (coverage?); leave it out, for example with --no-cov"
     if sys.version_info >= (3, 12) and sys.monitoring.get_tool(sys.monitoring.COVERAGE_ID) is not None:
