@@ -66,7 +66,7 @@ _MORE: Mapping[Metric, str] = {
 
 @dataclass(frozen=True, slots=True)
 class HoverText:
-    """What a developer reads first, and the rest; each Markdown or plain text."""
+    """The summary that a developer reads first, and the details; each Markdown or plain text."""
 
     summary: str
     details: str
@@ -163,7 +163,7 @@ def _budget(budget: Budget, prediction: Prediction, quote: Callable[[str], str])
 def head_words(
     state: str, changes: Sequence[CostRatio], others: Sequence[str] = (), *, quote: Callable[[str], str] = str
 ) -> str:
-    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` are more clauses.
+    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` are clauses that come first.
 
     ``quote`` escapes what comes from outside, such as names of devices.
     """
@@ -178,7 +178,7 @@ def head_words(
         if change.ratio is not None and change.bands
     ]
     if ratios or others:
-        return ", ".join([*ratios, *others])
+        return ", ".join([*others, *ratios])
     reasons = dict.fromkeys(
         abstentions.reason(change.abstained, quote) for change in changes if change.abstained is not None
     )
@@ -221,7 +221,7 @@ def measured_words(
 
 
 def measured_note(answer: MeasuredPrediction) -> str:
-    """What a number rests on, in a few words: ``measured 2026-11-23``, ``2 µs measured 2026-11-23, times 2.1×``."""
+    """Return the source of a number: ``measured 2026-11-23``, ``2 µs measured 2026-11-23, times 2.1×``."""
     cost, ratio = answer.cost, answer.ratio
     words = f"measured {cost.date}"
     if ratio is not None and ratio.ratio is not None:
@@ -344,7 +344,7 @@ def _share(prediction: Prediction, share: float, language: str) -> str:
 
 
 def _calibration(predictions: Sequence[Prediction]) -> list[str]:
-    """What the bands were calibrated on, once for all metrics and devices with the same calibration."""
+    """Describe what the bands were calibrated on, once for all metrics and devices with the same calibration."""
     several = len({prediction.device for prediction in predictions if prediction.device}) > 1
     names_by_words: dict[str, dict[str, None]] = {}
     for prediction in predictions:

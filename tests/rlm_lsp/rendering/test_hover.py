@@ -265,7 +265,7 @@ def test_growth_and_waits_follow_the_ratios() -> None:
         "now waits 1 s",
     ]
     assert head_words("changed", [change(2.13)], others[:1]) == (
-        "latency about 2.1× (80 % band 1.4–3.2×), growth of latency from n to n^2 in `values`"
+        "growth of latency from n to n^2 in `values`, latency about 2.1× (80 % band 1.4–3.2×)"
     )
     assert head_words("changed", [], others[:1]) == others[0]
 
