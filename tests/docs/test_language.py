@@ -12,9 +12,7 @@ from .language import problems, problems_of
 
 _TEXTS = (
     "*.md",
-    "docs/model-card/*.md",
-    "docs/*.md",
-    "docs/editors/*.md",
+    "docs/**/*.md",
     "examples/**/*.md",
     "model_core/labels/*.md",
     "vscode-extension/*.md",
