@@ -68,7 +68,10 @@ class UrgentLines(Protocol):
     """Lines of a text whose units a request waits for while all of it is analysed."""
 
     def take(self) -> range | None:
-        """The lines of the next request, 0-based; None where none waits."""
+        """The lines of the next request, 0-based; None where the rest of the text is to be analysed.
+
+        This may wait for what was answered to be of use.
+        """
         ...
 
     def answer(self, units: list[AnalysedUnit]) -> None:
@@ -374,7 +377,7 @@ class Analyser:
                     found[place] = AnalysedUnit(unit, reading.code, sizes.get(unit), reading.failure)
 
         for place in range(len(units)):
-            if urgent is not None and (lines := urgent.take()) is not None:
+            while urgent is not None and (lines := urgent.take()) is not None:
                 find(number for number, unit in enumerate(units) if _touches(unit, lines))
                 urgent.answer(_with_judge([found[number] for number in sorted(found)], parsed, path))
             find([place])

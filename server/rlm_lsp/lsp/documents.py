@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Condition
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
@@ -40,6 +41,7 @@ _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
 
 _QUICK_BYTES = 16_000  # larger Python files use the slow thread; functions that call each other take long
 _QUICK_SECONDS = 0.5  # of processor time
+_PAUSE_SECONDS = 10.0  # that an analysis waits at most for the predictions of what is on the screen
 _MOST_ROUNDS = 2  # analyses of a document while others are edited; then the last one is the answer
 
 _log = logging.getLogger(__name__)
@@ -100,28 +102,44 @@ class Analysis:
 class _Urgent:
     """The lines of a document that requests wait for while its first analysis runs.
 
-    The event loop asks, and the thread of the analysis answers. Implements
-    :class:`rlm_core.queries.analysis.UrgentLines`.
+    The event loop asks, and the thread of the analysis answers. After an answer the analysis waits, since it would
+    compete with the predictions for what it has answered, until it is asked again or :meth:`resume` is called.
+    Implements :class:`rlm_core.queries.analysis.UrgentLines`.
     """
 
     def __init__(self) -> None:
         self._asked: deque[tuple[range, Callable[[list[AnalysedUnit]], None]]] = deque()
         self._taken: Callable[[list[AnalysedUnit]], None] = lambda units: None
+        self._changed = Condition()
+        self._is_paused = False
 
     def ask(self, lines: range, answer: Callable[[list[AnalysedUnit]], None]) -> None:
         """Have ``answer`` called, on the thread of the analysis, once the units of these lines are known."""
-        self._asked.append((lines, answer))
+        with self._changed:
+            self._asked.append((lines, answer))
+            self._changed.notify()
 
     def take(self) -> range | None:
-        """The lines of the next request; None where none waits."""
-        if not self._asked:
-            return None
-        lines, self._taken = self._asked.popleft()
+        """The lines of the next request; None where none waits and the rest of the text is to be analysed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._asked or not self._is_paused, _PAUSE_SECONDS)
+            self._is_paused = False
+            if not self._asked:
+                return None
+            lines, self._taken = self._asked.popleft()
         return lines
 
     def answer(self, units: list[AnalysedUnit]) -> None:
-        """Answer the request that was taken last."""
+        """Answer the request that was taken last, and pause."""
+        with self._changed:
+            self._is_paused = True
         self._taken(units)
+
+    def resume(self) -> None:
+        """Have the rest of the text analysed."""
+        with self._changed:
+            self._is_paused = False
+            self._changed.notify()
 
 
 @dataclass(slots=True)
@@ -180,6 +198,7 @@ class Documents:
             text_document.source.encode("utf-8", errors="replace"),
         )
         self._open[document.uri] = document
+        self.resume(document.uri)
         if path is not None:
             self._parsed[path] = document.parsed
         self._generation += 1
@@ -191,6 +210,7 @@ class Documents:
         document = self._open.pop(uri, None)
         if document is not None and document.path is not None:
             self._parsed.pop(document.path, None)
+        self.resume(uri)
         self._analyses.pop(uri, None)
         self._put_at.pop(uri, None)
         self._took_long.discard(uri)
@@ -211,6 +231,11 @@ class Documents:
         for lane in (self._quick, self._slow):
             # On its thread: an analysis may be running.
             lane.worker.submit(lane.analyser.refresh)
+
+    def resume(self, uri: str) -> None:
+        """Analyse the rest of a document: what was on the screen is predicted, or nothing waits for it any more."""
+        if (known := self._analyses.get(uri)) is not None:
+            known.urgent.resume()
 
     def document(self, uri: str) -> Document | None:
         """The current version of a document; None when it is closed."""
@@ -247,6 +272,7 @@ class Documents:
             generation = self._generation_of(document)
             known = self._analyses.get(uri)
             if known is None or known.generation != generation:
+                self.resume(uri)
                 known = self._analyses[uri] = _Analyses(generation)
             # Several requests share one analysis: a cancelled request must not cancel it for the others.
             started = self._started(known, document, codec, provisional=provisional, lines=lines)
@@ -411,6 +437,8 @@ class Documents:
 
     def close(self) -> None:
         """Drop what waits for analysis."""
+        for uri in self._analyses:
+            self.resume(uri)
         for lane in (self._quick, self._slow):
             lane.worker.shutdown(wait=False, cancel_futures=True)
 

@@ -49,6 +49,7 @@ _LOG_LEVELS = {
 }
 _log = logging.getLogger(__name__)
 _P = ParamSpec("_P")
+_REST = "rest"  # of a document: the tasks that have it analysed
 _DEPENDENTS = "dependents"  # the task that looks for units that the model now reads differently
 
 
@@ -200,11 +201,22 @@ class Session:
         await self._settings_known()
         codec = self.client.workspace.position_codec
         analysis = await self.documents.analysis(uri, codec, provisional=provisional, lines=lines)
-        if analysis is not None and not analysis.settled and _DEPENDENTS not in self._tasks:
-            self.check_dependents(uri)
+        if analysis is not None and not analysis.settled:
+            self.spawn(f"{_REST} {uri}", self._analyse_rest(uri))
+            if _DEPENDENTS not in self._tasks:
+                self.check_dependents(uri)
         if analysis is None or analysis.document.language not in self.settings_for(uri).languages:
             return None
         return None if self.settings_store.excludes(analysis.document.path) else analysis
+
+    async def _analyse_rest(self, uri: str) -> None:
+        """Have the rest of a document analysed once what is on the screen is predicted."""
+        if not self.predictions.ready:
+            await self.predictions.wait_loaded()
+            # The client, which was asked to, asks again meanwhile.
+            await asyncio.sleep(self.settings.debounce_ms / 1000)
+        await self.scheduler.idle(uri)
+        self.documents.resume(uri)
 
     async def _settings_known(self) -> None:
         """Wait for the client's settings before the first answer, but not long for a client that sends none."""

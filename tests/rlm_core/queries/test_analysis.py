@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_core.cost.domain.context import Context
 from rlm_core.cost.domain.values import Value
-from rlm_core.cost.operations import Operations
+from rlm_core.cost.evaluate import expressions
 from rlm_core.errors import AnalysisError, TooComplexError
 from rlm_core.queries import analysis, kernel_sizes, package_files, unit_facts
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError
@@ -318,9 +319,9 @@ def test_a_unit_that_an_edit_does_not_concern_is_not_read_again() -> None:
 
 
 class Waiting:
-    """Requests that wait for lines from the second unit on."""
+    """Requests that wait for lines from the second unit on; None has the next unit analysed."""
 
-    def __init__(self, *lines: range) -> None:
+    def __init__(self, *lines: range | None) -> None:
         self.lines: list[range | None] = [None, *lines]
         self.answers: list[list[AnalysedUnit]] = []
 
@@ -334,7 +335,7 @@ class Waiting:
 def test_units_of_urgent_lines_are_analysed_first_and_like_all_others() -> None:
     text = "".join(f"def f{number}(\n    n,\n):\n    return f{number - 1}(n)\n" for number in range(8))
     expected = Analyser().analyse(ParsedSource(text.encode(), "python"))
-    waiting = Waiting(range(22, 25), range(1000, 1001))
+    waiting = Waiting(range(22, 25), None, range(1000, 1001))
     assert Analyser().analyse(ParsedSource(text.encode(), "python"), urgent=waiting) == expected
     # Of the function in whose signature the lines begin, and of the one in which they end.
     assert waiting.answers == [[expected[0], *expected[5:7]], [*expected[:2], *expected[5:7]]]
@@ -431,14 +432,14 @@ def test_a_unit_whose_analysis_fails_has_its_text_alone(monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("lenient")
 def test_a_called_function_whose_analysis_fails_leaves_its_callers_their_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"def caller(items):\n    called(1)\n    return sorted(items)\n\n\ndef called(n):\n    return n @ n\n"
-    real = Operations.operation
+    real = expressions.binary_operation
 
-    def failing(self: Operations, op: ast.operator, left: Value, right: Value) -> Value:
+    def failing(context: Context, op: ast.operator, left: Value, right: Value) -> Value:
         if isinstance(op, ast.MatMult):
             raise LookupError
-        return real(self, op, left, right)
+        return real(context, op, left, right)
 
-    monkeypatch.setattr(Operations, "operation", failing)
+    monkeypatch.setattr(expressions, "binary_operation", failing)
     caller, called = Analyser().analyse(ParsedSource(text, "python"))
     assert called.failure == "LookupError"
     assert caller.failure == ""

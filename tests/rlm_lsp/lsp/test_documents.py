@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
 from pathlib import Path
 from threading import Event
@@ -16,6 +17,7 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.unit_facts import UnitFacts
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Unit
+from rlm_lsp.lsp import documents as module
 from rlm_lsp.lsp.documents import (
     Analysis,
     Document,
@@ -322,10 +324,10 @@ async def test_lines_may_end_with_cr_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document(
+async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document_and_the_rest_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reached, gates = ({name: Event() for name in ("f0", "f1", "f2")} for _ in range(2))
+    reached, gates = ({name: Event() for name in ("f0", "f1")} for _ in range(2))
     of_python = UnitFacts.of_python
 
     def gated(facts: UnitFacts, unit: Unit, scope: ModuleScope, context: int) -> object:
@@ -346,25 +348,50 @@ async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document(
 
     names: list[list[str]] = []
     parts: list[Analysis] = []
-    for function_asked, gate in ((150, "f0"), (200, "f1")):
-        assert await asyncio.to_thread(reached[gate].wait, 20)
+    assert await asyncio.to_thread(reached["f0"].wait, 20)
+    for function_asked in (150, 200):
         task = asked(function_asked)
         await asyncio.sleep(0)
-        gates[gate].set()
-        part = await task
+        gates["f0"].set()
+        part = await task  # the gate of f1 is closed
         assert part is not None
         assert not part.settled
-        assert not whole.done()
         parts.append(part)
         names.append([unit.analysed.unit.qualname for unit in part.units])
-    assert names == [["f0", "f150"], ["f0", "f1", "f150", "f200"]]
-    gates["f2"].set()
+    assert names == [["f0", "f150"], ["f0", "f150", "f200"]]
+    assert not reached["f1"].is_set()
+    gates["f1"].set()
+    documents.resume(uri)
     found = await whole
     assert len(found.units) == 300
     assert parts[-1].codes() <= found.codes()
     assert await documents.settle(CODEC) == {uri}
     assert await asked(250) is found
     documents.close()
+
+
+@pytest.mark.parametrize("end", ["edit", "close the document", "close"])
+@pytest.mark.asyncio
+async def test_what_ends_a_document_or_its_version_ends_the_wait_of_its_analysis(
+    tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 3600.0)
+    before = set(threading.enumerate())
+    documents = Documents()
+    text = "def f(a):\n    return a\n\n\n" * 1000
+    uri = opened(documents, tmp_path / "a.py", text)
+    part = await documents.analysis(uri, CODEC, provisional=True, lines=range(10))
+    assert part is not None
+    assert not part.settled
+    if end == "edit":
+        opened(documents, tmp_path / "a.py", text + "x = 1\n", 2)
+        assert (await analysed(documents, uri)).settled
+    elif end == "close the document":
+        documents.remove(uri)
+    documents.close()
+    for thread in set(threading.enumerate()) - before:
+        await asyncio.to_thread(thread.join, 20)
+        assert not thread.is_alive() or "analysis" not in thread.name
 
 
 @pytest.mark.asyncio

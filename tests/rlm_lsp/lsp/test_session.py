@@ -7,7 +7,11 @@ import logging
 from pathlib import Path
 
 import pytest
+from lsprotocol import types
+from pygls.workspace import TextDocument, Workspace
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_lsp.lsp import documents
+from rlm_lsp.lsp.server import Server
 from rlm_lsp.lsp.session import MAX_LOG_LINES, Hook, LogTail, Session, selection_of
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.store import SettingsStore
@@ -103,3 +107,24 @@ def test_errors_of_the_program_are_kept_with_their_traceback() -> None:
     assert "error: internal error" in tail.text()
     assert "ValueError: broken" in tail.text()
     assert "not kept" not in tail.text()
+
+
+@pytest.mark.asyncio
+async def test_the_rest_of_a_document_is_analysed_although_no_model_can_be_loaded(
+    session: Session, server: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_PAUSE_SECONDS", 3600.0)
+    server.protocol._workspace = Workspace(None)
+    server.protocol.client_capabilities = types.ClientCapabilities()
+    session.settings_read.set()
+    uri = "untitled:a"
+    session.opened(TextDocument(uri, "def f(a):\n    return a\n\n\n" * 1000, 1, "python"))
+    part = await session.analysis(uri, provisional=True, lines=range(10))
+    assert part is not None
+    assert not part.settled
+    whole = asyncio.ensure_future(session.analysis(uri))
+    assert await session.load_model(Settings(model="none"))
+    found = await whole
+    assert found is not None
+    assert len(found.units) == 1000
+    session.end()
