@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from rlm_core.training.datasets.schema import HAND_WRITTEN
 
 from tools.counterfactual.builder import HAND_WRITTEN_LABELS, CounterfactualBuilder
 from tools.counterfactual.hand_written.measuring import FUNCTIONS, measure, programs, scale_of
-from tools.counterfactual.measuring import interpreter
 
 pytestmark = pytest.mark.extras
 
@@ -51,12 +51,12 @@ def test_functions_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     module = "tools.counterfactual.hand_written.measuring"
     monkeypatch.setattr(f"{module}.FUNCTIONS", functions)
     monkeypatch.setattr(f"{module}.scale_of", lambda python: 1.0)
-    summary = measure(tmp_path / "labels.jsonl.gz", date="2026-01-01")
+    summary = measure(tmp_path / "labels.jsonl.gz", date="2026-01-01", python=sys.executable)
     assert (summary.groups, summary.left_out) == (2, {})
     short, long = (label["functions"][0]["latency"] for _, label in read_json_lines(tmp_path / "labels.jsonl.gz"))
     assert 30 < long / short < 300
 
 
 def test_this_machine_is_compared_with_that_of_the_unit_costs() -> None:
-    assert 0.02 < scale_of(interpreter()) < 5
+    assert 0.02 < scale_of(sys.executable) < 5
     assert FUNCTIONS.is_dir()
